@@ -2,7 +2,7 @@
 
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
-use crate::engine::shard::{Opened, Settings, Shard};
+use crate::engine::shard::{DriverSetup, Settings, Shard};
 use crate::engine::{background_poller, dedicated};
 use crate::error::BindError;
 use crate::overload::Quotas;
@@ -311,8 +311,8 @@ impl EndpointBuilder {
     /// calls of the kernel module on the same host differ only because it counts from 2.
     ///
     /// [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need this option: over raw
-    /// IP they use a range that no other endpoint of the host has (ADR 29), and in the udp profile
-    /// ids belong to the endpoint.
+    /// IP they use a range that no other endpoint of the host has ([`Raw::first_id`]), and in the
+    /// udp profile ids belong to the endpoint.
     ///
     /// # Panics
     ///
@@ -324,12 +324,15 @@ impl EndpointBuilder {
     }
 
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> Opened {
-        Opened { driver, config: self.config.clone(), first_id: self.first_id, near: None }
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
+        DriverSetup { driver, config: self.config.clone(), first_id: self.first_id, local: None }
     }
 
     /// Starts a shard and the thread that runs its loop.
-    pub(crate) fn start(&self, opened: Opened) -> Result<(Arc<Shard>, JoinHandle<()>), BindError> {
+    pub(crate) fn start(
+        &self,
+        opened: DriverSetup,
+    ) -> Result<(Arc<Shard>, JoinHandle<()>), BindError> {
         let address = opened.driver.local_addr();
         let start = |source| BindError::Start { address, source };
         let shard = self.shard(opened, self.poll)?;
@@ -344,7 +347,7 @@ impl EndpointBuilder {
     pub(crate) fn open(
         &self,
         address: &(impl ToSocketAddrs + std::fmt::Debug),
-    ) -> Result<Opened, BindError> {
+    ) -> Result<DriverSetup, BindError> {
         let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
         let mut last = None;
         for bind in address.to_socket_addrs().map_err(resolve)? {
@@ -358,30 +361,34 @@ impl EndpointBuilder {
     }
 
     /// Opens the driver at a free port of all addresses.
-    pub(crate) fn open_any(&self) -> Result<Opened, BindError> {
+    pub(crate) fn open_any(&self) -> Result<DriverSetup, BindError> {
         self.open_at(self.raw.map_or(self.udp.bind, |raw| raw.bind))
     }
 
-    fn open_at(&self, bind: SocketAddr) -> Result<Opened, BindError> {
+    fn open_at(&self, bind: SocketAddr) -> Result<DriverSetup, BindError> {
         let Some(raw) = self.raw else {
             let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
             let config = self.config.clone();
-            return Ok(Opened { driver, config, first_id: None, near: self.near() });
+            return Ok(DriverSetup { driver, config, first_id: None, local: self.local_options() });
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
-        Ok(Opened { driver, config, first_id, near: None })
+        Ok(DriverSetup { driver, config, first_id, local: None })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
-    fn near(&self) -> Option<apus_local::LocalConfig> {
+    fn local_options(&self) -> Option<apus_local::LocalConfig> {
         let wanted = self.local && self.config.profile() == Profile::Udp;
         wanted.then(|| self.local_config.clone())
     }
 
     /// Builds the shard, which blocking and async endpoints start in different ways.
-    pub(crate) fn shard(&self, opened: Opened, poll: PollMode) -> Result<Arc<Shard>, BindError> {
+    pub(crate) fn shard(
+        &self,
+        opened: DriverSetup,
+        poll: PollMode,
+    ) -> Result<Arc<Shard>, BindError> {
         let address = opened.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
-use crate::engine::message::Ended;
+use crate::engine::message::EndedCall;
 use crate::engine::tracer::stage;
 use apus_trace::Event;
 
@@ -80,9 +80,9 @@ pub struct Completion {
     pub result: Result<bytes::Bytes, apus_proto::RpcError>,
 }
 
-impl From<Ended> for Completion {
+impl From<EndedCall> for Completion {
     /// Hands the completion to the application, which ends the call in the time trace.
-    fn from(Ended { cookie, result, rpc }: Ended) -> Self {
+    fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
     }

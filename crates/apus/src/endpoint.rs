@@ -5,7 +5,7 @@ use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
 #[cfg(all(test, not(apus_loom)))]
 use crate::engine::shard::Shard;
-use crate::engine::shard::{Locked, Opened};
+use crate::engine::shard::{DriverSetup, Locked};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
@@ -150,7 +150,7 @@ impl Endpoint {
         match ended {
             Some(response) => {
                 drop(core);
-                response.give().map_err(CallError::Failed)
+                response.into_result().map_err(CallError::Failed)
             }
             None => Err(core.closed_error().into()),
         }
@@ -394,11 +394,11 @@ impl EndpointBuilder {
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.on_top_of(driver);
+        let opened = self.on_driver(driver);
         self.start_blocking(opened)
     }
 
-    fn start_blocking(&self, opened: Opened) -> Result<Endpoint, BindError> {
+    fn start_blocking(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
         let (shard, thread) = self.start(opened)?;
         let observable = self.is_observable();
         Ok(Endpoint { handle: EndpointHandle::new(shard, Some(thread), observable) })

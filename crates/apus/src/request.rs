@@ -1,6 +1,6 @@
 //! A request at a server, and the right to reply to it.
 
-use crate::engine::message::{Arrived, Origin};
+use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
@@ -39,8 +39,8 @@ impl std::fmt::Debug for PendingReply {
 }
 
 impl Request {
-    pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        let Arrived { origin, from, payload, rpc } = arrived;
+    pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
+        let IncomingRequest { origin, from, payload, rpc } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
         Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
     }

@@ -1,5 +1,4 @@
-//! Submission of a call: checks the limits, selects shared memory or the network, and traces the
-//! call.
+//! A call on its way into the engine, which is repeated while there is no room.
 
 use crate::call::{CallId, CallOptions};
 use crate::engine::core::{Core, NewCall};

@@ -102,7 +102,7 @@ crate::engine
 crate::engine::core
     root transmission messages commands shutdown pass
 crate::engine::local
-    path routes event outstanding served corked state context calls requests
+    path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
     balance local receiver
 crate::engine::state

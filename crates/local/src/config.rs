@@ -16,15 +16,16 @@ pub struct LocalConfig {
     pub limits: LocalLimits,
     /// Which peers this side accepts and connects to.
     pub peer_policy: PeerPolicy,
-    /// Number that peers receive in the handshake, such as the incarnation of the endpoint. This crate does not
-    /// interpret it.
+    /// Number that peers receive in the handshake, such as the incarnation of the endpoint. This
+    /// crate does not interpret it.
     pub identity: u64,
     /// Maximum number of pairs at a time, in both roles together.
     pub max_pairs: usize,
 }
 
 impl Default for LocalConfig {
-    /// The default ring sizes, at most 4 MiB for a ring that a client requests, peers of the same user, 1024 pairs.
+    /// The default ring sizes, at most 4 MiB for a ring that a client requests, peers of the same
+    /// user, 1024 pairs.
     fn default() -> Self {
         Self {
             sizes: RingSizes::default(),

@@ -71,10 +71,12 @@ pub enum SendError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// No process listens under that name: the peer is not on this host, or does not offer this path.
+    /// No process listens under that name: the peer is not on this host, or does not offer this
+    /// path.
     #[error("no process listens for local peers under this name")]
     NotListening,
-    /// The peer's queue of connecting clients is full, or another thread of this process connects to the peer.
+    /// The peer's queue of connecting clients is full, or another thread of this process connects
+    /// to the peer.
     #[error("the peer's queue of connecting clients is full, or another thread connects to it")]
     Busy,
     /// The peer did not reply in time.
@@ -147,8 +149,8 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// Returns the reason with this number. An unknown number becomes `Malformed`: the client uses another path in
-    /// any case.
+    /// Returns the reason with this number. An unknown number becomes `Malformed`: the client uses
+    /// another path in any case.
     pub(crate) const fn from_number(number: u32) -> Self {
         match number {
             1 => Self::Version,

@@ -1,7 +1,7 @@
 //! Requests and responses between processes of one host, through shared memory.
 //!
-//! Each client and server share one piece of memory, in which messages travel in rings. The kernel is needed only to
-//! meet, to sleep, and to notice that the peer has died. Linux only.
+//! Each client and server share one piece of memory, in which messages travel in rings. The kernel
+//! is needed only to meet, to sleep, and to notice that the peer has died. Linux only.
 //!
 //! ```
 //! use apus_local::{LocalConfig, PairEvent, Local, Lookup, PeerName, ReceiveQuota, PollSet};
@@ -46,22 +46,24 @@
 //! Local::receive ─▶ PollSet ─▶ Pair::receive ─▶ inbox ◀── ring          (receiving lock of the pair)
 //! ```
 //!
-//! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping and layout), `ring`
-//! (records), `socket` (meeting and credentials), `pair` (messages), `handshake`, `endpoint` (all pairs);
-//! `tests/layers.rs` holds the imports that are allowed between them.
+//! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping
+//! and layout), `ring` (records), `socket` (meeting and credentials), `pair` (messages),
+//! `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the imports that are allowed
+//! between them.
 //!
 //! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
-//! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks and atomics is
-//! documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep` (between processes) and
-//! `endpoint::registry` (all pairs); docs/adr/0024 gives the reasons.
+//! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks
+//! and atomics is documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep`
+//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0024 gives the reasons.
 //!
 //! # Guarantees
 //!
-//! - **At most once.** A ring neither loses nor repeats records: each request is delivered once. When the peer dies,
-//!   [`Pair::may_have_arrived`] says which requests were certainly not executed. No acknowledgments are sent: the
-//!   peer's read position serves as one.
-//! - **Back-pressure.** A message without room is refused ([`SendError::Full`]), and [`PairEvent::Room`] says when
-//!   to retry. An accepted message is sent, unless it is cancelled or the pair ends.
+//! - **At most once.** A ring neither loses nor repeats records: each request is delivered once.
+//!   When the peer dies, [`Pair::may_have_arrived`] says which requests were certainly not
+//!   executed. No acknowledgments are sent: the peer's read position serves as one.
+//! - **Back-pressure.** A message without room is refused ([`SendError::Full`]), and
+//!   [`PairEvent::Room`] says when to retry. An accepted message is sent, unless it is cancelled or
+//!   the pair ends.
 //! - **Bounds.** [`LocalLimits`] for each pair; nothing else grows.
 //! - **A faulty peer harms only itself**, whatever it writes into the memory and whenever it dies.
 //!

@@ -1,10 +1,12 @@
 //! Locks with a fixed order.
 //!
-//! **Registry, then pairs in the order of their numbers; of one pair the receiving half before the sending half.** A
-//! pair's number is assigned at creation and never changes, like the address by which kernels order sockets. This crate
-//! never holds locks of two pairs; the order exists for code that may need it later.
+//! **Registry, then pairs in the order of their numbers; of one pair the receiving half before the
+//! sending half.** A pair's number is assigned at creation and never changes, like the address by
+//! which kernels order sockets. This crate never holds locks of two pairs; the order exists for
+//! code that may need it later.
 //!
-//! Debug builds record the locks that each thread holds, and panic when a lock is taken out of order or twice.
+//! Debug builds record the locks that each thread holds, and panic when a lock is taken out of
+//! order or twice.
 
 use std::sync::{PoisonError, TryLockError};
 
@@ -67,7 +69,8 @@ impl<T> Lock<T> {
         }
         match self.mutex.try_lock() {
             Ok(guard) => guard,
-            // A panic under the lock was a bug of this crate and has been printed; the other pairs go on.
+            // A panic under the lock was a bug of this crate and has been printed; the other pairs
+            // go on.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait(),
         }
@@ -143,8 +146,8 @@ mod order {
     }
 }
 
-/// Contended lock operations of this crate, in this process since it started: of the locks of all pairs and registries.
-/// A lock without contention has no extra cost.
+/// Contended lock operations of this crate, in this process since it started: of the locks of all
+/// pairs and registries. A lock without contention has no extra cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockMisses {
     /// Number of times that a thread found a lock taken.

@@ -1,6 +1,7 @@
 //! Loom models of rings, wake-ups, closing and the registry.
 //!
-//! Loom runs every interleaving of a few threads over the real code, with memory of its own (`memory::model`).
+//! Loom runs every interleaving of a few threads over the real code, with memory of its own
+//! (`memory::model`).
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_local_loom" cargo test --release -p apus-local --lib model
@@ -93,15 +94,15 @@ fn model_records_arrive_whole_and_in_order() {
     records_arrive_whole_and_in_order(4, &[1, 6, 1, 6]);
 }
 
-/// The fourth record does not fit behind the third: the rest of the ring is padded, while the begin of the ring still
-/// holds bytes of the first record.
+/// The fourth record does not fit behind the third: the rest of the ring is padded, while the begin
+/// of the ring still holds bytes of the first record.
 #[test]
 fn model_padding_comes_last() {
     records_arrive_whole_and_in_order(4, &[1, 1, 1, 6, 1]);
 }
 
-/// In a ring with room, the lines behind a record are written ahead, and the 0 behind the next record is among them, also
-/// where it wraps around.
+/// In a ring with room, the lines behind a record are written ahead, and the 0 behind the next
+/// record is among them, also where it wraps around.
 #[test]
 fn model_lines_are_written_ahead() {
     records_arrive_whole_and_in_order(8, &[6, 1, 6, 6, 1, 1]);
@@ -156,7 +157,8 @@ fn next(link: &Link) -> Result<PairEvent, Disconnected> {
     }
 }
 
-/// A receiver that sleeps whenever it finds nothing is woken for each message: loom reports a deadlock otherwise.
+/// A receiver that sleeps whenever it finds nothing is woken for each message: loom reports a
+/// deadlock otherwise.
 #[test]
 fn model_no_wake_up_is_lost() {
     check(3, || {
@@ -173,8 +175,8 @@ fn model_no_wake_up_is_lost() {
     });
 }
 
-/// Two threads receive at once: records that one of them leaves are found by the other, or wake it, whatever it has
-/// peeked before.
+/// Two threads receive at once: records that one of them leaves are found by the other, or wake it,
+/// whatever it has peeked before.
 #[test]
 fn model_two_receive() {
     check(3, || {
@@ -200,7 +202,8 @@ fn model_two_receive() {
     });
 }
 
-/// A sender that sleeps until there is room is woken: for a short message that was refused, and for chunks.
+/// A sender that sleeps until there is room is woken: for a short message that was refused, and for
+/// chunks.
 #[test]
 fn model_no_room_is_lost() {
     check(2, || {
@@ -226,7 +229,8 @@ fn model_no_room_is_lost() {
     });
 }
 
-/// A message is either accepted, and then the peer receives it, or refused, and then no part of it exists.
+/// A message is either accepted, and then the peer receives it, or refused, and then no part of it
+/// exists.
 #[test]
 fn model_close_races_send() {
     check(3, || {
@@ -263,7 +267,8 @@ fn model_close_wakes_who_sleeps_here() {
     });
 }
 
-/// Messages sent before the end are received before the end is reported, by a receiver that may sleep (LINK-2).
+/// Messages sent before the end are received before the end is reported, by a receiver that may
+/// sleep (LINK-2).
 #[test]
 fn model_the_end_comes_last() {
     check(2, || {
@@ -282,7 +287,8 @@ fn model_the_end_comes_last() {
     });
 }
 
-/// Both sides close while one of them sleeps: no thread waits forever, and each caller receives the same reason.
+/// Both sides close while one of them sleeps: no thread waits forever, and each caller receives the
+/// same reason.
 #[test]
 fn model_both_ends_close_at_once() {
     check(2, || {
@@ -349,7 +355,8 @@ fn model_connect_races_close() {
     });
 }
 
-/// Two threads connect to the same peer: one pair is made, and both find it (REGISTRY-2). A reader sees it.
+/// Two threads connect to the same peer: one pair is made, and both find it (REGISTRY-2). A reader
+/// sees it.
 #[test]
 fn model_connect_races_connect() {
     check(3, || {

@@ -1,14 +1,15 @@
-//! Layers of `apus-local`: imports between its folders go downward, and no files import each other in a circle.
+//! Layers of `apus-local`: imports between its folders go downward, and no files import each other
+//! in a circle.
 //!
-//! Reads `use crate::…` and `use super::…` in the sources. Files that exist only for tests and models may import
-//! anything.
+//! Reads `use crate::…` and `use super::…` in the sources. Files that exist only for tests and
+//! models may import anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The units of the crate, and the units that each may import. A unit is a folder, or a file at the root; each imports
-/// only units above it in this table.
+/// The units of the crate, and the units that each may import. A unit is a folder, or a file at the
+/// root; each imports only units above it in this table.
 const ALLOWED: [(&str, &[&str]); 9] = [
     ("error", &[]),
     ("sync", &[]),
@@ -109,8 +110,8 @@ fn read_folder(folder: &Path, prefix: &str, sources: &mut BTreeMap<String, Strin
     }
 }
 
-/// Returns the paths that `text` imports, without the unit tests at its end. Groups of names follow the
-/// last module of a path, so the text before a brace is enough.
+/// Returns the paths that `text` imports, without the unit tests at its end. Groups of names follow
+/// the last module of a path, so the text before a brace is enough.
 fn paths(text: &str) -> Vec<String> {
     let text = text.split("\n#[cfg(test)]\n").next().unwrap();
     let text = text.split("\n#[cfg(all(test").next().unwrap();
@@ -121,7 +122,8 @@ fn paths(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the file that defines the first item of `path`, which `file` imports; `None` if it is of another crate.
+/// Returns the file that defines the first item of `path`, which `file` imports; `None` if it is of
+/// another crate.
 fn resolve(file: &str, path: &str, sources: &BTreeMap<String, String>) -> Option<String> {
     let folder = file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let is_root = file.ends_with("/mod");

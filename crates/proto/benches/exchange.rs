@@ -1,4 +1,4 @@
-//! What does the core cost per packet, without any system call?
+//! Benchmark of the core: the cost per packet, without any system call.
 //!
 //! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the time
 //! per exchange (a request and a response: two packets sent, two received).
@@ -18,7 +18,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A client in whose send queue so many long requests stand, because its link is slow.
+    /// A client with `requests` long requests in its send queue, because its link is slow.
     fn with_standing(requests: u64) -> Self {
         let mut pair = Self::new();
         let slow = Config::builder().link_mbps(1).max_send_bytes(1 << 40);

@@ -1,13 +1,13 @@
-//! Why was a packet not used?
+//! The reasons for which a packet is not used.
 
 use apus_wire::ParseError;
 
 /// Declares the enum, its list and its names in one place.
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
-        /// Why an arriving packet was not used, or not as its sender wished. Always a peer's doing
-        /// or the network's, never an error of the caller: it is counted (see
-        /// [`crate::Metrics::dropped`]), and life goes on.
+        /// Why an arriving packet was not used, or not as its sender wished. Always caused by a peer
+        /// or the network, never an error of the caller: it is counted (see
+        /// [`crate::Metrics::dropped`]).
         ///
         /// Requirement `BAD-1`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ macro_rules! drop_reasons {
             /// All reasons, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The reason as counters are named.
+            /// Returns the reason's name in counters.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -43,7 +43,7 @@ drop_reasons! {
     /// Data past the end of its message, a message or a packet without bytes, a priority or a count
     /// out of range.
     Malformed => "malformed",
-    /// Sent to a Homa port that is not ours.
+    /// Sent to another Homa port.
     WrongPort => "wrong_port",
     /// For an RPC that does not exist here (row P-6; `unknown_rpcs`).
     UnknownRpc => "unknown_rpcs",
@@ -57,8 +57,8 @@ drop_reasons! {
     LengthMismatch => "length_mismatches",
     /// A DATA packet would open more gaps than a message may have.
     TooManyGaps => "too_many_gaps",
-    /// No room in the receive budget (row P-9; `dropped_data_no_bufs`). The sender will be asked
-    /// again.
+    /// No room in the receive budget (row P-9; `dropped_data_no_bufs`). The bytes are requested again
+    /// later.
     NoBuffers => "no_buffers",
     /// A message longer than `max_message` (CAP-7); the request was refused, the call has failed.
     TooLarge => "too_large",
@@ -71,15 +71,15 @@ drop_reasons! {
     Overloaded => "overloaded",
     /// A packet that needs a new peer while `max_peers` are in use.
     TooManyPeers => "too_many_peers",
-    /// A request from a client that has not yet proved to be there, while the room for such
+    /// A request from a client that has not yet proved its address, while the room for such
     /// requests is used up.
     TooManyUnconfirmed => "too_many_unconfirmed",
     /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is
     /// complete.
     WrongState => "wrong_state",
-    /// An ACK from the server, a CONFIRM nobody asked for, or the like: the wrong end speaks (BAD-3).
+    /// An ACK from the server, a CONFIRM without a question, or the like: the wrong end speaks (BAD-3).
     WrongRole => "wrong_role",
-    /// The queue of control packets was full, so that the answer was not sent.
+    /// The queue of control packets was full, and the answer was not sent.
     ControlQueueFull => "control_queue_full",
 }
 

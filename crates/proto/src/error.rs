@@ -1,4 +1,4 @@
-//! Which errors does the core report, and whose fault is each?
+//! The errors that the core reports.
 
 use crate::message::Payload;
 use apus_wire::Refusal;
@@ -12,7 +12,7 @@ pub enum Execution {
     NotExecuted,
     /// The server executed the request, but the response is lost.
     Executed,
-    /// Nobody knows. Calling again may execute the request a second time.
+    /// It is not known. Calling again may execute the request a second time.
     Unknown,
 }
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Execution {
     }
 }
 
-/// Why a call failed. The peer's fault, or the network's, or the caller's own decision.
+/// Why a call failed, and whether its request was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{kind}; {execution}")]
 pub struct RpcError {
@@ -48,23 +48,23 @@ pub enum FailureKind {
         /// RESENDs sent in that time.
         resends: u32,
     },
-    /// The peer's host answered that nobody listens on the port.
+    /// The peer's host answered that the port is closed.
     #[error("port closed at the peer")]
     PortClosed,
     /// The peer's host does not speak the protocol (raw IP only).
     #[error("the peer's host does not speak Homa")]
     ProtocolUnreachable,
-    /// There is no way to the peer's host, or it does not answer.
+    /// There is no route to the peer's host, or it does not answer.
     #[error("no such host, or no route to it")]
     HostUnreachable,
-    /// The system does not allow to send to the peer.
+    /// The system does not permit sending to the peer.
     #[error("the system does not permit sending to the peer (firewall?)")]
     NotPermitted,
     /// The server has been restarted, or has forgotten this client, since the call was sent.
     #[error("the server was restarted during the call")]
     PeerRestarted,
-    /// The server is through with the call: it refused it, or its response is gone.
-    #[error("the server is through with the call, and its answer did not arrive")]
+    /// The server has finished the call, and its response is gone.
+    #[error("the server has finished the call, and its response did not arrive")]
     ResponseLost,
     /// The server refused the request.
     #[error("the server refused: {}", refusal_text(.0))]
@@ -75,8 +75,8 @@ pub enum FailureKind {
         /// Length of the response in bytes.
         length: u32,
     },
-    /// The peer's process ended, or closed its endpoint. Only calls to a peer of the same host know that; over the
-    /// network it looks like one of the above.
+    /// The peer's process ended, or closed its endpoint. Reported only for calls to a peer of the same host; over the
+    /// network, one of the kinds above is reported instead.
     #[error("the peer's process ended, or closed its endpoint")]
     PeerEnded,
     /// The peer broke the protocol of the memory that it shares with this host's endpoints.
@@ -94,7 +94,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// The names of all reasons, as metrics call them (OpenTelemetry's `error.type`).
+    /// The names of all kinds in metrics (OpenTelemetry's `error.type`).
     pub const NAMES: [&'static str; 14] = [
         "peer_silent",
         "port_closed",
@@ -112,13 +112,13 @@ impl FailureKind {
         "shut_down",
     ];
 
-    /// The reason as metrics call it, without the figures that it holds.
+    /// Returns the name in metrics, without the figures that the kind holds.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self.index()]
     }
 
-    /// Position in [`FailureKind::NAMES`].
+    /// Returns the position in [`FailureKind::NAMES`].
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -150,7 +150,7 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
     }
 }
 
-/// Why a command was not carried out. The caller's fault, or a limit that the caller set; nothing
+/// Why a command was not carried out: a mistake of the caller, or a limit that the caller has set. Nothing
 /// has changed. Requirement `BAD-9`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -172,14 +172,14 @@ pub enum CommandError {
         /// The parameter that sets the limit.
         limit: &'static str,
     },
-    /// Too many calls live (CAP-2); try again after `Event::Room`.
+    /// Too many calls are live (CAP-2); try again after `Event::Room`.
     #[error("max_client_rpcs is reached; wait until earlier calls have ended")]
     TooManyRpcs,
     /// No further peer can be known (CAP-5); try again after `Event::Room`.
     #[error("max_peers is reached and none is idle; wait or raise it")]
     TooManyPeers,
-    /// The RPC does not live any more. For a reply: the client has gone or does not want it.
-    #[error("the RPC has ended already")]
+    /// The RPC has ended. For a reply: the client has gone or has cancelled the call.
+    #[error("the RPC has ended")]
     UnknownRpc,
     /// The command makes no sense for the RPC, such as a second reply.
     #[error("not possible in the RPC's state")]
@@ -190,7 +190,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// Whether waiting for `Event::Room` and trying again may help.
+    /// Returns whether waiting for `Event::Room` and trying again may help.
     #[must_use]
     pub const fn is_back_pressure(&self) -> bool {
         matches!(self, Self::SendFull { .. } | Self::TooManyRpcs | Self::TooManyPeers)

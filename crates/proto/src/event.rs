@@ -1,4 +1,4 @@
-//! What does the application learn?
+//! Events: what the application learns from the core.
 
 use crate::error::RpcError;
 use crate::peer::Address;
@@ -6,8 +6,8 @@ use crate::rpc::RpcKey;
 use bytes::Bytes;
 
 /// Something that the application, or the engine on its behalf, should know.
-// A word says which one it is: hidden in the two bytes of an address that have room for it, it would cut every copy of an
-// event into pieces of odd sizes, which the processor waits for (docs/perf-log.md, 2026-11-21).
+// The discriminant is a word. Hidden in the two spare bytes of an address, it would split every copy of an event into
+// pieces of odd sizes, which costs store-forwarding stalls (docs/perf-log.md, 2026-11-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u64)]
@@ -18,7 +18,7 @@ pub enum Event {
     Request {
         /// Names the RPC in the answer.
         rpc: RpcKey,
-        /// Who asks.
+        /// The client's address.
         from: Address,
         /// The whole request, or its first bytes if only they are kept ([`crate::Transport::set_payload_prefix`]).
         payload: Bytes,
@@ -28,7 +28,7 @@ pub enum Event {
     Response {
         /// The call; it has ended.
         rpc: RpcKey,
-        /// What the caller gave along.
+        /// The cookie of the call.
         cookie: u64,
         /// The whole response, or its first bytes if only they are kept ([`crate::Transport::set_payload_prefix`]).
         payload: Bytes,
@@ -37,12 +37,12 @@ pub enum Event {
     Failed {
         /// The call; it has ended.
         rpc: RpcKey,
-        /// What the caller gave along.
+        /// The cookie of the call.
         cookie: u64,
         /// Why, and whether the request may have been executed.
         error: RpcError,
     },
-    /// A peer has become known: tell its packet limit with
+    /// A peer has become known: its packet limit is set with
     /// [`crate::Transport::set_packet_limit`]. Until then packets to it are of a safe size.
     NewPeer(Address),
     /// A command was refused for lack of room ([`crate::CommandError::is_back_pressure`]), and there

@@ -1,16 +1,16 @@
 //! The Homa protocol as a state machine that does no IO.
 //!
 //! One object, [`Transport`], is one endpoint: client and server at once. It takes *commands* from the
-//! application, *packets* from the network and the *time*; it yields packets, events and the time at
-//! which it wants to be called again. It never waits, locks, logs or reads a clock, so that the same
+//! application, *packets* from the network and the *time*; it returns packets, events and the time at
+//! which it must be called again. It never waits, locks, logs or reads a clock, so that the same
 //! code runs under an engine with real sockets, under a simulator and under a fuzzer.
 //!
-//! # The law
+//! # The contract
 //!
-//! Calls come in any order and only change how soon something happens, never what happens. One rule
+//! Calls may come in any order; only latency depends on it. One rule
 //! must be kept: **after any other call, empty [`Transport::poll_event`] and [`Transport::poll_transmit`],
-//! and be back with [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
-//! loop, for two endpoints that are connected by nothing but function calls:
+//! and call [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
+//! loop, for two endpoints that are connected by function calls:
 //!
 //! ```
 //! use apus_proto::{Call, Config, Event, Instant, Transport};
@@ -72,7 +72,7 @@
 //! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
 //!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
 //!    [`Transport::shut_down`], [`Transport::freeze_peers`].
-//! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
+//! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
 //!    [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
 //!
 //! # Invariants
@@ -84,11 +84,12 @@
 //! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
 //! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **CORE-5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//! - **CORE-5** Work per call is bounded: no call visits all RPCs, except when a peer disappears or the
 //!   endpoint shuts down.
 //!
-//! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
-//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`.
+//! Nothing in this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
+//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are in
+//! `tests/layers.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What leaves an endpoint besides packets: events for the application, counters, and notes on single RPCs.
+//! Events for the application, counters, and notes on single RPCs.
 
 use crate::event::Event;
 use crate::metrics::Metrics;

@@ -1,11 +1,11 @@
-//! What happens to single RPCs, for those who want to know?
+//! Probes: notes on what happens to single RPCs.
 //!
-//! Counters say how often something happened, notes say what happened to which RPC: an engine that keeps time traces,
-//! a simulator or a test asks for them with [`crate::Transport::set_probe_filter`] and fetches them with [`crate::Transport::poll_probe`] after
-//! each other call, so that it knows at which moment they were made. Who asks for nothing gets nothing, and pays a
-//! comparison per packet.
+//! Counters say how often something happened, notes say what happened to which RPC. An engine that records time traces,
+//! a simulator or a test enables them with [`crate::Transport::set_probe_filter`] and fetches them with
+//! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default; the
+//! cost is then one comparison per packet.
 //!
-//! Whoever watches changes nothing: packets, events and counters are the same (CORE-1).
+//! Notes change nothing: packets, events and counters are the same (CORE-1).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeFilter {
     /// An RPC is selected if the product of half its id and this number, modulo 2^64, is less than `below`. Both ends
-    /// know an RPC by the same id, and select the same ones if they use the same numbers.
+    /// know an RPC by the same id, and select the same RPCs if they use the same numbers.
     pub multiplier: u64,
     /// See `multiplier`; 0 selects none.
     pub below: u64,
@@ -32,13 +32,13 @@ pub struct ProbeFilter {
 }
 
 impl ProbeFilter {
-    /// What should be rare, and no slow calls.
+    /// Rare events only, and no slow calls.
     pub const RARE: Self = Self { multiplier: 1, below: 0, slow: Duration::MAX };
 
     /// Everything but slow calls.
     pub const ALL: Self = Self { below: u64::MAX, ..Self::RARE };
 
-    /// Whether the RPC with this id is selected.
+    /// Returns whether the RPC with this id is selected.
     #[inline]
     #[must_use]
     pub const fn selects(&self, id: u64) -> bool {
@@ -46,10 +46,10 @@ impl ProbeFilter {
     }
 }
 
-/// Something that happened.
+/// A note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeEvent {
-    /// The RPC that it happened to, as we write its id; `None` if the packet could not be read.
+    /// The RPC, with its id as this endpoint writes it; `None` if the packet could not be parsed.
     pub rpc: Option<SenderId>,
     /// The other end.
     pub peer: Address,
@@ -57,89 +57,89 @@ pub struct ProbeEvent {
     pub what: ProbeKind,
 }
 
-/// What can happen.
+/// What a note says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProbeKind {
     /// A burst of DATA packets is made up, and leaves when its driver sends it.
     DataSent(Piece),
-    /// A DATA packet has come. What becomes of it is not known yet, nor at which level it was sent.
+    /// A DATA packet has arrived. Whether it is used is not known yet, nor at which level it was sent.
     DataReceived(Piece),
-    /// The whole message is here: a response at the client, a request at the server.
+    /// The whole message has arrived: a response at the client, a request at the server.
     Complete {
-        /// What events call the RPC.
+        /// The name of the RPC in events.
         rpc: RpcKey,
-        /// Its bytes.
+        /// Length of the message in bytes.
         length: u32,
     },
     /// The peer may send its message up to `offset`.
     GrantSent {
         /// Just past the last byte.
         offset: u32,
-        /// The level at which it shall send.
+        /// The level at which it must send.
         priority: u8,
     },
-    /// We may send our message up to `offset`.
+    /// This endpoint may send its message up to `offset`.
     GrantReceived {
         /// Just past the last byte.
         offset: u32,
-        /// The level at which we shall send.
+        /// The level at which this endpoint must send.
         priority: u8,
     },
-    /// Bytes leave for the first time that a grant allowed.
+    /// Bytes that a grant allowed leave for the first time.
     GrantUsed {
         /// Just past the last of them.
         offset: u32,
         /// The level at which they leave.
         priority: u8,
     },
-    /// We ask for bytes again. A length of 2^32 - 1 asks for all that the peer has sent.
+    /// Bytes are requested again. A length of 2^32 - 1 requests all that the peer has sent.
     ResendSent {
         /// The first byte.
         offset: u32,
-        /// How many.
+        /// Number of bytes.
         length: u32,
-        /// The level at which they shall come.
+        /// The level at which they must be sent.
         priority: u8,
     },
-    /// The peer asks for bytes again.
+    /// The peer requests bytes again.
     ResendReceived {
         /// The first byte.
         offset: u32,
-        /// How many.
+        /// Number of bytes.
         length: u32,
-        /// The level at which they shall leave.
+        /// The level at which they must leave.
         priority: u8,
     },
     /// A control packet of another kind is to leave.
     Sent {
-        /// Which.
+        /// Its kind.
         kind: Kind,
         /// Its flags (udp profile).
         flags: Flags,
     },
-    /// A control packet of another kind has come.
+    /// A control packet of another kind has arrived.
     Received {
-        /// Which.
+        /// Its kind.
         kind: Kind,
         /// Its flags (udp profile).
         flags: Flags,
     },
-    /// The message comes first, and the pacer makes it wait.
+    /// The message is next, and the pacer makes it wait.
     Throttled {
         /// Time until there is room.
         wait: Duration,
     },
-    /// A packet has come ahead of others: they are lost, or come later.
+    /// A packet has arrived ahead of others, which are lost or late.
     Gap {
         /// The first byte that is missing before it.
         offset: u32,
-        /// How many are missing there.
+        /// Number of bytes missing there.
         length: u32,
     },
     /// The request is sent again from its start, since the server does not know it.
     Restart,
-    /// The server has been restarted, or has forgotten us; the call goes on in its new life, or fails.
+    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or fails.
     PeerRestart,
     /// The packet is not used.
     Dropped(DropReason),
@@ -157,11 +157,11 @@ pub enum ProbeKind {
 pub struct Piece {
     /// Its first byte.
     pub offset: u32,
-    /// How many.
+    /// Number of bytes.
     pub length: u32,
-    /// In so many packets.
+    /// Number of packets.
     pub packets: u32,
-    /// The level at which they leave; 0 for those that come.
+    /// The level at which they leave; 0 for incoming packets.
     pub priority: u8,
     /// Whether they were sent before.
     pub retransmit: bool,
@@ -170,32 +170,32 @@ pub struct Piece {
 /// Notes that wait to be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// `None`: nobody wants any.
+    /// `None`: notes are disabled.
     filter: Option<ProbeFilter>,
     queue: VecDeque<ProbeEvent>,
 }
 
 impl Notes {
-    /// Whether somebody wants notes.
+    /// Whether notes are enabled.
     #[inline]
     pub(crate) const fn are_wanted(&self) -> bool {
         self.filter.is_some()
     }
 
-    /// Whether somebody wants notes about the RPC with this id.
+    /// Whether notes are enabled and the RPC with this id is selected.
     #[inline]
     pub(crate) fn are_wanted_of(&self, id: u64) -> bool {
         self.filter.is_some_and(|filter| filter.selects(id))
     }
 
-    /// Whether somebody wants notes of this packet. What is to be noted is put together afterwards: this is asked of all.
+    /// Whether this packet is to be noted. Checked for all packets; the note is made afterwards.
     #[inline]
     fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
         let id = packet.header.sender_id.client_id();
         self.filter.is_some_and(|filter| filter.selects(id) || is_rare(&packet.body))
     }
 
-    /// Adds a note. Whoever does not fetch them loses further ones (CAP-17).
+    /// Adds a note. If earlier ones are not fetched, further ones are lost (CAP-17).
     #[cold]
     pub(crate) fn add(&mut self, rpc: Option<SenderId>, peer: Address, what: ProbeKind) {
         if self.filter.is_some() && self.queue.len() < MAX_NOTES {
@@ -247,7 +247,7 @@ impl Notes {
 
     #[cold]
     fn add_arrival(&mut self, from: Address, packet: &Packet<'_>) {
-        // A FREEZE is noted when it is found to be a peer's.
+        // A FREEZE is noted when it is found to be from a peer.
         if packet.body.kind() != Kind::Freeze {
             self.add(Some(as_we_write_it(packet)), from, arrival(packet));
         }
@@ -268,7 +268,7 @@ const fn is_rare(body: &Body<'_>) -> bool {
     }
 }
 
-/// The id of a packet that came, as the other end of the RPC writes it: we are that.
+/// The id of a received packet, as this endpoint writes it.
 fn as_we_write_it(packet: &Packet<'_>) -> SenderId {
     let id = packet.header.sender_id;
     SenderId::new(id.client_id(), id.sender().peer())

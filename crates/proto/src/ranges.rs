@@ -1,4 +1,4 @@
-//! Which numbers of a long row have been seen?
+//! A set of numbers as ranges.
 //!
 //! # Invariants
 //!
@@ -9,9 +9,9 @@ use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
 ///
-/// Used for the bytes of a message that shall be retransmitted and for the RPC ids of a peer that
-/// are finished. In both the set is mostly empty, and otherwise a few ranges long, so that a sorted
-/// array beats a tree.
+/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer.
+/// Both sets are usually empty, and otherwise a few ranges long, so that a sorted
+/// array is faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     ranges: Vec<Range<u64>>,

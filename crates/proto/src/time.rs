@@ -1,4 +1,4 @@
-//! What is a point in time to the core?
+//! Points in time, which the caller gives to the core.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -13,16 +13,16 @@ pub struct Instant(u64);
 impl Instant {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant this many nanoseconds after the origin.
+    /// Returns the instant `nanos` nanoseconds after the origin.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the origin.
+    /// Returns the nanoseconds since the origin.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0

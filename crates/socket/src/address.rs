@@ -1,7 +1,7 @@
 //! Socket addresses in the kernel's layout.
 //!
-//! The kernel's structures are written and read byte by byte, so that no pointer is ever cast. Their
-//! layout is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6`
+//! The kernel's structures are written and read byte by byte, so that no pointer is ever cast.
+//! Their layout is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6`
 //! (ipv6(7)).
 //!
 //! An IPv6 socket reaches IPv4 peers by mapped addresses (`::ffff:10.0.0.1`, RFC 4291 section

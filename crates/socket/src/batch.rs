@@ -1,8 +1,9 @@
 //! Batch size of receives.
 //!
-//! A single recvmsg is the cheapest way to receive a single datagram, and when packets arrive one at
-//! a time, no more are available. Under load more wait, and one recvmmsg receives several. The batch
-//! doubles after several full batches in a row, and halves when less than half of it was filled.
+//! A single recvmsg is the cheapest way to receive a single datagram, and when packets arrive one
+//! at a time, no more are available. Under load more wait, and one recvmmsg receives several. The
+//! batch doubles after several full batches in a row, and halves when less than half of it was
+//! filled.
 
 use crate::kernel::RECEIVE_BATCH;
 

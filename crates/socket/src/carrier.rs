@@ -9,9 +9,9 @@ use crate::address::{self, Family, RawAddress};
 pub(crate) enum Carrier {
     /// UDP: the system writes a header with the ports, and removes it.
     Udp,
-    /// Raw IP: packets are in IP packets of their own protocol, and begin with source and destination
-    /// port, two bytes each, as those of TCP and UDP do. All sockets of the protocol receive all its
-    /// packets and ICMP errors; those of other ports are discarded.
+    /// Raw IP: packets are in IP packets of their own protocol, and begin with source and
+    /// destination port, two bytes each, as those of TCP and UDP do. All sockets of the protocol
+    /// receive all its packets and ICMP errors; those of other ports are discarded.
     Ip {
         /// This driver's port.
         port: u16,
@@ -44,16 +44,16 @@ impl Carrier {
             Self::Udp => RawAddress::new(to, family),
             Self::Ip { .. } => {
                 let mut to = address::canonical(to);
-                // In the place of the port, raw IPv6 sockets require the protocol or 0 (ipv6(7)). They do not
-                // support mapped addresses.
+                // In the place of the port, raw IPv6 sockets require the protocol or 0 (ipv6(7)).
+                // They do not support mapped addresses.
                 to.set_port(0);
                 (Family::of(to) == family).then(|| RawAddress::new(to, family)).flatten()
             }
         }
     }
 
-    /// Parses the IP header that the system leaves before a received packet. Raw IPv4 sockets receive
-    /// it, raw IPv6 sockets do not (raw(7), ipv6(7)). `None` if there is none by design.
+    /// Parses the IP header that the system leaves before a received packet. Raw IPv4 sockets
+    /// receive it, raw IPv6 sockets do not (raw(7), ipv6(7)). `None` if there is none by design.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl Carrier {
         matches!(self, Self::Ip { any: true, .. }).then_some(to.into())
     }
 
-    /// Returns the sender of `packet`, which the system received from `from`; `None` if the packet is
-    /// for another driver.
+    /// Returns the sender of `packet`, which the system received from `from`; `None` if the packet
+    /// is for another driver.
     pub(crate) fn sender(self, from: SocketAddr, packet: &[u8]) -> Option<SocketAddr> {
         match self {
             Self::Udp => Some(from),
@@ -92,9 +92,9 @@ impl Carrier {
         }
     }
 
-    /// Returns the destination of a packet that an ICMP error returned, and its beginning; `None` if
-    /// another driver sent it. `to` is the destination according to the system, which removes the IP
-    /// header for both families.
+    /// Returns the destination of a packet that an ICMP error returned, and its beginning; `None`
+    /// if another driver sent it. `to` is the destination according to the system, which removes
+    /// the IP header for both families.
     pub(crate) fn returned(self, to: SocketAddr, beginning: &[u8]) -> Option<(SocketAddr, &[u8])> {
         match self {
             Self::Udp => Some((to, beginning)),

@@ -47,8 +47,8 @@ impl DefaultClass {
         true
     }
 
-    /// Makes the candidate the default class after enough sends; returns whether it did. Must not be
-    /// called while a message for the kernel is under construction.
+    /// Makes the candidate the default class after enough sends; returns whether it did. Must not
+    /// be called while a message for the kernel is under construction.
     #[inline]
     pub(crate) fn update(&mut self, set: impl FnOnce(u8) -> bool) -> bool {
         if self.streak < CHANGE_AFTER {
@@ -83,8 +83,8 @@ pub(crate) fn set(fd: BorrowedFd<'_>, family: Family, carrier: Carrier, class: u
 mod tests {
     use super::*;
 
-    /// Sends these classes; returns `class` for each control message, and `=class` for each change of
-    /// the default.
+    /// Sends these classes; returns `class` for each control message, and `=class` for each change
+    /// of the default.
     fn sends(classes: impl IntoIterator<Item = u8>) -> Vec<String> {
         let mut default = DefaultClass::new();
         let mut log = Vec::new();

@@ -1,8 +1,8 @@
 //! Control messages: building and parsing.
 //!
 //! A control message is a header (length, level, type) and data, padded to the size of a word
-//! (cmsg(3)). Building and parsing work on plain bytes; whatever the bytes are, no access is outside
-//! of them.
+//! (cmsg(3)). Building and parsing work on plain bytes; whatever the bytes are, no access is
+//! outside of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,8 +18,8 @@ const HEADER_LEN: usize = padded(WORD + 2 * size_of::<libc::c_int>());
 pub(crate) const SEND_SPACE: usize = space(2) + space(4) + space(20);
 
 /// Bytes of control messages for one receive: segment size, traffic class, destination address, and
-/// the socket's drop counter; from the error queue also the error and its origin. Half as much again
-/// leaves room for additions of future kernels.
+/// the socket's drop counter; from the error queue also the error and its origin. Half as much
+/// again leaves room for additions of future kernels.
 pub(crate) const CONTROL_SPACE: usize =
     (space(4) + space(4) + space(20) + space(4) + space(16 + 28)) / 2 * 3;
 
@@ -61,8 +61,8 @@ impl Control {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &len.to_ne_bytes());
     }
 
-    /// Adds the traffic class of this send. `peer` is the family of the peer, not of the socket: the
-    /// kernel treats packets to IPv4 peers of an IPv6 socket as IPv4 packets.
+    /// Adds the traffic class of this send. `peer` is the family of the peer, not of the socket:
+    /// the kernel treats packets to IPv4 peers of an IPv6 socket as IPv4 packets.
     pub(crate) fn traffic_class(&mut self, class: u8, peer: Family) {
         let (level, kind) = match peer {
             Family::V4 => (libc::IPPROTO_IP, libc::IP_TOS),

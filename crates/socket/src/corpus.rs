@@ -1,14 +1,14 @@
 //! Properties of any bytes that are parsed as control messages.
 //!
-//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs, the
-//! test with the stored ones.
+//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs,
+//! the test with the stored ones.
 
 use crate::address::{Family, RawAddress, parse as parse_address};
 use crate::cmsg::{Control, Metadata, parse};
 
-/// Asserts that messages are inside the bytes and do not overlap, and that their contents can be used
-/// for a send. Then parses the bytes as an address, and asserts that building and parsing it again
-/// returns the same.
+/// Asserts that messages are inside the bytes and do not overlap, and that their contents can be
+/// used for a send. Then parses the bytes as an address, and asserts that building and parsing it
+/// again returns the same.
 pub(crate) fn run(bytes: &[u8]) {
     let mut end = bytes.as_ptr();
     for message in parse(bytes) {

@@ -6,8 +6,8 @@
 //!
 //! 1. A queued error also makes the next send *or* receive fail, once. The half that made the call
 //!    raises the error signal, and the signal makes `reports` read the queue.
-//! 2. Only sendmmsg can hide that failure, behind a message that was sent. `submit` therefore raises
-//!    the signal when a call accepted fewer messages than it was given.
+//! 2. Only sendmmsg can hide that failure, behind a message that was sent. `submit` therefore
+//!    raises the signal when a call accepted fewer messages than it was given.
 //! 3. While the queue has entries, poll(2) reports POLLERR. An engine woken by it receives, and so
 //!    meets the failure of property 1. Reading the queue to its end clears POLLERR.
 //!

@@ -1,8 +1,8 @@
 //! Classification of error numbers.
 //!
-//! A call on a socket can return three kinds of errors: of the packet just sent, of a packet sent long
-//! ago (ICMP), and of the socket itself. The number tells the third kind from the others; `submit`
-//! tells the first from the second, by retrying.
+//! A call on a socket can return three kinds of errors: of the packet just sent, of a packet sent
+//! long ago (ICMP), and of the socket itself. The number tells the third kind from the others;
+//! `submit` tells the first from the second, by retrying.
 //!
 //! Sources: `icmp_err_convert` in Linux `net/ipv4/icmp.c`, `icmpv6_err_convert` in
 //! `net/ipv6/icmp.c`; send(2), udp(7), ip(7).
@@ -29,7 +29,8 @@ pub(crate) enum ErrorClass {
 pub(crate) fn classify(error: Errno) -> ErrorClass {
     match error {
         Errno::INTR => ErrorClass::Interrupted,
-        // ENOBUFS: the interface's queue is full (reported because the socket enables IP_RECVERR, ip(7)).
+        // ENOBUFS: the interface's queue is full (reported because the socket enables IP_RECVERR,
+        // ip(7)).
         Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => ErrorClass::WouldBlock,
         // A firewall rule.
         Errno::PERM => ErrorClass::Destination(NetworkError::NotPermitted),
@@ -48,7 +49,8 @@ pub(crate) fn icmp_error(error: Errno) -> Option<NetworkError> {
         Errno::CONNREFUSED => Some(NetworkError::PortClosed),
         Errno::NOPROTOOPT => Some(NetworkError::ProtocolUnreachable),
         Errno::MSGSIZE => Some(NetworkError::TooBig),
-        // ICMPv6 "administratively prohibited" and similar codes. A send by itself: a broadcast address.
+        // ICMPv6 "administratively prohibited" and similar codes. A send by itself: a broadcast
+        // address.
         Errno::ACCESS => Some(NetworkError::NotPermitted),
         // EOPNOTSUPP and EPROTO are "source route failed" and "parameter problem": the network is
         // equally unusable.
@@ -62,8 +64,9 @@ pub(crate) fn icmp_error(error: Errno) -> Option<NetworkError> {
     }
 }
 
-/// Returns whether segmentation offload may be the reason why a send of several packets was refused:
-/// the device cannot compute checksums (EIO), or this kernel calls the segment size invalid.
+/// Returns whether segmentation offload may be the reason why a send of several packets was
+/// refused: the device cannot compute checksums (EIO), or this kernel calls the segment size
+/// invalid.
 ///
 /// Source: `udp_send_skb` in Linux `net/ipv4/udp.c`.
 pub(crate) fn may_be_segmentation(error: Errno) -> bool {

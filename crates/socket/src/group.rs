@@ -1,7 +1,8 @@
 //! Groups: packets that leave in one send.
 //!
-//! A group has packets of equal size and of one flow, contiguous in memory, so that one send takes all
-//! of them and the system, or the network card, cuts them apart (UDP_SEGMENT). Requirement SEND-9.
+//! A group has packets of equal size and of one flow, contiguous in memory, so that one send takes
+//! all of them and the system, or the network card, cuts them apart (UDP_SEGMENT). Requirement
+//! SEND-9.
 //!
 //! # Invariants
 //!
@@ -16,8 +17,8 @@ use crate::address::{self, Family, RawAddress};
 use crate::class::DefaultClass;
 use crate::cmsg::Control;
 
-/// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux `include/linux/udp.h`:
-/// 64, and 128 since 6.9. 64 is enough, and supported everywhere.
+/// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux
+/// `include/linux/udp.h`: 64, and 128 since 6.9. 64 is enough, and supported everywhere.
 pub(crate) const MAX_SEGMENTS: usize = 64;
 
 /// Maximum number of bytes of one send of several packets: 65535, less the headers of IPv6 and UDP.
@@ -125,7 +126,8 @@ impl Group {
         self.sent = 0;
     }
 
-    /// Returns whether a packet of this size fits. `last` says that the packet may be shorter (GROUP-1).
+    /// Returns whether a packet of this size fits. `last` says that the packet may be shorter
+    /// (GROUP-1).
     #[inline(always)]
     pub(crate) fn has_room(&self, len: usize, last: bool) -> bool {
         self.filled + len <= self.room && (len == self.segment || last && len < self.segment)

@@ -4,8 +4,9 @@
 //! writes nowhere else. Every call is non-blocking because the socket is.
 //!
 //! The calls use syscall(2) instead of the C library's functions of the same names. Those are
-//! cancellation points (pthreads(7)), which costs two locked instructions per call in a process with
-//! threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). No thread is ever cancelled here.
+//! cancellation points (pthreads(7)), which costs two locked instructions per call in a process
+//! with threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). No thread is ever
+//! cancelled here.
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
@@ -57,15 +58,16 @@ impl<'a> Outgoing<'a> {
         self.raw.msg_hdr.msg_controllen == 0 && self.raw.msg_hdr.msg_iovlen == 1
     }
 
-    /// Sends a plain message with sendto(2), which takes 50 ns less than sendmsg(2) (docs/perf-log.md
-    /// 2026-11-20).
+    /// Sends a plain message with sendto(2), which takes 50 ns less than sendmsg(2)
+    /// (docs/perf-log.md 2026-11-20).
     #[inline]
     fn send_plain(&self, fd: libc::c_int) -> Result<usize, Errno> {
         let header = &self.raw.msg_hdr;
         // SAFETY: `msg_iov` comes from a slice of `msg_iovlen` pieces, and that length is 1.
         let piece = unsafe { *header.msg_iov };
         let (name, name_len) = (header.msg_name, header.msg_namelen);
-        // SAFETY: Pointers and lengths come from slices that the message borrows, and sendto only reads.
+        // SAFETY: Pointers and lengths come from slices that the message borrows, and sendto only
+        // reads.
         let sent = unsafe {
             libc::syscall(libc::SYS_sendto, fd, piece.iov_base, piece.iov_len, 0, name, name_len)
         };
@@ -84,8 +86,8 @@ pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<
     match messages {
         [message] if message.is_plain() => message.send_plain(fd),
         [message] => {
-            // SAFETY: The header's pointers and lengths come from slices that the message borrows, and
-            // sendmsg only reads.
+            // SAFETY: The header's pointers and lengths come from slices that the message borrows,
+            // and sendmsg only reads.
             let sent =
                 unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message.raw.msg_hdr, 0) };
             check(sent).map(|_| 1)
@@ -221,8 +223,9 @@ fn receive_many(
     let mut headers = ArrayVec::<libc::mmsghdr, RECEIVE_BATCH>::new();
     headers.extend(buffers.iter_mut().zip(&mut iovs).map(|(buffer, iov)| buffer.header(iov)));
     let (places, count) = (headers.as_mut_ptr(), headers.len());
-    // SAFETY: There are `count` headers. Their pointers and lengths describe elements of `iovs`, which
-    // is not accessed until after the call, and memory of `buffers`, which are borrowed exclusively.
+    // SAFETY: There are `count` headers. Their pointers and lengths describe elements of `iovs`,
+    // which is not accessed until after the call, and memory of `buffers`, which are borrowed
+    // exclusively.
     let filled =
         unsafe { libc::syscall(libc::SYS_recvmmsg, raw_fd, places, count, flags, NO_TIMEOUT) };
     let filled = check(filled)?;
@@ -272,8 +275,8 @@ pub(crate) fn option(
 #[inline]
 fn empty_header() -> libc::mmsghdr {
     let header = MaybeUninit::<libc::mmsghdr>::zeroed();
-    // SAFETY: All fields are integers and pointers, for which zero is a valid value. (Some systems have
-    // private padding, so that the value cannot be written as an expression.)
+    // SAFETY: All fields are integers and pointers, for which zero is a valid value. (Some systems
+    // have private padding, so that the value cannot be written as an expression.)
     unsafe { header.assume_init() }
 }
 

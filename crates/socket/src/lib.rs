@@ -1,9 +1,10 @@
 //! Packet drivers over sockets: [`Udp`] and [`Raw`].
 //!
-//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket and needs no privileges. [`Raw`] is one
-//! over a raw socket of IP protocol 146, the protocol of the Linux Homa module, and needs CAP_NET_RAW. The two open
-//! their sockets differently and share everything else: batches of packets per system call, traffic classes,
-//! path MTU, and ICMP errors. `carrier` says what lies between the IP header and the packet.
+//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket and needs no
+//! privileges. [`Raw`] is one over a raw socket of IP protocol 146, the protocol of the Linux Homa
+//! module, and needs CAP_NET_RAW. The two open their sockets differently and share everything else:
+//! batches of packets per system call, traffic classes, path MTU, and ICMP errors. `carrier` says
+//! what lies between the IP header and the packet.
 //!
 //! # The path of a packet
 //!
@@ -21,13 +22,14 @@
 //!
 //! # Invariants
 //!
-//! - **SOCKET-1** No allocation per packet: both halves allocate when the socket is opened. Staging grows only while
-//!   the system accepts no packets, and then by one burst at most.
-//! - **SOCKET-2** A system call that fails with an error that may stem from ICMP raises the error signal, whichever half
-//!   made the call; `reports` reads the socket's error queue if and only if the signal is raised. While an error
-//!   waits in the queue, poll(2) reports it, so none is lost: see `error_queue`.
-//! - **SOCKET-3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch each optional
-//!   feature off, so that tests cover such systems.
+//! - **SOCKET-1** No allocation per packet: both halves allocate when the socket is opened. Staging
+//!   grows only while the system accepts no packets, and then by one burst at most.
+//! - **SOCKET-2** A system call that fails with an error that may stem from ICMP raises the error
+//!   signal, whichever half made the call; `reports` reads the socket's error queue if and only if
+//!   the signal is raised. While an error waits in the queue, poll(2) reports it, so none is lost:
+//!   see `error_queue`.
+//! - **SOCKET-3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch
+//!   each optional feature off, so that tests cover such systems.
 
 #![deny(unsafe_code)]
 

@@ -8,13 +8,13 @@ use crate::address;
 /// Linux's description of its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Rate of a loopback device. It has no wire and no rate. Chosen by us: more than a core can copy, so
-/// that no packet is paced, and windows suit the speed of memory.
+/// Rate of a loopback device. It has no wire and no rate. Chosen by us: more than a core can copy,
+/// so that no packet is paced, and windows suit the speed of memory.
 const LOOPBACK_MBPS: u32 = 100_000;
 
-/// Returns the rate in Mbit/s of the interface that owns `address`. For a wildcard address: the rate of
-/// the host's network cards, if all that have a link agree. `None` if it is unknown, as for virtual
-/// devices that report no rate.
+/// Returns the rate in Mbit/s of the interface that owns `address`. For a wildcard address: the
+/// rate of the host's network cards, if all that have a link agree. `None` if it is unknown, as for
+/// virtual devices that report no rate.
 #[must_use]
 pub(crate) fn mbps(address: IpAddr) -> Option<u32> {
     let address = address.to_canonical();

@@ -13,8 +13,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Bytes of an IPv4 header without options, and of an IPv6 header.
 const IP_HEADER: (usize, usize) = (20, 40);
 
-/// Length of an IP packet that passes on any path. RFC 8200 section 5 requires it of every IPv6 path;
-/// IPv4 paths with a smaller MTU have not been seen in datacenters.
+/// Length of an IP packet that passes on any path. RFC 8200 section 5 requires it of every IPv6
+/// path; IPv4 paths with a smaller MTU have not been seen in datacenters.
 pub(crate) const MINIMUM: usize = 1280;
 
 /// Longest packets that the driver sends, without the headers of IP and carrier.
@@ -25,8 +25,8 @@ pub(crate) struct PacketLimit {
 }
 
 impl PacketLimit {
-    /// Returns the limit for IP packets of up to `max_ip_packet` bytes, including the IP header and the
-    /// carrier's header.
+    /// Returns the limit for IP packets of up to `max_ip_packet` bytes, including the IP header and
+    /// the carrier's header.
     #[must_use]
     pub(crate) fn new(max_ip_packet: usize, carrier: Carrier) -> Self {
         Self { max_ip_packet, carrier }
@@ -53,7 +53,8 @@ impl PacketLimit {
 
 /// Returns the MTU that a socket connected to `to` reports.
 fn path_mtu(to: SocketAddr) -> Option<usize> {
-    // A UDP socket, whatever carries the packets: the path is the same, and the port does not matter.
+    // A UDP socket, whatever carries the packets: the path is the same, and the port does not
+    // matter.
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
     socket.connect(&to.into()).ok()?;
     let mtu = match to {

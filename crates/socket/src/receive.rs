@@ -1,7 +1,7 @@
 //! Receiving half.
 //!
-//! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets of one peer; `drain`
-//! splits merged datagrams into packets.
+//! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets of one peer;
+//! `drain` splits merged datagrams into packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,8 +22,8 @@ use crate::shared::{SendFailure, Shared};
 /// Bytes of a receive buffer: the longest UDP datagram, merged or not.
 const BUFFER: usize = 1 << 16;
 
-/// Attempts of a receive. Chosen by us: a flood of ICMP errors must not keep the engine here; received
-/// packets keep the descriptor readable.
+/// Attempts of a receive. Chosen by us: a flood of ICMP errors must not keep the engine here;
+/// received packets keep the descriptor readable.
 const ATTEMPTS: u32 = 16;
 
 /// The receiving half of a driver.
@@ -54,8 +54,8 @@ struct Datagram {
 }
 
 impl SocketReceive {
-    /// Returns the receiving half of the socket in `shared`. `may_be_merged` says that the system may
-    /// deliver several packets as one.
+    /// Returns the receiving half of the socket in `shared`. `may_be_merged` says that the system
+    /// may deliver several packets as one.
     #[must_use]
     pub(crate) fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
         Self::with_buffers(shared, may_be_merged, BUFFER)
@@ -188,7 +188,8 @@ impl ReceiveHalf for SocketReceive {
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
         for (buffer, datagram) in self.buffers.iter().zip(&self.datagrams) {
             let Some(datagram) = datagram else { continue };
-            // Copied in place: reading the fields of a moved struct costs a store-forwarding stall per packet.
+            // Copied in place: reading the fields of a moved struct costs a store-forwarding stall
+            // per packet.
             let Datagram { start, from, to, ecn, segment } = *datagram;
             let bytes = &buffer.datagram()[start..];
             if bytes.is_empty() {

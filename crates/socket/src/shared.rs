@@ -1,8 +1,8 @@
 //! State shared by the two halves.
 //!
-//! The socket, on which the halves make system calls independently; the counters, of which each half
-//! writes its own; and two messages from one half to the other: the error signal, and failures of
-//! sends.
+//! The socket, on which the halves make system calls independently; the counters, of which each
+//! half writes its own; and two messages from one half to the other: the error signal, and failures
+//! of sends.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -85,7 +85,8 @@ impl Shared {
     /// Returns whether the error signal was raised since the last call, and resets it.
     #[inline]
     pub(crate) fn take_error_signal(&self) -> bool {
-        // The plain load is the usual case and has no cost. Acquire pairs with `raise_error_signal`.
+        // The plain load is the usual case and has no cost. Acquire pairs with
+        // `raise_error_signal`.
         self.error_signal.load(Ordering::Relaxed)
             && self.error_signal.swap(false, Ordering::Acquire)
     }

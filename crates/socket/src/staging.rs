@@ -1,8 +1,8 @@
 //! Staging: small packets wait for a common send.
 //!
-//! Copying a small packet is far cheaper than a system call of its own. Each packet is copied into a
-//! [`Group`] of similar packets, which leaves in one call. A group accepts packets of any message, in
-//! the order in which they are sent; packets for other groups may come in between.
+//! Copying a small packet is far cheaper than a system call of its own. Each packet is copied into
+//! a [`Group`] of similar packets, which leaves in one call. A group accepts packets of any
+//! message, in the order in which they are sent; packets for other groups may come in between.
 //!
 //! # Invariants
 //!
@@ -13,8 +13,8 @@ use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::group::{Flow, Group};
 
-/// Groups that can wait at the same time. Chosen by us: as many peers as a busy server answers in one
-/// pass; more peers only cause an earlier system call.
+/// Groups that can wait at the same time. Chosen by us: as many peers as a busy server answers in
+/// one pass; more peers only cause an earlier system call.
 const GROUPS: usize = 32;
 
 /// All groups.
@@ -22,11 +22,12 @@ const GROUPS: usize = 32;
 pub(crate) struct Staging {
     family: Family,
     carrier: Carrier,
-    /// The first `used` groups have packets, in the order in which they were opened; the others are free.
+    /// The first `used` groups have packets, in the order in which they were opened; the others are
+    /// free.
     groups: Vec<Group>,
     used: usize,
-    /// The group of the last packet, which most likely accepts the next one, too. If no packet waits,
-    /// the first group: it is free, but still has the flow of its last packets.
+    /// The group of the last packet, which most likely accepts the next one, too. If no packet
+    /// waits, the first group: it is free, but still has the flow of its last packets.
     recent: usize,
 }
 
@@ -48,8 +49,9 @@ impl Staging {
         &mut self.groups[..self.used]
     }
 
-    /// Returns the memory for a packet of `len` bytes in the group of the last packet, if it belongs
-    /// there: the fast path for the usual case. `is_same` says whether a flow is the packet's.
+    /// Returns the memory for a packet of `len` bytes in the group of the last packet, if it
+    /// belongs there: the fast path for the usual case. `is_same` says whether a flow is the
+    /// packet's.
     #[inline(always)]
     pub(crate) fn place_in_recent(
         &mut self,
@@ -65,8 +67,8 @@ impl Staging {
     }
 
     /// Returns the memory for a packet of `len` bytes in a group of its flow. `last` says that the
-    /// packet, the last of its burst, may close a group of longer packets. `None` if all groups are in
-    /// use. The socket can name `flow.to`.
+    /// packet, the last of its burst, may close a group of longer packets. `None` if all groups are
+    /// in use. The socket can name `flow.to`.
     #[inline]
     pub(crate) fn place(&mut self, flow: &Flow, len: usize, last: bool) -> Option<&mut [u8]> {
         let waiting = &self.groups[..self.used];

@@ -1,9 +1,9 @@
 //! Submission: sends messages until one of them meets an obstacle.
 //!
-//! A send can fail although its packet is fine: a signal arrived, or the socket reports an ICMP error
-//! about an earlier packet to this call. Such an error is reported once (`sock_error` in Linux
-//! `include/net/sock.h` clears it), so the call is simply repeated. An error that occurs [`ATTEMPTS`]
-//! times in a row belongs to the packet.
+//! A send can fail although its packet is fine: a signal arrived, or the socket reports an ICMP
+//! error about an earlier packet to this call. Such an error is reported once (`sock_error` in
+//! Linux `include/net/sock.h` clears it), so the call is simply repeated. An error that occurs
+//! [`ATTEMPTS`] times in a row belongs to the packet.
 
 use apus_driver::NetworkError;
 use rustix::io::Errno;
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use crate::errors::{self, ErrorClass};
 use crate::kernel::Outgoing;
 
-/// Attempts to send a packet before an error counts as its own. Two would suffice if ICMP errors came
-/// one at a time. Chosen by us: a third one, for two of them that arrive within a microsecond.
+/// Attempts to send a packet before an error counts as its own. Two would suffice if ICMP errors
+/// came one at a time. Chosen by us: a third one, for two of them that arrive within a microsecond.
 const ATTEMPTS: u32 = 3;
 
 /// Result of a submission.
@@ -72,7 +72,8 @@ impl Submitted {
                 self.check_errors = true;
                 *failures += 1;
                 (*failures == ATTEMPTS).then_some(match cause {
-                    // On an unconnected socket these come only from ICMP, and never concern this packet.
+                    // On an unconnected socket these come only from ICMP, and never concern this
+                    // packet.
                     NetworkError::PortClosed | NetworkError::ProtocolUnreachable => Obstacle::Full,
                     _ => Obstacle::Refused(error, cause),
                 })
@@ -90,7 +91,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::io::IoSlice;
 
-    /// Submits `count` messages to a kernel that returns the results of `script`, then accepts everything.
+    /// Submits `count` messages to a kernel that returns the results of `script`, then accepts
+    /// everything.
     fn submitted(count: usize, script: &[Result<usize, Errno>]) -> Submitted {
         let to = RawAddress::new("10.0.0.1:1".parse().unwrap(), Family::V4).unwrap();
         let pieces = [IoSlice::new(b"packet")];

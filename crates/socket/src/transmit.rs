@@ -1,13 +1,13 @@
 //! Transmitting half.
 //!
-//! A small packet is copied into [`Staging`] and waits for `flush`. A large packet is sent at once from
-//! the engine's slices, after all packets that wait. Packets that the system does not accept now stay
-//! in staging, and the next `flush` tries again.
+//! A small packet is copied into [`Staging`] and waits for `flush`. A large packet is sent at once
+//! from the engine's slices, after all packets that wait. Packets that the system does not accept
+//! now stay in staging, and the next `flush` tries again.
 //!
 //! # Invariants
 //!
-//! - **TRANSMIT-1** `blocked` is set if and only if the last attempt to send ended because the system
-//!   was full; then staging is not empty.
+//! - **TRANSMIT-1** `blocked` is set if and only if the last attempt to send ended because the
+//!   system was full; then staging is not empty.
 //! - **TRANSMIT-2** A group that the system refuses as a whole is sent packet by packet, and only
 //!   packets that are then refused again are reported.
 
@@ -79,8 +79,8 @@ impl SocketTransmit {
         Flow { to: burst.to, from, class: self.options.class(burst) }
     }
 
-    /// Fast path of the usual case: a burst of one small packet of the same flow as the last packet.
-    /// Returns `false` in any other case, without doing anything.
+    /// Fast path of the usual case: a burst of one small packet of the same flow as the last
+    /// packet. Returns `false` in any other case, without doing anything.
     #[inline(always)]
     fn stage_same_flow(&mut self, burst: &Burst<'_>, len: usize) -> bool {
         if self.blocked || burst.headers.len() != burst.header_len {
@@ -104,7 +104,8 @@ impl SocketTransmit {
         true
     }
 
-    /// Sends a burst in all other cases. Not inlined: its large frame would slow down the usual case.
+    /// Sends a burst in all other cases. Not inlined: its large frame would slow down the usual
+    /// case.
     #[inline(never)]
     fn send_general(&mut self, burst: &Burst<'_>, longest: usize) -> io::Result<()> {
         if self.blocked {
@@ -137,8 +138,8 @@ impl SocketTransmit {
         }
     }
 
-    /// Copies the packets of one burst. Flushes if there is no room; if the system is full, adds room
-    /// instead.
+    /// Copies the packets of one burst. Flushes if there is no room; if the system is full, adds
+    /// room instead.
     #[inline]
     fn stage<'a>(
         &mut self,

@@ -1,9 +1,10 @@
 //! Cost of a record.
 //!
-//! `cargo bench -p apus-trace` prints nanoseconds per call: median, minimum and maximum of 31 rounds of 200,000 calls
-//! each. `record` includes the cost of the clock; the goal is 15 ns in all. A round writes each slot of the ring a dozen
-//! times, so that the ring is in the cache as far as the cache holds 512 KiB. The first lap, in which the system allocates
-//! the pages, is printed separately.
+//! `cargo bench -p apus-trace` prints nanoseconds per call: median, minimum and maximum of 31
+//! rounds of 200,000 calls each. `record` includes the cost of the clock; the goal is 15 ns in all.
+//! A round writes each slot of the ring a dozen times, so that the ring is in the cache as far as
+//! the cache holds 512 KiB. The first lap, in which the system allocates the pages, is printed
+//! separately.
 
 use apus_trace::{Event, PeerIndex, Rpc, Sampling, Side, clock, recorder};
 use std::hint::black_box;

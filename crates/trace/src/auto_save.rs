@@ -1,20 +1,21 @@
 //! Automatic saving: writes files when the trace freezes because of a problem.
 //!
-//! A user calls [`start`] with a folder. A thread of the process is then notified of each freeze, writes a file into each
-//! folder, and thaws the trace. It ignores a freeze on demand: the user who requested it is going to read the trace, and
-//! may want it to stay frozen.
+//! A user calls [`start`] with a folder. A thread of the process is then notified of each freeze,
+//! writes a file into each folder, and thaws the trace. It ignores a freeze on demand: the user who
+//! requested it is going to read the trace, and may want it to stay frozen.
 //!
 //! # Bounds
 //!
-//! A folder that contains its maximum number of traces, of any process, gets no more; files are never removed. The trace then
-//! stays frozen in memory until a user reads or thaws it. Processes that freeze at the same moment may exceed the maximum by
-//! one file each.
+//! A folder that contains its maximum number of traces, of any process, gets no more; files are
+//! never removed. The trace then stays frozen in memory until a user reads or thaws it. Processes
+//! that freeze at the same moment may exceed the maximum by one file each.
 //!
 //! # Invariants
 //!
-//! - **AUTOSAVE-1** A freeze is saved once: the thread remembers the last freeze that it has handled, beginning with the one
-//!   at its start.
-//! - **AUTOSAVE-2** A freeze before the drop of the last [`AutoSave`] is saved before the drop returns.
+//! - **AUTOSAVE-1** A freeze is saved once: the thread remembers the last freeze that it has
+//!   handled, beginning with the one at its start.
+//! - **AUTOSAVE-2** A freeze before the drop of the last [`AutoSave`] is saved before the drop
+//!   returns.
 
 use crate::file::FileError;
 use crate::recorder::{self, FreezeReason};
@@ -34,12 +35,12 @@ pub struct TraceFiles {
 }
 
 impl TraceFiles {
-    /// Default maximum number of traces in a folder. Chosen by us: a trace of a process with eight busy threads has 4 MB, so
-    /// the default is 64 MB.
+    /// Default maximum number of traces in a folder. Chosen by us: a trace of a process with eight
+    /// busy threads has 4 MB, so the default is 64 MB.
     pub const AT_MOST: usize = 16;
 
-    /// Returns the settings for a folder, which is created if it is missing. Files are named `HOST-PID-REASON-NUMBER.tt`, with
-    /// the names of [`FreezeReason::NAMES`].
+    /// Returns the settings for a folder, which is created if it is missing. Files are named
+    /// `HOST-PID-REASON-NUMBER.tt`, with the names of [`FreezeReason::NAMES`].
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), at_most: Self::AT_MOST }
     }
@@ -75,7 +76,8 @@ impl TraceFiles {
         Ok(count)
     }
 
-    /// Returns the name of a file that does not exist: an earlier process may have had the same pid.
+    /// Returns the name of a file that does not exist: an earlier process may have had the same
+    /// pid.
     fn free_name(&self, trace: &Trace, reason: FreezeReason) -> PathBuf {
         let path = |number: u32| {
             let more = format!("{}-{number}", reason.name());
@@ -146,8 +148,9 @@ pub struct AutoSave {
     pid: u32,
 }
 
-/// Starts to save the trace when it freezes, until the returned guard is dropped. A trace that is frozen already is not saved.
-/// There may be any number of guards at a time, also for one folder, which then gets each trace once.
+/// Starts to save the trace when it freezes, until the returned guard is dropped. A trace that is
+/// frozen already is not saved. There may be any number of guards at a time, also for one folder,
+/// which then gets each trace once.
 ///
 /// # Errors
 ///

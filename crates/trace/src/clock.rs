@@ -1,8 +1,9 @@
 //! Clock of the trace.
 //!
-//! A tick is one of the processor's time stamp counter if the kernel itself uses it as its clock: then it runs at one rate
-//! on all cores. Otherwise a tick is a nanosecond of `CLOCK_MONOTONIC`, which costs two or three times as much. The length
-//! of a tick is computed when the trace is read, from two points in time at which all clocks were read.
+//! A tick is one of the processor's time stamp counter if the kernel itself uses it as its clock:
+//! then it runs at one rate on all cores. Otherwise a tick is a nanosecond of `CLOCK_MONOTONIC`,
+//! which costs two or three times as much. The length of a tick is computed when the trace is read,
+//! from two points in time at which all clocks were read.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -61,8 +62,8 @@ pub fn source() -> ClockSource {
     source
 }
 
-/// Returns whether the kernel trusts the counter: it has checked that the counter never stops and is equal on all cores,
-/// and continues to check it.
+/// Returns whether the kernel trusts the counter: it has checked that the counter never stops and
+/// is equal on all cores, and continues to check it.
 fn kernel_uses_tsc() -> bool {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -90,8 +91,8 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Reads all clocks. Repeats the reading and returns the one that took the shortest time, which bounds its error (about
-    /// 50 ns).
+    /// Reads all clocks. Repeats the reading and returns the one that took the shortest time, which
+    /// bounds its error (about 50 ns).
     #[must_use]
     pub fn now() -> Self {
         let reading = || {
@@ -113,7 +114,7 @@ impl ClockReading {
 pub struct Calibration {
     /// Source of ticks.
     pub source: ClockSource,
-    /// Begin of the recording.
+    /// Start of the recording.
     pub start: ClockReading,
     /// Time at which the trace was read.
     pub end: ClockReading,
@@ -156,7 +157,8 @@ impl Calibration {
         self.at(ticks, self.end.monotonic)
     }
 
-    /// Returns the time of `ticks` in nanoseconds since 1970, according to the host's clock at `end`.
+    /// Returns the time of `ticks` in nanoseconds since 1970, according to the host's clock at
+    /// `end`.
     #[must_use]
     pub fn realtime(&self, ticks: u64) -> u64 {
         self.at(ticks, self.end.realtime)
@@ -201,8 +203,8 @@ mod tests {
         let between = ClockReading::now();
         let calibration = Calibration::since(start);
         let computed = calibration.monotonic(between.ticks);
-        // The kernel's own rate is corrected while it runs, by less than 1 in 1000, over 20 ms. In addition, a thread may
-        // lose its core between two clock readings on a loaded machine.
+        // The kernel's own rate is corrected while it runs, by less than 1 in 1000, over 20 ms. In
+        // addition, a thread may lose its core between two clock readings on a loaded machine.
         assert!(computed.abs_diff(between.monotonic) < 10_000_000, "{computed} {between:?}");
         let later = calibration.end.ticks + calibration.ticks_per_second();
         let second = calibration.monotonic(later) - calibration.end.monotonic;

@@ -1,7 +1,8 @@
 //! Events: the vocabulary of records.
 //!
-//! One table has each event with its number, its name in files and reports, its scope, and its fields. Numbers and names are
-//! never reused. A file contains the names, by which a reader identifies the events of an older or newer writer.
+//! One table has each event with its number, its name in files and reports, its scope, and its
+//! fields. Numbers and names are never reused. A file contains the names, by which a reader
+//! identifies the events of an older or newer writer.
 
 /// The number of a record that holds a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,15 +156,17 @@ events! {
     1 Call "call" Stage [LENGTH];
     /// The message has been passed to the protocol, which may send it. Both sides.
     2 Queued "queued" Stage [LENGTH];
-    /// Packets of the message are about to be passed to the kernel: the moment before the system call. A message that
-    /// leaves in several calls has one record each; `from` is the offset of the first byte.
+    /// Packets of the message are about to be passed to the kernel: the moment before the system
+    /// call. A message that leaves in several calls has one record each; `from` is the offset of
+    /// the first byte.
     3 ToKernel "to_kernel" Stage [PACKETS, Field::b("from", Bytes)];
-    /// A batch with packets of the RPC has been received from the kernel: the moment after the system call.
+    /// A batch with packets of the RPC has been received from the kernel: the moment after the
+    /// system call.
     4 FromKernel "from_kernel" Stage [PACKETS];
     /// The protocol has the whole message: a response at the client, a request at the server.
     5 Parsed "parsed" Stage [LENGTH];
-    /// The message is available to its receiver. `waiter` is the notified waiter; 0 if none had to be notified, because
-    /// the leader receives the message itself, or no thread waits yet.
+    /// The message is available to its receiver. `waiter` is the notified waiter; 0 if none had to
+    /// be notified, because the leader receives the message itself, or no thread waits yet.
     6 HandedOff "handed_off" Stage [WAITER];
     /// The thread that receives the message runs. `waiter` as in `handed_off`; 0 if it was awake.
     7 Woken "woken" Stage [WAITER];
@@ -173,7 +176,8 @@ events! {
     9 RequestReturned "request_returned" Stage [LENGTH];
     /// The application has replied; no work has been done yet. Server.
     10 Reply "reply" Stage [LENGTH];
-    /// The message has been written into memory shared with the peer: `to_kernel` of the local path.
+    /// The message has been written into memory shared with the peer: `to_kernel` of the local
+    /// path.
     11 LocalSent "local_sent" Stage [LENGTH];
     /// The message has been read from shared memory: `parsed` of the local path.
     12 LocalReceived "local_received" Stage [LENGTH];
@@ -209,9 +213,10 @@ events! {
     /// The message has bytes to send, and the pacer delays them. Recorded for all RPCs.
     45 Throttled "throttled" Anomaly [Field::b("for", Nanos)];
 
-    // What should be rare.
+    // Anomalies: events that should be rare.
 
-    /// RESEND has been sent: bytes of a message are missing here. A length of 2^32 - 1 requests everything sent so far.
+    /// RESEND has been sent: bytes of a message are missing here. A length of 2^32 - 1 requests
+    /// everything sent so far.
     64 ResendSent "resend_sent" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
     /// RESEND has been received: the peer misses bytes.
     65 ResendReceived "resend_received" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
@@ -221,9 +226,10 @@ events! {
     67 RpcUnknownReceived "rpc_unknown_received" Anomaly [FLAGS];
     /// A packet has arrived ahead of others: `length` bytes from `offset` on are missing.
     68 Lost "lost" Anomaly [PART_LENGTH, OFFSET];
-    /// The request is sent again from its start, or the peer was restarted and the RPC continues or fails.
+    /// The request is sent again from its start, or the peer was restarted and the RPC continues or
+    /// fails.
     69 Restart "restart" Anomaly [Field::a("cause", Name("restart"))];
-    /// A packet was not used.
+    /// A packet was dropped.
     70 Dropped "dropped" Anomaly [Field::a("reason", Name("drop_reason"))];
     /// The RPC has failed.
     71 Failed "failed" Anomaly [Field::a("reason", Name("fail_reason"))];
@@ -233,7 +239,8 @@ events! {
     73 FreezeSent "freeze_sent" Anomaly [];
     /// FREEZE has been received.
     74 FreezeReceived "freeze_received" Anomaly [];
-    /// The trace is frozen: the last record, except for those that other threads were about to write.
+    /// The trace is frozen: the last record, except for those that other threads were about to
+    /// write.
     75 Frozen "frozen" Anomaly [Field::a("reason", Name("freeze_reason"))];
 
     // Threads and batches.
@@ -298,8 +305,8 @@ impl DataFields {
 /// Causes of [`Event::Restart`], in the order of their numbers.
 pub const RESTARTS: &[&str] = &["rpc unknown", "peer restarted"];
 
-/// What a thread sleeps on ([`Event::Sleep`]), in the order of the numbers: the network, with the poll role; or its waiter,
-/// until the leader notifies it.
+/// What a thread sleeps on ([`Event::Sleep`]), in the order of the numbers: the network, with the
+/// poll role; or its waiter, until the leader notifies it.
 pub const SLEEPS: &[&str] = &["network", "waiter"];
 
 /// Work that quotas limit ([`Event::QuotaHit`]), in the order of the numbers.

@@ -8,10 +8,11 @@
 //! ..  records         32 bytes each, little-endian, thread by thread, to the end of the file
 //! ```
 //!
-//! The head is JSON because it is short, has many parts, and will change. The records have the layout of the rings because
-//! they are many: with 100 bytes of JSON each, the rings of 8 threads would take 10 MB. A reader identifies events by the
-//! names in the head, so that it can read files of other versions of this crate as long as the layout is the same. Unknown
-//! events keep their names.
+//! The head is JSON because it is short, has many parts, and will change. The records have the
+//! layout of the rings because they are many: with 100 bytes of JSON each, the rings of 8 threads
+//! would take 10 MB. A reader identifies events by the names in the head, so that it can read files
+//! of other versions of this crate as long as the layout is the same. Unknown events keep their
+//! names.
 
 use crate::event::Event;
 use crate::record::{RECORD_LEN, Record};
@@ -139,8 +140,8 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// [`FileError`] that names the position of the error. Whatever the bytes are, the memory used is bounded by a multiple of
-    /// their number, and no panic occurs.
+    /// [`FileError`] that names the position of the error. Whatever the bytes are, the memory used
+    /// is bounded by a multiple of their number, and no panic occurs.
     pub fn read(from: &mut impl Read) -> Result<Self, FileError> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes)
@@ -243,8 +244,8 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[[u8; RECORD_LEN]]), FileError> {
     Ok((head, records))
 }
 
-/// Maps the events of a file to the numbers of this version, and unknown ones to unused numbers. Returns the map from the
-/// file's numbers.
+/// Maps the events of a file to the numbers of this version, and unknown ones to unused numbers.
+/// Returns the map from the file's numbers.
 fn renumber(events: &mut BTreeMap<u16, String>) -> Result<HashMap<u16, u16>, FileError> {
     let mut numbers = HashMap::new();
     let mut named = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! Time traces: where the microseconds of an RPC go.
 //!
-//! Each thread that works on a message writes [`Record`]s of 32 bytes into its own ring: time, [`Event`], and RPC. A record
-//! costs some nanoseconds, so recording is always compiled in. After a problem the rings are frozen and written to a file, a
-//! [`Trace`]; the files of several hosts can be merged.
+//! Each thread that works on a message writes [`Record`]s of 32 bytes into its own ring: time,
+//! [`Event`], and RPC. A record costs some nanoseconds, so recording is always compiled in. After a
+//! problem the rings are frozen and written to a file, a [`Trace`]; the files of several hosts can
+//! be merged.
 //!
 //! ```
 //! use apus_trace::{Event, Rpc, Sampling, Side, Trace, recorder};
@@ -23,14 +24,15 @@
 //!
 //! # Sampling
 //!
-//! Events of a batch of packets, or of a thread, are always recorded; events of a single RPC only if the RPC is
-//! [traced](recorder::is_traced). That follows from its id alone, so that both hosts choose the same RPCs.
+//! Events of a batch of packets, or of a thread, are always recorded; events of a single RPC only
+//! if the RPC is [traced](recorder::is_traced). That follows from its id alone, so that both hosts
+//! choose the same RPCs.
 //!
 //! # Modules
 //!
-//! [`event`] is the vocabulary. [`recorder`] controls the recording, with `ring` and `threads` as its storage, and `clock`
-//! and `tsc` as its time. [`trace`](Trace) and [`file`](FileError) are the recorded data, and [`auto_save`] writes files after
-//! problems. docs/adr/0026 gives the reasons.
+//! [`event`] is the vocabulary. [`recorder`] controls the recording, with `ring` and `threads` as
+//! its storage, and `clock` and `tsc` as its time. [`trace`](Trace) and [`file`](FileError) are the
+//! recorded data, and [`auto_save`] writes files after problems. docs/adr/0026 gives the reasons.
 
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Table of peers.
 //!
-//! Records name a peer by its index in a table of the process, which is written to the file. The table only grows, up to a
-//! bound; later peers share one index.
+//! Records name a peer by its index in a table of the process, which is written to the file. The
+//! table only grows, up to a bound; later peers share one index.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -25,7 +25,8 @@ impl PeerIndex {
 /// A path between one endpoint of this process and one of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Peer {
-    /// Address of this process's endpoint. The IP address is unspecified if it listens on all addresses of the host.
+    /// Address of this process's endpoint. The IP address is unspecified if it listens on all
+    /// addresses of the host.
     pub endpoint: SocketAddr,
     /// Address of the peer.
     pub address: SocketAddr,
@@ -39,7 +40,8 @@ struct Table {
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
-/// Returns the index of a peer, which is added if it is missing. Takes a lock, so callers cache the index.
+/// Returns the index of a peer, which is added if it is missing. Takes a lock, so callers cache the
+/// index.
 pub(crate) fn index(peer: Peer) -> PeerIndex {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(index) = table.indices.get(&peer) {

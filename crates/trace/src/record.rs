@@ -27,17 +27,20 @@ impl Side {
     }
 }
 
-/// An RPC as records name it. Ids are unique only between one client and one server, so the name includes the peer.
+/// An RPC as records name it. Ids are unique only between one client and one server, so the name
+/// includes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rpc {
     /// The client's id, which is even, with this process's side in the low bit: 0 client, 1 server.
     word: NonZeroU64,
-    /// A [`PeerIndex`] with the width of a word: messages carry this struct, and structs of whole words are copied by words.
+    /// A [`PeerIndex`] with the width of a word: messages carry this struct, and structs of whole
+    /// words are copied by words.
     peer: u64,
 }
 
 impl Rpc {
-    /// Returns the RPC with the client's `id` and this peer. Clients never use id 0; it is mapped to the last id.
+    /// Returns the RPC with the client's `id` and this peer. Clients never use id 0; it is mapped
+    /// to the last id.
     #[must_use]
     pub const fn new(id: u64, side: Side, peer: PeerIndex) -> Self {
         let bit = match side {
@@ -109,7 +112,8 @@ impl Record {
         Self { ticks, rpc: 0, kind: event as u16, peer, a, b }
     }
 
-    /// Returns the event; `None` for an event of a later version, whose name [`crate::Trace::name`] returns.
+    /// Returns the event; `None` for an event of a later version, whose name [`crate::Trace::name`]
+    /// returns.
     #[must_use]
     pub const fn event(&self) -> Option<Event> {
         Event::from_number(self.kind)

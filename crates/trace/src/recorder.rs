@@ -1,13 +1,13 @@
 //! Recorder: controls what the process records.
 //!
-//! There is one recorder per process, because its threads work for several endpoints. It is on from the beginning, and
-//! records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the contents of the rings: nothing is recorded until
-//! the trace is thawed.
+//! There is one recorder per process, because its threads work for several endpoints. It is on from
+//! the beginning, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the
+//! contents of the rings: nothing is recorded until the trace is thawed.
 //!
 //! # Synchronisation
 //!
-//! Each record checks two numbers that any thread loads relaxed: a thread that does not see a change yet records a little
-//! more, or a little less. All changes are made under one lock.
+//! Each record checks two numbers that any thread loads relaxed: a thread that does not see a
+//! change yet records a little more, or a little less. All changes are made under one lock.
 
 use crate::clock::{Calibration, ClockReading, ticks};
 use crate::event::{self, Event};
@@ -31,8 +31,8 @@ static ON: AtomicBool = AtomicBool::new(true);
 /// An RPC is traced if half its id, multiplied by [`MULTIPLIER`], is less than this.
 static THRESHOLD: AtomicU64 = AtomicU64::new(Sampling::DEFAULT.threshold());
 
-/// 2^64 divided by the golden ratio: consecutive ids are spread evenly, whatever the period and the pattern of a client's
-/// calls (Knuth, The Art of Computer Programming 3, 6.4).
+/// 2^64 divided by the golden ratio: consecutive ids are spread evenly, whatever the period and the
+/// pattern of a client's calls (Knuth, The Art of Computer Programming 3, 6.4).
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static SETTINGS: Mutex<Settings> =
@@ -41,7 +41,7 @@ static SETTINGS: Mutex<Settings> =
 /// Notified when the trace is frozen.
 static FROZEN: Condvar = Condvar::new();
 
-/// Reading of the clocks at the begin of the recording.
+/// Reading of the clocks at the start of the recording.
 static START: OnceLock<ClockReading> = OnceLock::new();
 
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl Settings {
     }
 }
 
-/// Reads the clocks at the begin of the recording, on the first call.
+/// Reads the clocks at the start of the recording, on the first call.
 pub(crate) fn begin() {
     START.get_or_init(ClockReading::now);
 }
@@ -191,15 +191,17 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Returns whether the RPC with the client's `id` is traced: equal on both sides, if their settings are equal.
+/// Returns whether the RPC with the client's `id` is traced: equal on both sides, if their settings
+/// are equal.
 #[inline]
 #[must_use]
 pub fn is_traced(id: u64) -> bool {
     spread(id) < THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// Returns the threshold of [`is_traced`], for callers that apply the rule themselves: an RPC is traced if the product of half
-/// its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 if nothing is recorded.
+/// Returns the threshold of [`is_traced`], for callers that apply the rule themselves: an RPC is
+/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 if
+/// nothing is recorded.
 #[inline]
 #[must_use]
 pub fn threshold() -> u64 {
@@ -221,7 +223,8 @@ pub fn record(event: Event, a: u32, b: u64) {
     }
 }
 
-/// Records an event of a thread, or of a batch of packets, at an earlier time in ticks of [`ticks`].
+/// Records an event of a thread, or of a batch of packets, at an earlier time in ticks of
+/// [`ticks`].
 #[inline]
 pub fn record_at(ticks: u64, event: Event, a: u32, b: u64) {
     if is_on() {
@@ -252,7 +255,8 @@ pub fn record_peer(peer: PeerIndex, event: Event, a: u32, b: u64) {
     }
 }
 
-/// Returns the index of a peer of the endpoint at `endpoint`. Takes a lock and does a lookup, so callers cache the index.
+/// Returns the index of a peer of the endpoint at `endpoint`. Takes a lock and does a lookup, so
+/// callers cache the index.
 pub fn peer(endpoint: SocketAddr, address: SocketAddr) -> PeerIndex {
     peers::index(Peer { endpoint, address })
 }
@@ -278,7 +282,8 @@ pub fn set_sampling(sampling: Sampling) {
     settings.publish();
 }
 
-/// Freezes the trace: retains the contents of the rings. Returns `false` if it was frozen already, or nothing is recorded.
+/// Freezes the trace: retains the contents of the rings. Returns `false` if it was frozen already,
+/// or nothing is recorded.
 pub fn freeze(reason: FreezeReason) -> bool {
     let mut settings = settings();
     if settings.frozen.is_some() || settings.sampling == Sampling::Off {
@@ -322,7 +327,8 @@ pub(crate) fn thaw_if(frozen: Frozen) {
     }
 }
 
-/// Thaws the trace: recording continues and overwrites the rings. Returns `false` if the trace was not frozen.
+/// Thaws the trace: recording continues and overwrites the rings. Returns `false` if the trace was
+/// not frozen.
 pub fn thaw() -> bool {
     let mut settings = settings();
     let thawed = settings.frozen.take().is_some();
@@ -346,7 +352,8 @@ pub struct Status {
     pub records: u64,
 }
 
-/// Returns the state of the recording. Waits for up to 20 ms if recording has just begun and is frozen, as [`snapshot`] does.
+/// Returns the state of the recording. Waits for up to 20 ms if recording has just begun and is
+/// frozen, as [`snapshot`] does.
 #[must_use]
 pub fn status() -> Status {
     let (threads, records) = threads::retained();
@@ -367,8 +374,9 @@ pub fn frozen() -> Option<Frozen> {
     settings().frozen
 }
 
-/// Returns the contents of the rings: the last 16 thousand records of each thread, including threads that have ended recently.
-/// May be called at any time, frozen or not. Waits for up to 20 ms if recording has just begun, to determine the clock's rate.
+/// Returns the contents of the rings: the last 16 thousand records of each thread, including
+/// threads that have ended recently. May be called at any time, frozen or not. Waits for up to 20
+/// ms if recording has just begun, to determine the clock's rate.
 #[must_use]
 pub fn snapshot() -> Trace {
     begin();

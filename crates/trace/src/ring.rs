@@ -1,21 +1,22 @@
 //! Ring of one thread's records.
 //!
-//! A ring has [`RECORDS`] slots; each new record replaces the oldest one. Only its own thread writes to it. Any other thread
-//! may read it at any time, without either waiting for the other: the reader discards records that may have been overwritten
-//! while it read.
+//! A ring has [`RECORDS`] slots; each new record replaces the oldest one. Only its own thread
+//! writes to it. Any other thread may read it at any time, without either waiting for the other:
+//! the reader discards records that may have been overwritten while it read.
 //!
 //! # Invariants
 //!
-//! - **TRACERING-1** `written` is stored after the words of its record, and the words of the next record are stored after
-//!   that. A thread that reads a word of record `n`, and then `written` (with the fences below), therefore reads at least `n`.
-//! - **TRACERING-2** A reader keeps record `i` only if `written`, read afterwards, is less than `i + RECORDS`: the writer had
-//!   not begun record `i + RECORDS`, which replaces record `i`.
+//! - **TRACERING-1** `written` is stored after the words of its record, and the words of the next
+//!   record are stored after that. A thread that reads a word of record `n`, and then `written`
+//!   (with the fences below), therefore reads at least `n`.
+//! - **TRACERING-2** A reader keeps record `i` only if `written`, read afterwards, is less than `i
+//!   + RECORDS`: the writer had not begun record `i + RECORDS`, which replaces record `i`.
 
 use crate::record::Record;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Records in a ring, a power of two. Chosen by us: 512 KiB, of which the system allocates the used part; the last 160 ms of
-/// a thread that records 100 thousand events per second.
+/// Records in a ring, a power of two. Chosen by us: 512 KiB, of which the system allocates the used
+/// part; the last 160 ms of a thread that records 100 thousand events per second.
 #[cfg(not(apus_trace_loom))]
 pub(crate) const RECORDS: usize = 16_384;
 #[cfg(apus_trace_loom)]
@@ -37,8 +38,8 @@ impl Ring {
         Self { words: crate::sync::zeroed(RECORDS * WORDS), written: AtomicU64::new(0) }
     }
 
-    /// Appends a record. Only the ring's thread may call this: two writers would write into the same slot, and a reader would
-    /// read a mixture of both records.
+    /// Appends a record. Only the ring's thread may call this: two writers would write into the
+    /// same slot, and a reader would read a mixture of both records.
     #[inline]
     pub(crate) fn push(&self, record: Record) {
         let written = self.written.load(Ordering::Relaxed);
@@ -58,7 +59,8 @@ impl Ring {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Returns the records that are still in the ring, the oldest first, and the number of the first one.
+    /// Returns the records that are still in the ring, the oldest first, and the number of the
+    /// first one.
     pub(crate) fn read(&self) -> (u64, Vec<Record>) {
         let end = self.written();
         let start = end.saturating_sub(RECORDS as u64);
@@ -140,7 +142,8 @@ mod model {
         loom::model(|| {
             let ring = Arc::new(Ring::new());
             let reader = ring.clone();
-            // With the roles reversed, loom, which remembers one access to each atomic, would find no interleavings.
+            // With the roles reversed, loom, which remembers one access to each atomic, would find
+            // no interleavings.
             let thread = loom::thread::spawn(move || {
                 let (first, records) = reader.read();
                 for (i, read) in records.iter().enumerate() {

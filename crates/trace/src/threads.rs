@@ -1,8 +1,9 @@
 //! Assignment of rings to threads.
 //!
-//! A thread gets a ring with its first record and returns it when it ends. Its records stay readable: the rings of the 16
-//! threads that ended last are not reused. A process that creates threads without end therefore has as many rings as
-//! simultaneous threads, plus 16. A ring that is reused remembers which records belong to which thread.
+//! A thread gets a ring with its first record and returns it when it ends. Its records stay
+//! readable: the rings of the 16 threads that ended last are not reused. A process that creates
+//! threads without end therefore has as many rings as simultaneous threads, plus 16. A ring that is
+//! reused remembers which records belong to which thread.
 
 use crate::record::Record;
 use crate::ring::{RECORDS, Ring};
@@ -10,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Rings of ended threads that are not reused. Chosen by us: the records of a handful of short tests or requests, at most
-/// 8 MiB.
+/// Rings of ended threads that are not reused. Chosen by us: the records of a handful of short
+/// tests or requests, at most 8 MiB.
 const RETAINED: usize = 16;
 
 /// A ring and the threads whose records it contains.
@@ -41,7 +42,8 @@ struct Slots {
 static SLOTS: Mutex<Slots> = Mutex::new(Slots { all: Vec::new(), free: VecDeque::new() });
 
 thread_local! {
-    /// The current thread's ring, once it has one. Without a destructor, so that reading it costs nothing.
+    /// The current thread's ring, once it has one. Without a destructor, so that reading it costs
+    /// nothing.
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
     /// Returns the ring when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
@@ -59,7 +61,7 @@ pub(crate) fn push(record: Record) {
 /// Assigns a ring to the current thread and appends a record. A thread that is ending gets no ring.
 #[cold]
 fn push_first(record: Record) {
-    // The clocks are read at the begin of the recording, before the first record.
+    // The clocks are read at the start of the recording, before the first record.
     crate::recorder::begin();
     let _ = LEASE.try_with(|lease| {
         let mut lease = lease.borrow_mut();
@@ -81,7 +83,8 @@ impl Lease {
         let mut slots = lock(&SLOTS);
         let reused = if slots.free.len() > RETAINED { slots.free.pop_front() } else { None };
         let slot = reused.unwrap_or_else(|| {
-            // Threads end in any order and readers run at any time, so a ring lives as long as the process.
+            // Threads end in any order and readers run at any time, so a ring lives as long as the
+            // process.
             let slot = Box::leak(Box::new(Slot { ring: Ring::new(), owners: Mutex::default() }));
             slots.all.push(slot);
             slot
@@ -162,7 +165,8 @@ pub(crate) fn retained() -> (usize, u64) {
 /// Returns the CPU on which a living thread of this process ran last.
 fn current_cpu(tid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
-    // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first after the name.
+    // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first
+    // after the name.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
@@ -217,7 +221,8 @@ mod tests {
         for thread in &seen {
             assert!(thread.records.iter().all(|record| record.b == u64::from(thread.tid)));
         }
-        // The records are few, so all are still in the rings, although there are fewer rings than threads.
+        // The records are few, so all are still in the rings, although there are fewer rings than
+        // threads.
         let read: Vec<u64> =
             seen.iter().flat_map(|thread| &thread.records).map(|record| record.b).collect();
         assert!(tids.iter().all(|tid| read.contains(tid)));

@@ -71,8 +71,8 @@ impl Head {
         self.peers.get(usize::from(index.0).checked_sub(1)?)
     }
 
-    /// Returns a file name that no other process of any host uses: `HOST-PID.tt`, or `HOST-PID-MORE.tt`. Characters that are
-    /// unusual in file names are replaced.
+    /// Returns a file name that no other process of any host uses: `HOST-PID.tt`, or
+    /// `HOST-PID-MORE.tt`. Characters that are unusual in file names are replaced.
     #[must_use]
     pub fn file_name(&self, more: Option<&str>) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };

@@ -1,4 +1,4 @@
-//! How does a client release the server's state?
+//! Acks, by which a client releases the server's state.
 
 use crate::bytes::{read_u16, read_u64, write_u16, write_u64};
 use crate::error::ParseError;
@@ -11,11 +11,11 @@ pub const MAX_ACKS: usize = 5;
 
 /// Bytes of one entry.
 const ENTRY_LEN: usize = 10;
-/// Where the first entry of an ACK packet stands.
+/// Offset of the first entry of an ACK packet.
 const ENTRIES_AT: usize = HEADER_LEN + 2;
 
-/// "I have the whole response of this RPC": one entry of an ACK packet, or the piggy-backed ack of a
-/// DATA packet.
+/// The client's statement that it has the whole response of an RPC: one entry of an ACK packet, or the piggy-backed ack
+/// of a DATA packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// The RPC's even id. Never 0: on the wire that means "no ack here".
@@ -34,7 +34,7 @@ impl Ack {
         write_u16(out, at + 8, self.server_port);
     }
 
-    /// The entry at `at`; an id of 0 means that there is none.
+    /// The entry at `at`; `None` if its id is 0.
     pub(crate) fn parse_optional(bytes: &[u8], at: usize) -> Option<Self> {
         let ack = Self::parse(bytes, at);
         (ack.client_id != 0).then_some(ack)
@@ -48,10 +48,10 @@ impl Ack {
     }
 }
 
-/// The entry that is none.
+/// An entry with id 0, which means that there is none.
 const NONE: Ack = Ack { client_id: 0, server_port: 0 };
 
-/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs besides the one that the header names
+/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs in addition to the one that the header names
 /// (`WIRE-18`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckList {
@@ -84,24 +84,24 @@ impl AckList {
         Ok(())
     }
 
-    /// The entries, in the order of the packet.
+    /// Returns the entries, in the order of the packet.
     pub fn iter(&self) -> impl Iterator<Item = Ack> + '_ {
         self.entries.iter().take(self.len()).filter(|ack| ack.client_id != 0).copied()
     }
 
-    /// Number of entries, 0 to [`MAX_ACKS`].
+    /// Returns the number of entries, 0 to [`MAX_ACKS`].
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Whether the list has no entry.
+    /// Returns whether the list has no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether no further entry fits.
+    /// Returns whether no further entry fits.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() == MAX_ACKS

@@ -1,4 +1,4 @@
-//! How are big-endian integers read and written at fixed offsets?
+//! Big-endian integers at fixed offsets.
 //!
 //! Callers have checked the length before; an offset outside the slice is a mistake of this crate
 //! and panics by slice index. Every use below works on a slice whose length [`crate::Kind`] names.

@@ -1,4 +1,4 @@
-//! What does a DATA packet carry besides the message's bytes?
+//! DATA: the fields before the message's bytes.
 
 use crate::ack::Ack;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
@@ -8,7 +8,7 @@ use crate::header::{HEADER_LEN, Header};
 /// Bytes before the data in a DATA packet, common header included.
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
 
-/// `seg.offset` value by which the kernel says "the offset stands in `sequence`" (row P-2).
+/// `seg.offset` value by which the kernel says "the offset is in `sequence`" (row P-2).
 const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 
 /// The fields of a DATA packet after the common header.
@@ -33,11 +33,11 @@ pub struct Data {
     pub cutoff_version: u16,
     /// Whether this answers a RESEND.
     pub retransmit: bool,
-    /// Offset in the message of the packet's first data byte. Always real here; see
+    /// Offset in the message of the packet's first data byte. Always the real one here; see
     /// [`Data::offset_in_sequence`].
     pub offset: u32,
     /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
-    /// kernel does in first transmissions. We write both.
+    /// kernel does in first transmissions. This implementation writes both.
     pub offset_in_sequence: bool,
 }
 
@@ -89,7 +89,7 @@ impl Data {
     }
 
     /// Moves a DATA header that was written by [`crate::Packet::emit_header`] on to another offset,
-    /// in both places where it stands.
+    /// in both of its places.
     ///
     /// The packets of a burst differ in nothing else (the piggy-backed ack excepted, see
     /// [`Data::clear_ack`]), so that the other 48 bytes need not be written again.

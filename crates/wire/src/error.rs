@@ -1,10 +1,10 @@
-//! In which ways can a packet be wrong?
+//! The ways in which a packet can be malformed.
 
 use crate::kind::Kind;
 use crate::older::OlderLayout;
 use core::fmt;
 
-/// Why bytes are not a packet. Always the peer's (or the network's) fault.
+/// Why bytes are not a packet. Always caused by the peer or the network.
 ///
 /// Rows P-7, P-8 and P-22; requirement `WIRE-3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,9 +14,9 @@ pub enum ParseError {
     TooShort {
         /// The kind, once it could be read.
         kind: Option<Kind>,
-        /// Bytes that such a packet needs at least.
+        /// Least number of bytes of such a packet.
         need: usize,
-        /// Bytes that there are.
+        /// Number of bytes received.
         have: usize,
     },
     /// Byte 11 names no packet type.
@@ -27,7 +27,7 @@ pub enum ParseError {
     EmptyMessage,
     /// A DATA packet without data.
     EmptyData,
-    /// A DATA packet that goes on past the end of its message.
+    /// A DATA packet that extends past the end of its message.
     DataBeyondEnd {
         /// Just past the last byte of the packet's data.
         end: u64,

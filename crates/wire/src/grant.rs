@@ -1,4 +1,4 @@
-//! How does a receiver allow further bytes?
+//! GRANT: a receiver allows further bytes.
 
 use crate::PRIORITIES;
 use crate::bytes::{read_u32, write_u32};
@@ -10,7 +10,7 @@ pub struct Grant {
     /// Offset just past the last byte that may be sent. May lie beyond the message's end, which
     /// then is the limit.
     pub offset: u32,
-    /// Level that scheduled packets of the message shall carry from now on, 0 to 7.
+    /// Level of the message's scheduled packets from now on, 0 to 7.
     pub priority: u8,
 }
 

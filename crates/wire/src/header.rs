@@ -1,4 +1,4 @@
-//! What do all packets begin with?
+//! The common header of all packets.
 
 use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, write_u64};
 use crate::error::ParseError;
@@ -15,7 +15,7 @@ const SENDER_ID: usize = 20;
 
 /// Header words in DATA packets, as the kernel writes them (high nibble of byte 12).
 const DOFF_DATA: u8 = 14 << 4;
-/// The same in control packets.
+/// Header words in control packets.
 const DOFF_CONTROL: u8 = 5 << 4;
 
 /// The common header, 28 bytes, big endian.
@@ -73,7 +73,7 @@ pub struct KernelFields {
 }
 
 impl KernelFields {
-    /// What we send: the kernel's constants and no checksum.
+    /// The fields of packets that this implementation sends: the kernel's constants and no checksum.
     ///
     /// Source: reference 8.2 item 20 and kernel-interop item 3 (zeros work, constants are safe).
     pub const OURS: Self = Self { ack: [0; 3], flags: 6, window: 0, checksum: 0, urgent: 0xb97d };
@@ -101,7 +101,7 @@ impl UdpFields {
 }
 
 impl Header {
-    /// A header of `kind` with the constants that its profile asks for.
+    /// Returns a header of `kind` with the constants that its profile asks for.
     #[must_use]
     pub const fn new(
         kind: Kind,
@@ -117,7 +117,7 @@ impl Header {
         Self { sport, dport, sequence: 0, doff, dialect, sender_id }
     }
 
-    /// The sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
+    /// Returns the sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
     /// before it does.
     #[must_use]
     pub fn peek_sender_id(packet: &[u8]) -> Option<SenderId> {
@@ -125,7 +125,7 @@ impl Header {
         Some(SenderId::from_wire(u64::from_be_bytes(*id)))
     }
 
-    /// The udp profile's fields; `None` in the kernel profile.
+    /// Returns the udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {
         match &self.dialect {
@@ -134,7 +134,7 @@ impl Header {
         }
     }
 
-    /// The profile that the header is written in.
+    /// Returns the profile of the header.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         match self.dialect {

@@ -1,4 +1,4 @@
-//! Which packet types are there?
+//! Packet types.
 
 use crate::data::DATA_HEADER_LEN;
 use crate::header::HEADER_LEN;
@@ -14,11 +14,11 @@ pub enum Kind {
     Data = 0x10,
     /// The receiver allows the sender to transmit further bytes.
     Grant = 0x11,
-    /// The receiver asks for bytes again.
+    /// The receiver requests bytes again.
     Resend = 0x12,
     /// The answer to a RESEND for an RPC that the receiver of the RESEND does not know.
     RpcUnknown = 0x13,
-    /// "I live, you will have to wait": resets the silence counter.
+    /// The sender is alive and the receiver has to wait: resets the silence counter.
     Busy = 0x14,
     /// The priorities that a host wants unscheduled packets to carry.
     Cutoffs = 0x15,
@@ -44,7 +44,7 @@ impl Kind {
         Self::Ack,
     ];
 
-    /// The kind with this value on the wire, if there is one.
+    /// Returns the kind with this value on the wire, if there is one.
     #[must_use]
     pub const fn from_wire(value: u8) -> Option<Self> {
         match value {
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of the shortest header of this kind, payload not counted. Shorter packets are refused
+    /// Returns the length of the shortest header of this kind, payload not counted. Shorter packets are refused
     /// (row P-22).
     #[must_use]
     pub const fn min_len(self, profile: Profile) -> usize {
@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of the header of this kind, payload not counted. The udp profile shortens one of them:
+    /// Returns the length of the header of this kind in bytes, payload not counted. The udp profile shortens one of them:
     /// an ACK leaves out the entries that it does not use.
     #[must_use]
     pub const fn header_len(self) -> usize {
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// The kind's name as the field writes it.
+    /// Returns the kind's name in the literature.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What do Homa packets look like on the wire?
+//! The wire format of Homa packets.
 //!
 //! One packet is a 28-byte common [`Header`] and a [`Body`] that depends on its [`Kind`]; a DATA
 //! packet ends with a piece of a message. Two [`Profile`]s share this layout:
@@ -7,16 +7,16 @@
 //! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to
 //!   resemble TCP carry a version, flags, an incarnation and a low-water mark ([`UdpFields`]).
 //!
-//! [`Packet::parse`] turns untrusted bytes into a [`Packet`]; from there on the types can be
-//! trusted. [`Packet::emit_header`] is the way back.
+//! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be
+//! trusted. [`Packet::emit_header`] is the reverse.
 //!
 //! # Invariants
 //!
 //! - **CODEC-1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
 //! - **CODEC-2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
 //!   message_length`, and neither payload nor message is empty.
-//! - **CODEC-3** What this crate or the kernel module wrote re-emits to the same bytes, the fields that
-//!   nobody reads included (`WIRE-7`).
+//! - **CODEC-3** What this crate or the kernel module wrote re-emits to the same bytes, including the fields that
+//!   are ignored on receipt (`WIRE-7`).
 //!
 //! No allocation, no dependencies, no `unsafe`, `no_std`.
 //!

@@ -1,8 +1,8 @@
-//! How are packets of kernel modules recognised that are too old?
+//! Recognition of packets of kernel modules that are too old.
 //!
-//! The kernel's header has no version. Modules of before December 2024 put fields elsewhere; whoever reads
-//! their packets as today's reads garbage, and nobody is told. What gives them away is looked for here, so
-//! that they are refused under their name. Source: reference 8.1 and 8.3; requirement `WIRE-27`.
+//! The kernel's header has no version. Modules from before December 2024 put fields elsewhere; their packets, parsed as
+//! today's, would be garbage that is not noticed. They are recognised by their differences, and
+//! refused under their name. Source: reference 8.1 and 8.3; requirement `WIRE-27`.
 
 use crate::data::DATA_HEADER_LEN;
 use crate::error::ParseError;
@@ -11,10 +11,10 @@ use crate::kind::Kind;
 use crate::profile::Profile;
 use core::fmt;
 
-/// A layout of the kernel module's packets that is not spoken any more.
+/// A layout of the kernel module's packets that is no longer spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OlderLayout {
-    /// Before July 2024 (v1.0 to v2.0.1 and what followed): the type stands in byte 13, a DATA header has 60
+    /// Before July 2024 (v1.0 to v2.0.1 and what followed): the type is in byte 13, a DATA header has 60
     /// bytes.
     TypeInByte13,
     /// Before 10 December 2024: an ack has 12 bytes, because it names the client's port, too.
@@ -35,7 +35,7 @@ impl fmt::Display for OlderLayout {
 /// Bytes of an ACK packet with entries of 12 bytes. Today's has 80, and nothing behind them.
 const OLDER_ACK_LEN: usize = HEADER_LEN + 2 + 5 * 12;
 
-/// Why byte 11 of `bytes`, a common header at least, names no type.
+/// The error for byte 11 of `bytes`, which has at least a common header and names no type.
 pub(crate) fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
     // Byte 13 holds flags today, which the module sets to 6; no type has that value.
     let older = bytes[11] == 0 && Kind::from_wire(bytes[13]).is_some();
@@ -46,10 +46,10 @@ pub(crate) fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
     }
 }
 
-/// Refuses packets whose acks have 12 bytes, as far as they can be told from today's.
+/// Refuses packets whose acks have 12 bytes, as far as they differ from today's.
 ///
-/// A DATA packet had the same length then, with the cutoffs' version where today's retransmit flag and first
-/// byte of padding stand. As long as its sender knows no cutoffs and has nothing to acknowledge, it is today's.
+/// A DATA packet had the same length then, with the cutoffs' version in the place of today's retransmit flag and first
+/// byte of padding. While its sender knows no cutoffs and has nothing to acknowledge, it equals today's.
 pub(crate) fn refuse_entries(kind: Kind, bytes: &[u8]) -> Result<(), ParseError> {
     let older = match kind {
         Kind::Ack => bytes.len() == OLDER_ACK_LEN,

@@ -1,4 +1,4 @@
-//! How do bytes become a packet, and a packet bytes?
+//! Parsing and emission of packets.
 
 use crate::ack::AckList;
 use crate::cutoffs::Cutoffs;
@@ -20,13 +20,13 @@ pub type HeaderBuffer = [u8; MAX_HEADER_LEN];
 /// A packet in either profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// What all packets begin with.
+    /// The common header.
     pub header: Header,
-    /// What depends on the kind.
+    /// The part that depends on the kind.
     pub body: Body<'a>,
 }
 
-/// What follows the common header.
+/// The part of a packet that follows the common header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     /// A piece of a message, and its bytes.
@@ -37,20 +37,20 @@ pub enum Body<'a> {
     Resend(Resend),
     /// The RPC of a RESEND is not known (`WIRE-13`).
     RpcUnknown,
-    /// Wait, I live (`WIRE-14`).
+    /// The sender is alive and the receiver has to wait (`WIRE-14`).
     Busy,
     /// Priorities for unscheduled packets.
     Cutoffs(Cutoffs),
     /// Freeze time traces (`WIRE-16`).
     Freeze,
-    /// Is the RPC's state still needed (`WIRE-17`)?
+    /// The server asks whether the RPC's state is still needed (`WIRE-17`).
     NeedAck,
-    /// RPCs whose state is not needed any more, besides the header's.
+    /// RPCs whose state is not needed any more, in addition to the header's.
     Ack(AckList),
 }
 
 impl Body<'_> {
-    /// The packet type.
+    /// Returns the packet type.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -68,7 +68,7 @@ impl Body<'_> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads one packet. Bytes behind a control packet's header are ignored.
+    /// Parses one packet. Bytes behind a control packet's header are ignored.
     ///
     /// # Errors
     ///

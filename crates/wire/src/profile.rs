@@ -1,4 +1,4 @@
-//! Which dialect of the header is spoken?
+//! The profiles of the header, and the flags of the udp profile.
 
 use core::fmt;
 
@@ -38,34 +38,34 @@ impl Flags {
     /// The incarnation field holds a *session* that the server chose, not the client's own
     /// incarnation. Always set in packets of the server.
     pub const SESSION: Self = Self(0b0001);
-    /// In NEED_ACK: "I hold this request but cannot tell whether it is fresh; confirm that it
-    /// lives". In BUSY from the client: "it lives".
+    /// In NEED_ACK: the server has this request but cannot tell whether it is fresh, and asks the client to confirm that
+    /// the call is live. In BUSY from the client: the call is live.
     pub const CONFIRM: Self = Self(0b0010);
-    /// In RPC_UNKNOWN: the server is through with this request and will not execute it (again). It
+    /// In RPC_UNKNOWN: the server has finished this request and will not execute it (again). It
     /// may have been executed, with a response that is gone, or refused.
     pub const FINISHED: Self = Self(0b0100);
     /// In RPC_UNKNOWN: the request will not be served; `sequence` holds a [`crate::Refusal`].
     pub const REFUSED: Self = Self(0b1000);
 
-    /// The flags with these low four bits; higher bits are ignored.
+    /// Returns the flags with these low four bits; higher bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 0x0f)
     }
 
-    /// The four bits.
+    /// Returns the four bits.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether every flag of `other` is set.
+    /// Returns whether every flag of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -1,9 +1,9 @@
-//! Why does a server refuse a request?
+//! The reasons for which a server refuses a request.
 
 /// Reason of a refusal, in the `sequence` field of an RPC_UNKNOWN packet that has
 /// [`crate::Flags::REFUSED`] set. Udp profile only.
 ///
-/// Ours, because the kernel's protocol has no way to say any of this: its clients wait for the
+/// Chosen by us, because the kernel's protocol has no way to say any of this: its clients wait for the
 /// silence timeout. Requirement `WIRE-23`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
@@ -16,7 +16,7 @@ pub enum Refusal {
     NotServing = 3,
     /// The endpoint is closing. Not executed.
     ShuttingDown = 4,
-    /// The server application took the request and let it go without a reply. May have been
+    /// The server application took the request and dropped it without a reply. May have been
     /// executed.
     Abandoned = 5,
 }
@@ -26,7 +26,7 @@ impl Refusal {
     pub const ALL: [Self; 5] =
         [Self::Overloaded, Self::TooLarge, Self::NotServing, Self::ShuttingDown, Self::Abandoned];
 
-    /// The reason with this value on the wire. Values that are not known read as
+    /// Returns the reason with this value on the wire. Unknown values become
     /// [`Refusal::Abandoned`], the most careful one: it promises nothing about execution.
     #[must_use]
     pub const fn from_wire(value: u32) -> Self {
@@ -39,7 +39,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the refusing server vouches that the request was not executed.
+    /// Returns whether the refusing server guarantees that the request was not executed.
     #[must_use]
     pub const fn is_before_execution(self) -> bool {
         !matches!(self, Self::Abandoned)

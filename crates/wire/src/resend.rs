@@ -1,4 +1,4 @@
-//! How does a receiver ask for bytes again?
+//! RESEND: a receiver requests bytes again.
 
 use crate::bytes::{read_u32, write_u32};
 use crate::error::ParseError;
@@ -6,7 +6,7 @@ use crate::grant::parse_priority;
 use crate::header::HEADER_LEN;
 use crate::kind::Kind;
 
-/// `length` of a RESEND that asks for all that has been sent (-1 on the wire).
+/// `length` of a RESEND for all that has been sent (-1 on the wire).
 ///
 /// Source: reference 1.1; the kernel uses it since June 2025. Before that it wrote 0, which is read as this
 /// (`WIRE-12`).
@@ -23,7 +23,7 @@ pub struct Resend {
     /// Number of bytes that are missing, or [`EVERYTHING`]. Untrusted: the range may lie outside of
     /// the message.
     pub length: u32,
-    /// Level that the retransmission shall carry, 0 to 7; 0 if it is brief.
+    /// Level of the retransmission, 0 to 7; 0 if it is brief.
     pub priority: u8,
     /// Whether the packet ends before the level: 36 bytes, as the stripped module of the upstream kernel
     /// writes it. Kernel profile only (`WIRE-26`).
@@ -31,13 +31,13 @@ pub struct Resend {
 }
 
 impl Resend {
-    /// Asks for all bytes that have been sent.
+    /// Returns a RESEND for all bytes that have been sent.
     #[must_use]
     pub const fn everything(priority: u8) -> Self {
         Self { offset: 0, length: EVERYTHING, priority, brief: false }
     }
 
-    /// Just past the last byte asked for; never overflows.
+    /// Returns the offset just past the last requested byte; never overflows.
     #[must_use]
     pub const fn end(&self) -> u32 {
         self.offset.saturating_add(self.length)
@@ -58,7 +58,7 @@ impl Resend {
         Ok(Self { offset, length, priority, brief })
     }
 
-    /// Whether all bytes that have been sent are asked for, in today's word or in the older one.
+    /// Returns whether all bytes that have been sent are requested, in today's encoding or in the older one.
     #[must_use]
     pub const fn is_everything(&self) -> bool {
         self.length == EVERYTHING || (self.offset == 0 && self.length == 0)

@@ -1,4 +1,4 @@
-//! How does an RPC id tell who is speaking?
+//! RPC ids, which say which end sends a packet.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The other end.
+    /// Returns the other end.
     #[must_use]
     pub const fn peer(self) -> Self {
         match self {
@@ -31,7 +31,7 @@ impl Role {
 pub struct SenderId(u64);
 
 impl SenderId {
-    /// The id of RPC `client_id` as `sender` writes it.
+    /// Returns the id of RPC `client_id` as `sender` writes it.
     ///
     /// The low bit of `client_id` is ignored.
     #[must_use]
@@ -42,25 +42,25 @@ impl SenderId {
         }
     }
 
-    /// The id as it stands on the wire.
+    /// Returns the id with this value on the wire.
     #[must_use]
     pub const fn from_wire(value: u64) -> Self {
         Self(value)
     }
 
-    /// The value for the wire.
+    /// Returns the value for the wire.
     #[must_use]
     pub const fn to_wire(self) -> u64 {
         self.0
     }
 
-    /// The even id by which both ends know the RPC.
+    /// Returns the even id by which both ends know the RPC.
     #[must_use]
     pub const fn client_id(self) -> u64 {
         self.0 & !1
     }
 
-    /// Which end sent the packet.
+    /// Returns the end that sent the packet.
     #[must_use]
     pub const fn sender(self) -> Role {
         if self.0 & 1 == 0 { Role::Client } else { Role::Server }

@@ -105,7 +105,7 @@ fn packets_of_modules_that_are_too_old_are_named() {
     let text = parse(&bytes).unwrap_err().to_string();
     assert!(text.contains("July 2024") && text.contains("renewed"), "{text}");
     bytes[13] = 6;
-    assert_eq!(parse(&bytes), Err(ParseError::UnknownKind(0)), "nobody's");
+    assert_eq!(parse(&bytes), Err(ParseError::UnknownKind(0)), "no type");
 
     // October 2024: acks of 12 bytes.
     let mut bytes = header_of(Kind::Ack, Profile::Kernel);

@@ -295,5 +295,5 @@ fn a_burst_reuses_its_first_header() {
     let parsed = Packet::parse(Profile::Kernel, &bytes).unwrap();
     let second = Data { offset: 1424, ack: None, ..data };
     assert_eq!(parsed.body, Body::Data(second, b"def"));
-    assert_eq!(parsed.header.sequence, 1424, "the offset stands in both places (row P-2)");
+    assert_eq!(parsed.header.sequence, 1424, "the offset is in both places (row P-2)");
 }

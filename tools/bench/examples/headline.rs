@@ -1,4 +1,4 @@
-//! How does apus compare, in one picture?
+//! The headline picture: apus beside other transports in three experiments.
 //!
 //! Draws what three experiments found out, as they printed it; nothing is measured here. This is how
 //! `docs/headline.svg` came about:

@@ -8,6 +8,7 @@
 //!   cluster       a workload between hosts on shaped links, for any value of any setting
 //!   slowdown      how much longer messages took than on an idle path
 //!   trace_record  time traces of a client and a server on this machine
+//!   options       options that several of them share
 //! ```
 //!
 //! A program that runs experiments starts itself again for each side. Its `main` calls [`agent::main`] when
@@ -24,6 +25,7 @@ pub mod cluster;
 pub mod contest;
 pub mod demo;
 pub mod local;
+pub mod options;
 pub mod overload;
 pub mod slowdown;
 pub mod trace_record;

@@ -1,4 +1,4 @@
-//! How does one get traces to look at?
+//! Time traces of a client and a server on this machine.
 //!
 //! A client and a server, each a process of its own, exchange messages for a while, as in `bench rtt` or `bench rate`;
 //! then each writes its trace into a file. What the client measured by its own clock is put beside what the stages of the
@@ -13,55 +13,66 @@ use apus_trace::{Sampling, Trace, recorder};
 use apus_traces::merge::MergedTraces;
 use apus_traces::report::RpcFilter;
 use apus_traces::report::timeline::Timeline;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contest::check_repetition;
+use crate::options::check_seconds;
 use apus_contenders::apus::{Apus, Calls, Path};
 use apus_contenders::contender::{Contender, Plan, Replies, Side};
+use apus_report::experiment::defaults;
 use apus_report::result::{Figure, Outcome, Ratio, Row};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// What is to be recorded.
-#[derive(Clone, Debug, PartialEq)]
+/// Record the traces of a client and a server on this machine
+///
+/// Two processes exchange messages for some time, and each writes its trace for the other commands: `client.tt` and
+/// `server.tt`. The command prints what the client measured with its own clock beside the sum of the stages of the
+/// traced RPCs. A trace keeps the last 16384 records of each thread, which are some hundred RPCs however long the
+/// recording takes.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(after_help = "Examples:
+  apus trace record
+  apus trace record --out traces --size 500000 --outstanding 8
+  apus trace record --path auto --traced sampled=10 --json")]
 pub struct Options {
-    /// Where the files are put; made if it is missing.
+    /// Write the files to this directory, which is created if it does not exist
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Payload bytes of a request and of its reply.
+    /// Size of each request and of its reply in bytes: 1 to 64000000
+    #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
-    /// Requests under way at the same time.
+    /// Outstanding requests: 1 to 65536
+    #[arg(long, value_name = "REQUESTS", default_value_t = 1, allow_negative_numbers = true)]
     pub outstanding: usize,
-    /// Seconds that messages are exchanged. What is kept are the last thousands of records of each thread.
+    /// Seconds for which messages are exchanged: 0.01 to 3600
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// How both sides wait.
+    /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
+    /// (`hybrid` alone: 50)
+    #[arg(long, value_name = "MODE", default_value_t = PollMode::Spin)]
     pub poll: PollMode,
-    /// Whether they go through shared memory, rather than over UDP as between hosts.
+    /// Whether messages go through shared memory, rather than over UDP as between hosts.
+    #[arg(skip)]
     pub local: bool,
-    /// Which RPCs are traced: `all`, or `sampled=N`, one in N.
+    /// Which RPCs are traced: `all`, or `sampled=N` for one RPC in N
+    #[arg(long, value_name = "WHICH", default_value = "all")]
     pub traced: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            out: PathBuf::from("."),
-            size: 100,
-            outstanding: 1,
-            seconds: 0.5,
-            poll: PollMode::Spin,
-            local: false,
-            traced: "all".to_owned(),
-        }
+        defaults()
     }
 }
 
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "trace";
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     plan: Plan,
@@ -74,7 +85,7 @@ struct Details {
 
 impl Options {
     fn check(&self) -> Result<(), Error> {
-        check_repetition(self.seconds, 1)?;
+        check_seconds(self.seconds)?;
         let sizes = 1..=Plan::LARGEST;
         require(sizes.contains(&self.size), "size", "from 1 to 64000000 bytes; try 100")?;
         let counts = 1..=65_536;
@@ -178,11 +189,11 @@ fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<
 
 /// Does one side's work, and writes its trace.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: String| Error::Peer(format!("a task that nobody can do: {what}"));
-    let details: Details =
-        serde_json::from_value(task.details.clone()).map_err(|error| strange(error.to_string()))?;
+    let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| malformed(error.to_string()))?;
     let Details { plan, local, traced, file, server } = details;
-    let sampling: Sampling = traced.parse().map_err(|_| strange(traced.clone()))?;
+    let sampling: Sampling = traced.parse().map_err(|_| malformed(traced.clone()))?;
     recorder::set_sampling(sampling);
     let one = plan.outstanding == 1;
     let apus = Apus {

@@ -1,24 +1,23 @@
-//! Situation: somebody runs an experiment. These runs are far too short to measure anything; they
-//! show who takes part, what a row holds, and that the rest of the contract is kept.
+//! Situation: contests. The runs are far too short to measure anything; they
+//! show which contenders take part, what a row holds, and that the rest of the contract is kept.
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::contest::{EXPERIMENTS, Experiment, HANDOFF, Options, RATE, RTT, THROUGHPUT};
+use apus_bench::contest::{CONTESTS, Contest, HANDOFF, Options, RATE, RTT, THROUGHPUT};
 use apus_testbed::Error;
 use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// Runs in threads of this process, and gives what a machine would read.
-fn run(experiment: &Experiment, change: impl FnOnce(&mut Options)) -> Result<Value, Error> {
-    let mut options = (experiment.defaults)();
-    options.seconds = 0.03;
-    options.runs = 2;
-    options.poll = PollMode::Block;
+fn run(contest: &Contest, change: impl FnOnce(&mut Options)) -> Result<Value, Error> {
+    let mut options = (contest.defaults)();
+    let repetition = &mut options.repetition;
+    (repetition.seconds, repetition.runs, repetition.poll) = (0.03, 2, PollMode::Block);
     change(&mut options);
-    let outcome = experiment.run(&options, &Spawner::Threads(agent::run))?;
-    let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
-    for row in &outcome.rows {
-        let table = outcome.to_string();
+    let findings = contest.run(&options, &Spawner::Threads(agent::run))?;
+    let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
+    for row in &findings.outcome.rows {
+        let table = findings.to_string();
         assert!(table.contains(&row.name), "the table has the same rows:\n{table}");
     }
     Ok(json)
@@ -56,7 +55,7 @@ fn rtt_has_the_rows_of_the_contract() {
 #[test]
 fn throughput_has_the_rows_of_the_contract() {
     // Longer than the others: what a UDP socket gets while its thread may not run is lost.
-    let json = run(&THROUGHPUT, |options| options.seconds = 0.3).unwrap();
+    let json = run(&THROUGHPUT, |options| options.repetition.seconds = 0.3).unwrap();
     assert_eq!(names(&json), ["apus", "udp-gso", "tcp"]);
     has_figures(&json, &["gbps", "cpu_ns_per_kb"]);
     assert_eq!(ratios(&json), ["apus/tcp", "apus/udp-gso"]);
@@ -88,7 +87,7 @@ fn a_message_changes_hands_once_if_another_thread_polls_and_else_never() {
             assert_eq!(count("handoffs"), count("messages"), "{row}");
             assert_eq!(row["handoffs_per_message"], 1.0, "{row}");
         } else if count("keeper_turns") == 0 {
-            // The keeper polls in place of a thread that the system does not let run.
+            // The background poller polls in place of a thread that the system does not let run.
             assert_eq!(count("handoffs"), 0, "{row}");
             assert_eq!(row["handoffs_per_message"], 0.0, "{row}");
         }
@@ -128,8 +127,8 @@ fn who_cannot_take_part_sits_out_and_the_result_says_so() {
 
 #[test]
 fn values_out_of_range_are_refused_before_anything_runs() {
-    for experiment in EXPERIMENTS {
-        let error = run(experiment, |options| options.runs = 0).unwrap_err().to_string();
+    for contest in CONTESTS {
+        let error = run(contest, |options| options.repetition.runs = 0).unwrap_err().to_string();
         assert_eq!(error, "runs: there are 1 to 1000 runs; try 5");
     }
 }

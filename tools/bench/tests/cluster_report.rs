@@ -1,5 +1,5 @@
-//! Situation: the cluster benchmark has run, and somebody reads what it found: as a table, as JSON, as lines
-//! for a spreadsheet, as a page in a browser. The figures are made up; they are of a plausible size.
+//! Situation: the findings of the cluster benchmark as a table, as JSON, as lines for a spreadsheet, and as a page in a
+//! browser. The figures are made up; they are of a plausible size.
 
 #[path = "../../report/tests/browser/mod.rs"]
 mod browser;
@@ -7,9 +7,10 @@ mod browser;
 use std::collections::BTreeMap;
 
 use apus::PollMode;
-use apus_bench::cluster::report::{Findings, Measured, Run, Settings, Sweep, Transport, Varied};
+use apus_bench::cluster::report::{Analysis, Measured, Run, Settings, Sweep, Transport, Varied};
 use apus_bench::cluster::{LevelLoad, SwitchLoad};
 use apus_bench::slowdown::{CDF, Group, Summary, Tail};
+use apus_report::findings::Findings;
 use apus_report::machine::Machine;
 use apus_report::result::Outcome;
 use serde_json::{Map, Value, json};
@@ -196,7 +197,7 @@ fn anonymous(outcome: Outcome) -> Outcome {
 }
 
 fn findings() -> Findings {
-    let mut findings = Findings::new(measured());
+    let mut findings = Analysis::of(measured()).findings();
     findings.outcome = anonymous(findings.outcome);
     findings
 }
@@ -256,7 +257,7 @@ fn what_went_wrong_is_said() {
     tcp.runs[0].achieved_load = 0.4;
     tcp.runs[2].idle = Some(0.12);
     pool.runs.clear();
-    let findings = Findings::new(measured);
+    let findings = Analysis::of(measured).findings();
     insta::assert_snapshot!(findings.outcome.notes.join("\n"));
     assert_eq!(findings.outcome.rows.len(), KINDS.len() - 1, "who has no run has no row");
     let page = browser::content(&findings.html());
@@ -270,7 +271,7 @@ fn least() -> Findings {
     measured.transports[0].runs.truncate(1);
     measured.transports[0].runs[0].switch = None;
     measured.transports[0].runs[0].idle = None;
-    Findings::new(measured)
+    Analysis::of(measured).findings()
 }
 
 #[test]
@@ -289,10 +290,10 @@ fn what_is_not_known_is_not_shown() {
 }
 
 #[test]
-fn nobody_succeeded_and_there_is_a_report_all_the_same() {
+fn without_a_successful_run_there_is_still_a_report() {
     let mut measured = measured();
     measured.transports.iter_mut().for_each(|transport| transport.runs.clear());
-    let findings = Findings::new(measured);
+    let findings = Analysis::of(measured).findings();
     assert!(findings.outcome.rows.is_empty());
     assert!(findings.to_string().contains("apus has no result: none of its 3 runs succeeded"));
     browser::open(&findings.html(), (3, 3), "");
@@ -300,7 +301,7 @@ fn nobody_succeeded_and_there_is_a_report_all_the_same() {
 
 #[test]
 fn spreadsheets_read_every_run() {
-    let files = findings().csv_files();
+    let files = findings().csv_files;
     let heads: Vec<String> = files
         .iter()
         .map(|(name, content)| {
@@ -394,17 +395,18 @@ fn sweep() -> Sweep {
 #[test]
 fn a_sweep_is_a_table_and_rows() {
     let sweep = sweep();
-    insta::assert_snapshot!(sweep.to_string());
+    insta::assert_snapshot!(sweep.findings().to_string());
     let json: Value = serde_json::from_str(&sweep.outcome.json()).unwrap();
     assert_eq!(json["rows"][3]["name"], "tcp poll_usecs=10");
     let values = json!({"values": ["0", "10", "50", "auto"], "otherwise": "7"});
     assert_eq!(json["config"]["sweep"], json!({ "poll_usecs": values }));
     assert_eq!(json["config"].get("poll_usecs"), None, "it is not the same for all");
     assert!(json["ratios"]["short_p99 tcp/apus poll_usecs=50"]["median"].is_number());
-    assert_eq!(sweep.svg_files().len(), 4);
+    let findings = sweep.findings();
+    assert_eq!(findings.svg_files().len(), 4);
     let values: Vec<String> = sweep.points().map(|(value, _)| value).collect();
     assert_eq!(values, ["poll_usecs=0", "poll_usecs=10", "poll_usecs=50", "poll_usecs=auto"]);
-    let (name, runs) = &sweep.csv_files()[0];
+    let (name, runs) = &findings.csv_files[0];
     assert_eq!((name.as_str(), runs.lines().count()), ("runs.csv", 1 + 4 * 2 * 3));
     assert!(runs.starts_with("parameter,value,transport,run,short_p50,"), "{runs}");
     assert!(runs.lines().nth(1).unwrap().starts_with("poll_usecs,0,apus,1,"), "{runs}");
@@ -417,24 +419,25 @@ fn several_settings_are_varied_one_at_a_time() {
         measured.settings.load = [0.5, 0.8][index];
     }
     load.points[1].1.transports[1].runs.clear();
-    let sweep = Sweep::new(vec![load, varied("receivers", &["1", "2"])], "apus bench sweep ...");
+    let varied = vec![load, varied("receivers", &["1", "2"])];
+    let sweep = Sweep::new(varied, "apus bench sweep ...").findings();
     let text = sweep.to_string();
     assert!(text.contains("slowdown by load (otherwise 7)"), "{text}");
     assert!(text.contains("slowdown by receivers (otherwise 7)"), "{text}");
     assert!(text.contains("note: run 2 of tcp-pool failed"), "all values have it: {text}");
     assert!(text.contains("note: load=0.8: tcp has no result"), "{text}");
-    assert_eq!(sweep.missing(), ["tcp load=0.8"]);
+    assert_eq!(sweep.missing, ["tcp load=0.8"]);
     let page = sweep.html();
     is_whole(&page);
     let title = "w3, 8 nodes, links of 200 Mbit";
-    assert!(page.contains("<h2><code>receivers</code></h2>") && page.contains(title), "{page}");
+    assert!(page.contains("<h2>receivers</h2>") && page.contains(title), "{page}");
     let files: Vec<String> = sweep.svg_files().into_iter().map(|(name, _)| name).collect();
     assert_eq!((files.len(), files[0].as_str()), (8, "load-short-p99.svg"));
 }
 
 #[test]
 fn a_sweep_has_a_page() {
-    let page = sweep().html();
+    let page = sweep().findings().html();
     is_whole(&page);
     let asked = r#"
         return [...document.querySelectorAll("figure.plot")].map((figure) =>

@@ -1,4 +1,4 @@
-//! Situation: somebody runs the demo. This run is far too short to measure anything; it shows that
+//! Situation: the demo. The run is far too short to measure anything; it shows that
 //! the contract of its JSON is kept, and that the page needs nothing but itself.
 
 #[path = "../../report/tests/browser/mod.rs"]
@@ -8,19 +8,21 @@ use std::sync::LazyLock;
 
 use apus::PollMode;
 use apus_bench::agent;
-use apus_bench::demo::{self, Findings, Options};
+use apus_bench::demo::{self, Options};
+use apus_bench::options::Repetition;
+use apus_report::findings::Findings;
 use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// One run for all tests, in threads of this process.
 static FINDINGS: LazyLock<Findings> = LazyLock::new(|| {
-    let options = Options {
+    let repetition = Repetition {
         seconds: 0.05,
         runs: 2,
-        rate: Some(2000.0),
         poll: PollMode::Hybrid(PollMode::DEFAULT_SPIN),
-        ..Options::default()
+        ..Options::default().repetition
     };
+    let options = Options { rate: Some(2000.0), repetition, ..Options::default() };
     demo::run(&options, &Spawner::Threads(agent::run)).unwrap()
 });
 
@@ -42,7 +44,7 @@ fn every_row_has_the_figures_of_the_contract() {
     for row in rows() {
         for figure in ["short_p50", "short_p99", "all_p50", "all_p99", "mean_by_bytes"] {
             let slowdown = row[figure].as_f64().unwrap();
-            assert!(slowdown > 0.5, "{figure} is {slowdown}: nobody is faster than the best");
+            assert!(slowdown > 0.5, "{figure} is {slowdown}: no transport is faster than the best");
         }
         for figure in ["offered_load", "achieved_load", "messages"] {
             assert!(row[figure].as_f64().unwrap() > 0.0, "{figure} of {row}");

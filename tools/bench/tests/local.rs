@@ -1,5 +1,5 @@
-//! Situation: somebody asks what messages between processes of one host cost. These runs are far too short to
-//! measure anything; they show who takes part, what a row holds, and that nobody is measured who cannot be.
+//! Situation: the local experiment. The runs are far too short to measure anything; they show which contenders take
+//! part, what a row holds, and that a contender that cannot carry a size sits out.
 
 use apus::PollMode;
 use apus_bench::agent;
@@ -13,8 +13,9 @@ const ALL: [&str; 7] =
 
 /// Runs in threads of this process, and gives what a machine and what people would read.
 fn run(change: impl FnOnce(&mut Options)) -> Result<(Value, String), Error> {
-    let mut options =
-        Options { seconds: 0.01, runs: 2, poll: PollMode::Block, ..Options::default() };
+    let mut options = Options::default();
+    let repetition = &mut options.repetition;
+    (repetition.seconds, repetition.runs, repetition.poll) = (0.01, 2, PollMode::Block);
     change(&mut options);
     let findings = local::run(&options, &Spawner::Threads(agent::run))?;
     let json = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
@@ -104,7 +105,7 @@ fn a_result_says_what_was_asked_for() {
 #[test]
 fn unix_is_the_better_kind_figure_by_figure() {
     let change = |options: &mut Options| {
-        (options.runs, options.workers, options.clients) = (1, 1, 1);
+        (options.repetition.runs, options.workers, options.clients) = (1, Some(1), Some(1));
         options.only = vec!["unix".to_owned()];
     };
     let (json, _) = run(change).unwrap();
@@ -126,7 +127,7 @@ fn unix_is_the_better_kind_figure_by_figure() {
 #[test]
 fn workers_have_their_own_connections_and_clients_share_a_server() {
     let change = |options: &mut Options| {
-        (options.workers, options.clients) = (3, 3);
+        (options.workers, options.clients) = (Some(3), Some(3));
         options.sizes = vec![10];
     };
     let (json, text) = run(change).unwrap();
@@ -159,7 +160,7 @@ fn whom_no_size_fits_does_not_take_part() {
     };
     let error = run(change).unwrap_err().to_string();
     assert!(
-        error.starts_with("only: nobody is left to measure (unix-seqpacket sits out"),
+        error.starts_with("only: no contender is left to measure (unix-seqpacket sits out"),
         "{error}"
     );
 }

@@ -5,24 +5,26 @@ use std::env;
 use std::process::ExitCode;
 
 use apus::PollMode;
-use apus_bench::contest::{EXPERIMENTS, Options};
+use apus_bench::contest::{CONTESTS, Options};
+use apus_bench::options::Repetition;
 use apus_bench::{agent, demo};
 use apus_testbed::process::{AGENT, Spawner};
 use serde_json::{Value, json};
 
 /// Each way of waiting. The tests `bench` and `demo` run the sides in threads.
 fn every_experiment_comes_to_its_result(host: &Spawner) {
-    for experiment in EXPERIMENTS {
+    for experiment in CONTESTS {
         let defaults = (experiment.defaults)();
-        for poll in [defaults.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
+        for poll in [defaults.repetition.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
             // Not `udp-gso`: what its socket gets while its thread may not run is lost, on a busy
             // machine all of it.
             let only = match experiment.name {
                 "throughput" => vec!["apus".to_owned(), "tcp".to_owned()],
                 _ => Vec::new(),
             };
-            let options = Options { seconds: 0.05, runs: 1, poll, only, ..defaults.clone() };
-            let outcome = experiment.run(&options, host).unwrap();
+            let repetition = Repetition { seconds: 0.05, runs: 1, poll, seed: 1 };
+            let options = Options { repetition, only, ..defaults.clone() };
+            let outcome = experiment.run(&options, host).unwrap().outcome;
             let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
             assert_eq!(json["experiment"], experiment.name);
             for row in json["rows"].as_array().unwrap() {
@@ -40,8 +42,9 @@ fn every_experiment_comes_to_its_result(host: &Spawner) {
 }
 
 fn the_demo_comes_to_its_result(host: &Spawner) {
-    let options =
-        demo::Options { seconds: 0.05, runs: 1, rate: Some(500.0), ..demo::Options::default() };
+    let defaults = demo::Options::default();
+    let repetition = Repetition { seconds: 0.05, runs: 1, ..defaults.repetition.clone() };
+    let options = demo::Options { rate: Some(500.0), repetition, ..defaults };
     let findings = demo::run(&options, host).unwrap();
     let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
     let rows = json["rows"].as_array().unwrap();

@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     Serve(serve::Arguments),
     Call(call::Arguments),
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
     Lab(lab::Arguments),
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
@@ -65,7 +65,7 @@ fn version() -> String {
 
 /// Returns all commands with their arguments, help texts and examples.
 pub(crate) fn definitions() -> clap::Command {
-    CommandLine::command().mut_subcommand("demo", demo::defaults)
+    CommandLine::command().mut_subcommand("bench", bench::describe)
 }
 
 /// Parses the arguments of this process.

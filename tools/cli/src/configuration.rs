@@ -1,4 +1,4 @@
-//! Which file says how apus is set up?
+//! The configuration: a file with the settings of an endpoint.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,17 @@ use crate::failure::Failure;
 /// A file with an endpoint's settings.
 #[derive(Debug, Args)]
 pub(crate) struct Configuration {
-    /// Set apus up as this file says, which `apus tune` writes; docs/configuration.md explains its keys
+    /// Use the settings of this file, which `apus tune` writes; docs/configuration.md explains its keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl Configuration {
-    /// What the file says; the defaults if there is none.
+    /// Returns the settings of the file; the defaults without a file.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or makes no sense.
+    /// The file cannot be read, or is malformed.
     pub(crate) fn read(&self) -> Result<Settings, Failure> {
         let Some(file) = &self.config else { return Ok(Settings::default()) };
         Settings::read(file).map_err(|error| Failure::Argument {

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::destination::Destination;
 use crate::failure::Failure;
 
-/// Files with charts, for browsers and papers.
+// Files with charts. Not a documentation comment, which would replace the explanation of a command.
 #[derive(Debug, Args)]
 pub(crate) struct Files {
     /// Write a page with charts, which needs nothing else

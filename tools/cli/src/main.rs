@@ -14,7 +14,8 @@
 //!
 //!   command_line          all commands together: parsing, version, examples
 //!   exit                  failures on standard error, and the exit status
-//!   address, driver, path, network, processes, configuration, repetition, tracing, files
+//!   experiment            a command that runs an experiment and shows its findings
+//!   address, driver, path, network, processes, configuration, tracing, files
 //!                         arguments that several commands share
 //!   activity              what a process counted between two snapshots
 //!   output, destination   standard output and files for results
@@ -41,6 +42,7 @@ mod destination;
 mod doctor;
 mod driver;
 mod exit;
+mod experiment;
 mod fabric;
 mod failure;
 mod files;
@@ -51,7 +53,6 @@ mod network;
 mod output;
 mod path;
 mod processes;
-mod repetition;
 mod serve;
 mod signals;
 mod sim;
@@ -88,10 +89,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Demo(arguments) => demo::run(arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
-        Command::Bench(arguments) => bench::run(arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),

@@ -1,4 +1,4 @@
-//! Which settings suit this host?
+//! `apus tune`: the settings that suit this host.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ use crate::output;
 
 /// Try settings on this host, and write the configuration file that it recommends, with the evidence
 ///
-/// One setting after the other: its values take turns, each with fresh processes, and are held against the value in force pair by
+/// One setting after the other: its values take turns, each with fresh processes, and are compared with the value in force pair by
 /// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, by 2 % at least), and
-/// not proven to be worse for another one. Both sides run on this host: what depends on the network is found out with
-/// `apus bench sweep --launch ssh`, and what is wrong with the host with `apus doctor`.
+/// not proven to be worse for another one. Both sides run on this host: for settings that depend on the network use
+/// `apus bench sweep --launch ssh`, and for faults of the host `apus doctor`.
 ///
 /// The file goes to standard output, behind the table, unless --out is given.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ use crate::output;
   apus tune --goals latency --seconds 20
   apus tune --goals rate,throughput --config apus.toml --json")]
 pub(crate) struct Arguments {
-    /// What shall become better: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
+    /// What must improve: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
     /// `throughput` (long messages)
     #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = Options::default().goals)]
     goals: Vec<Goal>,
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Tries, and says what it recommends.
+/// Tries settings, and prints and writes what it recommends.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { goals, seconds, runs, out, configuration, json } = arguments;
     let settings = configuration.read()?;

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of `src` from the lowest layer to the highest. A module imports only from the layers below its own.
-const LAYERS: [&[&str]; 6] = [
-    &["activity", "failure", "repetition"],
+const LAYERS: [&[&str]; 7] = [
+    &["activity", "failure"],
     &["address", "configuration", "destination", "driver", "network", "output", "path"],
     &["exit", "files", "processes", "signals", "tracing"],
+    &["experiment"],
     &[
         "bench",
         "call",

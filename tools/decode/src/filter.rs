@@ -67,8 +67,8 @@ impl FromStr for PacketType {
     type Err = UnknownPacketType;
 
     fn from_str(name: &str) -> Result<Self, UnknownPacketType> {
-        let found = Self::all().find(|each| each.to_string().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| UnknownPacketType { name: name.to_owned() })
+        let selected = Self::all().find(|each| each.to_string().eq_ignore_ascii_case(name));
+        selected.ok_or_else(|| UnknownPacketType { name: name.to_owned() })
     }
 }
 
@@ -91,10 +91,10 @@ impl PacketFilter {
     }
 
     fn matches_rpc(&self, packet: &CapturedPacket) -> bool {
-        let wanted = |id: u64| self.rpcs.iter().any(|rpc| rpc & !1 == id & !1);
+        let is_selected = |id: u64| self.rpcs.iter().any(|rpc| rpc & !1 == id & !1);
         self.rpcs.is_empty()
-            || packet.sender_id().is_some_and(|id| wanted(id.client_id()))
-            || packet.acks().any(|ack| wanted(ack.client_id))
+            || packet.sender_id().is_some_and(|id| is_selected(id.client_id()))
+            || packet.acks().any(|ack| is_selected(ack.client_id))
     }
 
     fn matches_type(&self, packet: &CapturedPacket) -> bool {

@@ -1,118 +1,288 @@
-//! What did an experiment find, as people, machines and browsers read it?
+//! Findings: what an experiment returns, and its renderers: text for a terminal, JSON, a page, and chart files.
 //!
-//! An experiment makes its rows, sentences, tables and plots; here is how they are shown.
+//! An experiment describes its findings as data: an [`Outcome`] and [sections](Section) of plots, tables and
+//! sentences. It renders nothing itself, so text, JSON and page cannot contradict each other.
 
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::chart::Plot;
-use crate::page;
+use crate::page::{self, Card};
 use crate::result::{Outcome, Table, table};
 
-/// The result, for people and machines.
-#[derive(Clone, Debug)]
+/// What an experiment found.
+#[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// Rows, ratios, comparisons, and what is to be known about them.
+    /// Rows, ratios, comparisons and notes: the content of the JSON object.
     pub outcome: Outcome,
-    /// What is seen, in words.
-    pub sentences: Vec<String>,
-    /// Tables that people read in a terminal and in a page.
-    pub tables: Vec<Table>,
-    /// Charts of the page.
-    pub plots: Vec<Plot>,
-    /// How terminal and page show them.
-    pub look: Look,
+    /// Heading of the page.
+    pub title: String,
+    /// Paragraph below the heading.
+    pub lead: String,
+    /// Columns of the rows that a terminal shows; `None` for all.
+    #[serde(skip)]
+    pub columns: Option<&'static [&'static str]>,
+    /// The main figure of each contender, at the top of the page.
+    pub cards: Vec<Card>,
+    /// Everything else, in the order of the page.
+    pub sections: Vec<Section>,
+    /// Files of comma-separated values: the name and the content of each.
+    #[serde(skip)]
+    pub csv_files: Vec<(String, String)>,
+    /// Names of contenders without a result.
+    #[serde(skip)]
+    pub missing: Vec<String>,
 }
 
-/// How an experiment shows its findings.
-#[derive(Clone, Debug)]
-pub struct Look {
-    /// Columns of the rows that people read in a terminal.
-    pub columns: &'static [&'static str],
-    /// What is between two sentences there.
-    pub gap: &'static str,
-    /// The template of the page, which extends `experiment.html`.
-    pub template: &'static str,
-    /// What only this template names.
-    pub more: Map<String, Value>,
+/// A part of the findings with an optional heading.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Section {
+    /// Heading on the page; empty for none.
+    pub heading: String,
+    /// Whether a terminal leaves the section out.
+    #[serde(skip)]
+    pub page_only: bool,
+    /// The content, in order.
+    pub parts: Vec<Part>,
 }
 
-/// What templates may name.
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Part {
+    /// A chart; a terminal leaves it out.
+    Plot(Plot),
+    /// A table with its title.
+    Table(Table),
+    /// A paragraph.
+    Text(String),
+    /// Sentences, one per line.
+    List(Vec<String>),
+    /// Lines in a fixed-width font.
+    Listing(Vec<String>),
+    /// Names with their explanations.
+    Pairs(Vec<(String, String)>),
+    /// The ratios of the outcome, and its comparisons.
+    Ratios,
+}
+
+impl From<Plot> for Part {
+    fn from(plot: Plot) -> Self {
+        Self::Plot(plot)
+    }
+}
+
+impl From<Table> for Part {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}
+
+impl Section {
+    /// Returns a section without parts.
+    #[must_use]
+    pub fn new(heading: impl Into<String>) -> Self {
+        Self { heading: heading.into(), page_only: false, parts: Vec::new() }
+    }
+
+    /// Returns how each contender is set up: the entries of `settings` in the configuration.
+    #[must_use]
+    pub fn contenders(outcome: &Outcome) -> Self {
+        let pairs = table::contenders(outcome);
+        let pairs = (!pairs.is_empty()).then_some(Part::Pairs(pairs));
+        Self::new("How the contenders are set up").with_all(pairs)
+    }
+
+    /// Returns the section that only a page shows.
+    #[must_use]
+    pub fn on_page(self) -> Self {
+        Self { page_only: true, ..self }
+    }
+
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, part: impl Into<Part>) -> Self {
+        self.parts.push(part.into());
+        self
+    }
+
+    /// Adds parts.
+    #[must_use]
+    pub fn with_all<P: Into<Part>>(mut self, parts: impl IntoIterator<Item = P>) -> Self {
+        self.parts.extend(parts.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// The fields that the template of a page may name.
 #[derive(Serialize)]
 struct Page<'a> {
-    outcome: &'a Outcome,
-    plots: &'a [Plot],
-    sentences: &'a [String],
-    tables: &'a [Table],
+    #[serde(flatten)]
+    findings: &'a Findings,
+    rows: Table,
     ratios: Table,
     comparisons: Vec<String>,
     settings: Vec<(String, String)>,
-    #[serde(flatten)]
-    more: &'a Map<String, Value>,
 }
 
 impl Findings {
-    /// A page with everything, which needs nothing else.
+    /// Returns findings that consist of an outcome.
+    #[must_use]
+    pub fn new(outcome: Outcome, title: impl Into<String>, lead: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            title: title.into(),
+            lead: lead.into(),
+            columns: None,
+            cards: Vec::new(),
+            sections: Vec::new(),
+            csv_files: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Sets the columns of the rows that a terminal shows.
+    #[must_use]
+    pub fn with_columns(self, columns: &'static [&'static str]) -> Self {
+        Self { columns: Some(columns), ..self }
+    }
+
+    /// Adds a section, unless it is empty.
+    #[must_use]
+    pub fn with(mut self, section: Section) -> Self {
+        if !section.parts.is_empty() {
+            self.sections.push(section);
+        }
+        self
+    }
+
+    /// Adds the sections that most experiments have: plots, sentences, tables and ratios.
+    #[must_use]
+    pub fn with_all(
+        self,
+        plots: Vec<Plot>,
+        sentences: Vec<String>,
+        tables: impl IntoIterator<Item = Table>,
+    ) -> Self {
+        let list = (!sentences.is_empty()).then_some(Part::List(sentences));
+        let contenders = Section::contenders(&self.outcome).on_page();
+        let ratios = (!self.outcome.ratios.is_empty()).then_some(Part::Ratios);
+        self.with(Section::new("").with_all(plots))
+            .with(Section::new("What is seen").with_all(list))
+            .with(Section::new("").with_all(tables))
+            .with(Section::new("Ratios inside each run").with_all(ratios))
+            .with(contenders)
+    }
+
+    /// Returns a page that shows everything and loads nothing from elsewhere.
     #[must_use]
     pub fn html(&self) -> String {
-        let Self { outcome, sentences, tables, plots, look } = self;
-        let page = Page {
-            outcome,
-            plots,
-            sentences,
-            tables,
-            ratios: table::ratios(&outcome.ratios),
-            comparisons: outcome.comparisons.iter().map(ToString::to_string).collect(),
-            settings: table::settings(outcome),
-            more: &look.more,
-        };
-        page::render(look.template, page)
+        let outcome = &self.outcome;
+        page::render(
+            include_str!("page/findings.html"),
+            Page {
+                findings: self,
+                rows: table::rows(&outcome.rows, &self.columns()),
+                ratios: table::ratios(&outcome.ratios),
+                comparisons: outcome.comparisons.iter().map(ToString::to_string).collect(),
+                settings: table::settings(outcome),
+            },
+        )
     }
 
-    /// The plots as files: name and content of each.
+    /// Returns the plots as files: the name and the content of each. The heading of a section is part of the names if
+    /// several sections have plots of one name.
     #[must_use]
     pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots.iter().map(|plot| plot.file("")).collect()
+        let all = || self.sections.iter().flat_map(|each| each.plots().map(move |it| (each, it)));
+        let is_unique =
+            |plot: &Plot| all().filter(|(_, other)| other.name == plot.name).count() == 1;
+        let file = |(section, plot): (&Section, &Plot)| {
+            plot.file(if is_unique(plot) { "" } else { &section.heading })
+        };
+        all().map(file).collect()
+    }
+
+    /// Returns the plots in the order of the page.
+    pub fn plots(&self) -> impl Iterator<Item = &Plot> {
+        self.sections.iter().flat_map(Section::plots)
     }
 }
 
-/// The tables for people.
+impl Findings {
+    fn columns(&self) -> Vec<&str> {
+        self.columns.map_or_else(|| table::columns(&self.outcome.rows), <[_]>::to_vec)
+    }
+}
+
+impl Section {
+    fn plots(&self) -> impl Iterator<Item = &Plot> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Plot(plot) => Some(plot),
+            _ => None,
+        })
+    }
+}
+
+/// The text for a terminal: settings, rows, tables, ratios, comparisons, sentences, notes.
 impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables: Vec<String> = self.tables.iter().map(Table::to_string).collect();
-        let (tables, said) = (tables.join("\n\n"), self.sentences.join(self.look.gap));
-        table::write(&self.outcome, self.look.columns, [&tables, &said], formatter)
+        let (mut tables, mut sentences) = (Vec::new(), Vec::new());
+        let shown = self.sections.iter().filter(|section| !section.page_only);
+        for part in shown.flat_map(|section| &section.parts) {
+            match part {
+                Part::Plot(_) | Part::Ratios => {}
+                Part::Table(table) => tables.push(table.to_string()),
+                Part::Text(text) => sentences.push(text.clone()),
+                Part::List(lines) | Part::Listing(lines) => sentences.push(lines.join("\n")),
+                Part::Pairs(pairs) => {
+                    let line = |(name, words): &(String, String)| format!("{name}: {words}");
+                    sentences.push(pairs.iter().map(line).collect::<Vec<_>>().join("\n"));
+                }
+            }
+        }
+        sentences.retain(|each| !each.is_empty());
+        let columns = self.columns();
+        let around = [tables.join("\n\n"), sentences.join("\n\n")];
+        table::write(&self.outcome, &columns, around.each_ref().map(|text| &text[..]), formatter)
     }
 }
 
-/// What the tests of experiments look at.
+/// Renderings of findings for the tests of experiments.
 #[cfg(any(test, feature = "testing"))]
 pub mod read {
+    use serde_json::{Map, Value};
+
     use super::*;
 
-    /// These parts of the JSON object.
-    pub fn by_machines(findings: &Findings, parts: &[&str]) -> String {
+    /// Returns the JSON object, reduced to `parts`.
+    pub fn json(findings: &Findings, parts: &[&str]) -> String {
         let found: Value = serde_json::from_str(&findings.outcome.json()).unwrap();
         let parts: Map<String, Value> =
             parts.iter().map(|part| ((*part).to_owned(), found[*part].clone())).collect();
         serde_json::to_string_pretty(&parts).unwrap()
     }
 
-    /// The text, without the first line, which is about the machine.
-    pub fn by_people(findings: &Findings) -> String {
+    /// Returns the text for a terminal without its first line, which describes the machine.
+    pub fn text(findings: &Findings) -> String {
         findings.to_string().split_once('\n').unwrap().1.to_owned()
     }
 
-    /// The page, which has every sentence and every plot.
-    pub fn by_browsers(findings: &Findings) -> String {
+    /// Returns the page, and asserts that it contains every sentence and every plot.
+    pub fn page(findings: &Findings) -> String {
         let page = findings.html();
-        for sentence in &findings.sentences {
-            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
+        for part in findings.sections.iter().flat_map(|section| &section.parts) {
+            if let Part::List(sentences) = part {
+                for sentence in sentences {
+                    let escaped = minijinja::HtmlEscape(sentence).to_string();
+                    assert!(page.contains(&format!("<li>{escaped}</li>")), "{sentence}");
+                }
+            }
         }
-        for plot in &findings.plots {
-            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
+        for plot in findings.plots() {
+            let title = minijinja::HtmlEscape(&plot.title);
+            assert!(page.contains(&format!(">{title}</h")), "{}", plot.title);
         }
         page
     }

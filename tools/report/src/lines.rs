@@ -1,4 +1,4 @@
-//! How is what has been found kept, so that it need not be found again?
+//! Files of records: results that outlive an interrupted experiment.
 //!
 //! In a file, one JSON object per line, in the order of the plan. The file is replaced as a whole, so that it is
 //! never half written, and nothing in it depends on the order in which its lines came.
@@ -17,10 +17,10 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Name of the plan.
     fn plan(&self) -> &str;
 
-    /// Which part it is, from 0.
+    /// Returns which part it is, from 0.
     fn index(&self) -> u32;
 
-    /// How many there are.
+    /// Returns how many there are.
     fn of(&self) -> u32;
 }
 
@@ -73,7 +73,7 @@ pub enum LinesError {
 }
 
 impl<R: Record> Lines<R> {
-    /// A file for the records of the plan of that name; those that it holds already are kept.
+    /// Returns a file for the records of the plan of that name; those that it holds already are kept.
     ///
     /// # Errors
     ///
@@ -106,19 +106,19 @@ impl<R: Record> Lines<R> {
         Ok(Self { path, records })
     }
 
-    /// Whether the file holds this part.
+    /// Returns whether the file holds this part.
     #[must_use]
     pub fn contains(&self, index: u32) -> bool {
         self.records.contains_key(&index)
     }
 
-    /// The record of this part, if the file holds it.
+    /// Returns the record of this part, if the file holds it.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&R> {
         self.records.get(&index)
     }
 
-    /// The records.
+    /// Returns the records.
     pub fn records(&self) -> impl Iterator<Item = &R> {
         self.records.values()
     }
@@ -148,11 +148,11 @@ impl<R: Record> Lines<R> {
         Ok(())
     }
 
-    /// A new file in the same directory, with the usual permissions.
+    /// Returns a new file in the same directory, with the usual permissions.
     fn beside(&self) -> io::Result<tempfile::NamedTempFile> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = directory.unwrap_or_else(|| Path::new("."));
-        // Otherwise the error would name a file that nobody has asked for.
+        // Otherwise the error would name a temporary file.
         fs::metadata(directory)?;
         tempfile::Builder::new()
             .prefix(".apus-sweep-")
@@ -170,7 +170,7 @@ pub fn write<R: Record + Clone>(path: &Path, records: &[R]) -> Result<(), LinesE
     Lines { path: path.to_owned(), records: BTreeMap::new() }.add(records.iter().cloned())
 }
 
-/// The records in a file.
+/// Returns the records in a file.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine this process runs on.
+    /// Returns the machine this process runs on.
     #[must_use]
     pub fn here() -> Self {
         let system = rustix::system::uname();
@@ -27,7 +27,7 @@ impl Machine {
     }
 }
 
-/// The numeric beginning of a release: `6.18.4` of `6.18.4-generic`.
+/// Returns the numeric beginning of a release: `6.18.4` of `6.18.4-generic`.
 fn release_number(release: &str) -> &str {
     let end = release.find(|c: char| c != '.' && !c.is_ascii_digit());
     &release[..end.unwrap_or(release.len())]

@@ -1,4 +1,4 @@
-//! How far is an experiment?
+//! The progress of an experiment on a terminal.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A progress bar on standard error. It appears on a terminal only, and only once the experiment has
-/// taken two seconds. It draws when it is told something and never in between, so that it takes no time
-/// from what is being measured.
+/// taken two seconds. It draws when a method is called and at no other time, so that it takes no time
+/// from the measurement.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     began: Instant,
 }
 
-/// Nobody needs to watch anything shorter. Source: the command line's contract.
+/// Shorter experiments have no progress bar. Source: the command line's contract.
 const WORTH_WATCHING: Duration = Duration::from_secs(2);
 
 /// Steps of an experiment that has a share done instead of steps.
 const WHOLE: u64 = 1_000;
 
 impl Progress {
-    /// For an experiment of that many steps.
+    /// Returns the progress of an experiment of `steps` steps.
     #[must_use]
     pub fn of(steps: usize) -> Self {
         Self::new(steps as u64, "{bar:30} {pos}/{len}  {msg}")
     }
 
-    /// For an experiment that knows which share of it is done.
+    /// Returns the progress of an experiment that reports the share that is done.
     #[must_use]
     pub fn of_whole() -> Self {
         Self::new(WHOLE, "{bar:30} {percent} %  {msg}")
@@ -40,21 +40,21 @@ impl Progress {
         Self { bar, began: Instant::now() }
     }
 
-    /// The next step begins; `what` says which.
+    /// Begins the next step, which `what` describes.
     pub fn step(&self, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());
         self.bar.inc(1);
     }
 
-    /// What is going on, in a step that has begun.
+    /// Describes what happens within the current step.
     pub fn note(&self, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());
         self.bar.tick();
     }
 
-    /// So much is done, of 1; `what` says more.
+    /// Shows that `share` of 1 is done; `what` says more.
     pub fn done(&self, share: f64, what: &str) {
         self.appear();
         self.bar.set_message(what.to_owned());

@@ -1,4 +1,4 @@
-//! Situation: somebody checks our statistics with FreeBSD's `ministat`, as Debian packages it.
+//! Situation: our statistics beside FreeBSD's `ministat`, as Debian packages it.
 //!
 //! What it prints must be what we compute, to the last digit that it prints. Where it is not installed,
 //! the test says so and proves nothing.

@@ -1,4 +1,4 @@
-//! Situation: a page with charts and a table, in a browser, and somebody who plays with it.
+//! Situation: a page with charts and a table, in a browser, and a reader who uses its controls.
 
 mod browser;
 

@@ -5,7 +5,7 @@ use apus_workload::time::Nanos;
 
 /// A call, planned before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct PlannedCall {
     /// Client.
     pub from: HostId,
     /// Server.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::call::Call;
+use super::call::PlannedCall;
 use super::observation::CallId;
 use super::scenario::Scenario;
 use apus_sim::message::HostId;
@@ -25,13 +25,13 @@ impl Directory {
     }
 
     /// Returns a planned call.
-    pub(crate) fn call(&self, call: CallId) -> &Call {
+    pub(crate) fn call(&self, call: CallId) -> &PlannedCall {
         &self.scenario.calls[call as usize]
     }
 
     /// Records the id of a call on the wire.
     pub(crate) fn register(&mut self, call: CallId, id: u64) {
-        let Call { from, to, .. } = *self.call(call);
+        let PlannedCall { from, to, .. } = *self.call(call);
         self.by_id.insert((from, to, id), call);
     }
 

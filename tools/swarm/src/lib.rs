@@ -34,7 +34,7 @@ mod simulation;
 mod swarm;
 mod violation;
 
-pub use call::{Call, ServerAction};
+pub use call::{PlannedCall, ServerAction};
 pub use scenario::{PeerModel, Scenario};
 pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};
 pub use swarm::{Swarm, SwarmSummary};

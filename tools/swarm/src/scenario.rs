@@ -6,7 +6,7 @@ use std::fmt;
 
 use apus_proto::Config;
 
-use super::call::{Call, ServerAction};
+use super::call::{PlannedCall, ServerAction};
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
@@ -42,7 +42,7 @@ pub struct Scenario {
     /// Whether applications consume messages only when they have processed them.
     pub consumes_late: bool,
     /// Calls in chronological order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<PlannedCall>,
     /// Description of the message lengths.
     pub sizes: String,
     /// Packet faults.
@@ -114,7 +114,8 @@ impl fmt::Display for Scenario {
 
 impl Scenario {
     fn write_load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |what: fn(&Call) -> bool| self.calls.iter().filter(|call| what(call)).count();
+        let count =
+            |what: fn(&PlannedCall) -> bool| self.calls.iter().filter(|call| what(call)).count();
         let bytes: u64 = self.calls.iter().map(|c| u64::from(c.request + c.response)).sum();
         writeln!(
             f,

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_swarm::{
-    Call, PeerModel, Scenario, ServerAction, Swarm, SwarmSummary, ViolationKind, check,
+    PeerModel, PlannedCall, Scenario, ServerAction, Swarm, SwarmSummary, ViolationKind, check,
     check_scenario,
 };
 use apus_workload::Rate;
@@ -180,7 +180,7 @@ fn a_cancelled_call_leaves_no_state_at_the_module() {
 
 /// Hosts of one rack of the paper's fabric; the first runs the Linux module. Nothing is lost, and one message is
 /// granted at a time.
-fn rack(calls: Vec<Call>) -> Scenario {
+fn rack(calls: Vec<PlannedCall>) -> Scenario {
     let builder = apus_proto::Config::builder().profile(apus_proto::Profile::Kernel);
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));
     scenario.config = builder.max_overcommit(1).grant_fifo_fraction(0).build().unwrap();
@@ -193,8 +193,8 @@ fn rack(calls: Vec<Call>) -> Scenario {
 }
 
 /// Creates a call of a host with apus to the module.
-const fn to_module(from: u32, at: u64, request: u32, response: u32) -> Call {
-    Call {
+const fn to_module(from: u32, at: u64, request: u32, response: u32) -> PlannedCall {
+    PlannedCall {
         from,
         to: 0,
         at,
@@ -212,7 +212,7 @@ const fn to_module(from: u32, at: u64, request: u32, response: u32) -> Call {
 /// module.
 #[test]
 fn a_call_cancelled_while_its_response_waits_for_grants_leaves_no_state_at_the_module() {
-    let granted = Call { to: 2, ..to_module(1, 0, 100, 400_000) };
+    let granted = PlannedCall { to: 2, ..to_module(1, 0, 100, 400_000) };
     let mut waits = to_module(1, 20 * MICROSECOND, 100, 600_000);
     waits.deadline = Some(200 * MICROSECOND);
     if let Some(failure) = check_scenario(&rack(vec![granted, waits])).failure {
@@ -245,7 +245,7 @@ fn two_modules_exchange_resend_and_busy_until_their_applications_cancel() {
     scenario.fabric.topology.shape = "1x4x0".parse().unwrap();
     scenario.fabric.topology.host_rate = Rate::from_mbps(3).unwrap();
     scenario.kernel_hosts = vec![0, 1];
-    let call = |from, to| Call { to, ..to_module(from, 0, 300, 300) };
+    let call = |from, to| PlannedCall { to, ..to_module(from, 0, 300, 300) };
     let between = [call(0, 1), call(1, 0)].repeat(50);
     let others = [call(2, 0), call(1, 2), call(3, 2), call(1, 3), call(3, 1)].repeat(2);
     scenario.calls = [between.clone(), others].concat();

@@ -1,4 +1,4 @@
-//! How do points run on several cores?
+//! The execution of points on several cores.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -90,7 +90,7 @@ fn work(plan: &Plan, points: &[&Point], next: &AtomicUsize, stop: &AtomicBool, s
         let allowed = point.experiment.allowed_growth();
         let began = Instant::now();
         let report = point.experiment.run(allowed, &mut |progress| {
-            // Nobody listens any more if writing has failed.
+            // The channel is closed if writing has failed.
             let _ = send.send(News::Progress(index, progress));
         });
         let took = began.elapsed();

@@ -1,4 +1,4 @@
-//! How are many experiments run, here or on many machines?
+//! Sweeps: many experiments of the simulator, on this machine or on many.
 //!
 //! A sweep is a [`Plan`]: the same question about several loads, workloads, topologies, parameters and
 //! seeds. Each of its points is one [`Experiment`](apus_sim::Experiment), a pure function of its configuration

@@ -1,4 +1,4 @@
-//! How do the shards of a sweep become one result?
+//! Merging: one result from the shards of a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub enum MergeError {
     },
 }
 
-/// The first of many numbers.
+/// Returns the first of many numbers.
 fn first(numbers: &[u32]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<String> = numbers.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -57,7 +57,7 @@ fn first(numbers: &[u32]) -> String {
     shown.join(", ") + more
 }
 
-/// All records of a plan, from files that hold parts of it. A point may be in several of them.
+/// Returns all records of a plan, from files that hold parts of it. A point may be in several of them.
 ///
 /// # Errors
 ///

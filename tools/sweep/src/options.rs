@@ -1,13 +1,15 @@
-//! What can be asked of a simulation?
+//! Options of simulations.
 
 use std::fmt;
 use std::str::FromStr;
 
 use apus_proto::{Config, PARAMETERS};
-use apus_workload::{PacketOverhead, Workload};
+use apus_report::experiment::defaults;
+use apus_workload::{Nanos, PacketOverhead, Rate, Workload, units};
+use clap::Args;
 
 use apus_sim::experiment::Pattern;
-use apus_sim::fabric::{Buffers, Settings};
+use apus_sim::fabric::{Buffers, Settings, Spreading};
 use apus_sim::host::Answer;
 use apus_sim::kernel::LONGEST;
 use apus_sim::message::Message;
@@ -20,37 +22,165 @@ pub const MOST_MESSAGES: u32 = 500_000_000;
 /// Most runs of one setting. Source: ours, as for every experiment.
 const MOST_RUNS: u32 = 1_000;
 
-/// What is asked: lists span a sweep, everything else holds for all of its points.
-#[derive(Clone, Debug, PartialEq)]
+/// Run messages of a workload through a simulated fabric, beside published figures
+///
+/// Hosts hand messages over at random instants (Poisson) whether or not earlier ones are done, at the rate at
+/// which the links of the fabric carry the given load. Slowdown is the time that a message took divided by the
+/// best possible one on an idle fabric. Without options this is the set-up of the Homa paper (SIGCOMM
+/// 2018): 144 hosts in 9 racks, 4 spines, links of 10 and 40 Gbit/s, W4 at 80 % load.
+///
+/// A load that the transport cannot sustain has no slowdowns: queues grow for as long as messages come.
+/// Such a run says so instead of printing numbers (in JSON they are null, and `steady` is false); that is a
+/// result, and the exit status is 0.
+///
+/// Lists with commas span a sweep: every combination of workload, load, topology, parameter, transport and
+/// seed is a point of its own, a pure function of its options. `--out` keeps one line per point and does
+/// not run again what is there already. With `--out`, a process that was started as one of many runs its
+/// share of the points: `--shard I/N`, or what Slurm arrays, Kubernetes indexed jobs and MPI say in the
+/// environment. `apus sim merge` puts the files together.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(after_help = "Examples:
+  apus sim run
+  apus sim run --preset sigcomm18 --workload w4 --load 0.8 --json
+  apus sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
+  apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
+  apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
+  apus sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
+  apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
 pub struct Options {
-    /// Where the configuration of apus comes from.
+    /// Where the configuration of apus comes from: `sigcomm18`, as in the paper, or `shipped`, as it
+    /// comes. The fabric is the paper's either way, until options say otherwise
+    #[arg(long, value_name = "NAME", default_value = "sigcomm18")]
     pub preset: Preset,
-    /// Sizes of the messages.
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines
+    /// are `SIZE SHARE`, the share of the messages up to that size
+    #[arg(long = "workload", value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     pub workloads: Vec<Workload>,
-    /// Shares of the links to hosts that are busy; above 0 and up to 1.
+    /// Share of the links to hosts that is busy with the messages and all that belongs to them, headers
+    /// and grants included: above 0 and up to 1. Computed for what apus needs; all transports get the same
+    /// messages
+    #[arg(
+        long = "load",
+        value_name = "SHARE",
+        value_delimiter = ',',
+        default_value = "0.8",
+        allow_negative_numbers = true
+    )]
     pub loads: Vec<f64>,
-    /// Racks, hosts, spines.
+    /// Racks, hosts in each, spines; `1x16x0` is one rack
+    #[arg(
+        long = "topology",
+        value_name = "RxHxS",
+        value_delimiter = ',',
+        default_value = "9x16x4"
+    )]
     pub shapes: Vec<Shape>,
-    /// Values of parameters of apus.
-    pub parameters: Vec<Axis>,
-    /// Who carries the messages.
+    /// Who carries the messages: `apus`, `dctcp` (as Linux has it), `oracle` (one scheduler
+    /// that knows them all: a lower bound). Several carry the same messages and are compared
+    #[arg(long = "transport", value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     pub transports: Vec<Transport>,
-    /// Where chance begins.
+    /// A parameter of apus, instead of the preset's value; several values are compared
+    #[arg(long = "param", value_name = "NAME=VALUE[,VALUE]")]
+    pub parameters: Vec<Axis>,
+    /// Where chance begins: the same seed draws the same messages
+    #[arg(
+        long = "seed",
+        value_name = "NUMBER",
+        value_delimiter = ',',
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
     pub seeds: Vec<u64>,
-    /// Runs of each setting: with one seed, that one and those after it.
+    /// Runs of each setting, 1 to 1000, with this seed and those after it; reported are the median, the
+    /// least and the greatest. One run is exact for its seed: more of them tell how much of a figure is
+    /// chance
+    #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     pub runs: u32,
-    /// The fabric, but for its shape.
-    pub fabric: Settings,
-    /// Who sends to whom.
-    pub pattern: Pattern,
-    /// What receivers answer.
-    pub answer: Answer,
-    /// What runs on the hosts of apus.
-    pub peer_model: PeerModel,
-    /// Messages in the window of measurement; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
+    /// Messages that are handed over while it is measured [default: as many as make 25 million packets,
+    /// 2000 to 3000000]; what is delivered meanwhile counts. The more, the steadier: a p99 needs hundreds
+    /// of messages in its bin
+    #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub messages: Option<u32>,
-    /// Messages before those; `None`: as many.
+    /// Messages before those, until queues are as long as they become [default: as many]. With too few,
+    /// long messages look faster than they are: those of W4 are under way for a fifth of a second
+    #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub warm_up: Option<u32>,
+    /// The fabric, except for its shape.
+    #[command(flatten)]
+    pub fabric: Fabric,
+    /// Who sends to whom: `uniform`, or `incast=N`, N hosts to one at the same moment
+    #[arg(long, value_name = "PATTERN", default_value = "uniform")]
+    pub pattern: Pattern,
+    /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)
+    #[arg(long, value_name = "ANSWER", default_value = "none")]
+    pub answer: Answer,
+    /// What runs on the hosts of apus: `apus` on all of them; or `kernel`, a model of the Linux module on every second
+    /// one, and apus in the kernel profile on the others. Longer messages than 1000000 bytes are as long as that then. The model has
+    /// no processor and no buffers that run out: it shows how the two get on with each other, not how fast the
+    /// module is
+    #[arg(long, value_name = "MODEL", default_value = "apus")]
+    pub peer_model: PeerModel,
+}
+
+/// The fabric, except for its shape.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Fabric {
+    /// Rate of the links between hosts and racks [default: 10gbit]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
+    pub link: Option<Rate>,
+    /// Rate of the links between racks and spines [default: 40gbit]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
+    pub fabric_link: Option<Rate>,
+    /// From a packet's last bit at a switch to its place in the next queue [default: 250ns]
+    #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
+    pub switch_delay: Option<Nanos>,
+    /// Software of a host, two thirds on the way out and one third on the way in [default: 1500ns]
+    #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
+    pub host_delay: Option<Nanos>,
+    /// Light on each link [default: 0ns]
+    #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
+    pub propagation: Option<Nanos>,
+    /// More on the links between rack number R and the spines, times R, so that round-trip times differ
+    /// [default: 0ns]
+    #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
+    pub per_rack_delay: Option<Nanos>,
+    /// How packets are spread over the spines: each one at random (`packet`), or all between two hosts on
+    /// the same way (`flow`)
+    #[arg(long, value_name = "HOW", default_value = "packet")]
+    pub spreading: Spreading,
+    /// What may wait in switches: `per-port=BYTES`, `shared=BYTES` for each switch, or `unlimited`;
+    /// packets beyond are dropped
+    #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
+    pub buffer: Buffers,
+    /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
+    /// spines mark in proportion to their rate [default: 8 packets at 10gbit, with which DCTCP is at its
+    /// best in this fabric; its paper has 65]
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
+    pub mark_at: Option<u64>,
+}
+
+impl Fabric {
+    /// Returns the settings of the simulated fabric. Its shape is that of the paper, and its seed 0.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::new(preset::sigcomm18(), 0);
+        settings.spreading = self.spreading;
+        settings.buffers = self.buffer;
+        settings.mark_at = self.mark_at;
+        let topology = &mut settings.topology;
+        topology.host_rate = self.link.unwrap_or(topology.host_rate);
+        topology.fabric_rate = self.fabric_link.unwrap_or(topology.fabric_rate);
+        let delays = &mut topology.delays;
+        delays.switch = self.switch_delay.unwrap_or(delays.switch);
+        delays.propagation = self.propagation.unwrap_or(delays.propagation);
+        delays.per_rack = self.per_rack_delay.unwrap_or(delays.per_rack);
+        if let Some(both) = self.host_delay {
+            // As in the paper's set-up: software and interface on the way out, software on the way in.
+            delays.host_in = both / 3;
+            delays.host_out = both - delays.host_in;
+        }
+        settings
+    }
 }
 
 /// Where the configuration of apus comes from.
@@ -109,34 +239,12 @@ impl OptionsError {
 }
 
 impl Options {
-    /// Data packets of the window of measurement, if nobody says how many there are. Source: ours; with W4 at
+    /// Data packets of the window of measurement, without `messages`. Source: ours; with W4 at
     /// 80 % load the longest messages need half a second of the fabric's time to get into their steady state,
     /// and a p99 of them some hundreds of messages.
     pub const ENOUGH_PACKETS: f64 = 2.5e7;
     /// Bounds of the messages that follow from it.
     const ENOUGH_MESSAGES: (f64, f64) = (2e3, 3e6);
-
-    /// What is asked if nothing is said: W4 at 80 % load, as in the paper.
-    #[must_use]
-    pub fn new() -> Self {
-        let topology = preset::sigcomm18();
-        Self {
-            preset: Preset::Sigcomm18,
-            workloads: vec![Workload::published(4)],
-            loads: vec![0.8],
-            shapes: vec![topology.shape],
-            parameters: Vec::new(),
-            transports: vec![Transport::Apus],
-            seeds: vec![1],
-            runs: 1,
-            fabric: Settings::new(topology, 0),
-            pattern: Pattern::Uniform,
-            answer: Answer::Nothing,
-            peer_model: PeerModel::Apus,
-            messages: None,
-            warm_up: None,
-        }
-    }
 
     /// How messages are cut into packets.
     pub(super) const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
@@ -153,7 +261,7 @@ impl Options {
         (messages, self.warm_up.unwrap_or(messages))
     }
 
-    /// The workload as all hosts can carry it: longer messages than the Linux module takes are as long as that.
+    /// Returns the workload as all hosts can carry it: longer messages than the Linux module takes are as long as that.
     ///
     /// # Errors
     ///
@@ -171,7 +279,7 @@ impl Options {
         Ok(workload.clone().truncated(LONGEST))
     }
 
-    /// The seeds of each setting.
+    /// Returns the seeds of each setting.
     pub(super) fn seeds(&self) -> Vec<u64> {
         match self.seeds[..] {
             [first] => (0..u64::from(self.runs)).map(|run| first.wrapping_add(run)).collect(),
@@ -222,7 +330,7 @@ impl Options {
 
     fn check_buffers(&self) -> Result<(), OptionsError> {
         let packet = Self::PACKETS.wire_bytes(Self::PACKETS.payload);
-        let (Buffers::PerPort(bytes) | Buffers::Shared(bytes)) = self.fabric.buffers;
+        let (Buffers::PerPort(bytes) | Buffers::Shared(bytes)) = self.fabric.buffer;
         if bytes < packet {
             let problem =
                 format!("a full packet has {packet} bytes on the wire; try per-port=150000");
@@ -270,14 +378,15 @@ impl Options {
     }
 }
 
+/// W4 at 80 % load, as in the paper.
 impl Default for Options {
     fn default() -> Self {
-        Self::new()
+        defaults()
     }
 }
 
 impl Preset {
-    /// The configuration of apus for a workload.
+    /// Returns the configuration of apus for a workload.
     pub(super) fn config(self, workload: &Workload) -> Config {
         match self {
             Self::Sigcomm18 => preset::sigcomm18_config(workload).expect("valid for any workload"),

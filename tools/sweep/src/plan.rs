@@ -1,4 +1,4 @@
-//! Which points does a sweep have?
+//! The plan of a sweep: its points, and its name.
 
 use std::fmt::Write;
 
@@ -46,11 +46,11 @@ const MOST_POINTS: usize = 100_000;
 const MOST_GREETINGS: u64 = 300_000;
 
 /// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond. Source: ADR
-/// 0015, where DCTCP is at its best with so many; its paper has 65, for hosts that burst.
+/// 0015, where DCTCP is at its best with this; its paper has 65, for hosts that burst.
 const MARKED_FROM: u64 = 8;
 
 impl Plan {
-    /// The plan for these options.
+    /// Returns the plan for these options.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Plan {
     }
 }
 
-/// All combinations of values of parameters.
+/// Returns all combinations of values of parameters.
 fn combinations(options: &Options) -> Vec<Vec<(&'static str, u64)>> {
     options.parameters.iter().fold(vec![Vec::new()], |all, axis| {
         let with = |before: &Vec<(&'static str, u64)>, value: u64| {
@@ -153,7 +153,7 @@ impl Setting<'_> {
     fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
-        let mut fabric = Settings { seed, ..self.options.fabric };
+        let mut fabric = Settings { seed, ..self.options.fabric.settings() };
         fabric.topology.shape = self.shape;
         // Marks are for those who understand them.
         fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
@@ -173,22 +173,23 @@ impl Setting<'_> {
         }
     }
 
-    /// Bytes that wait at an output to a host when packets begin to be marked.
+    /// Returns the bytes that wait at an output to a host when packets begin to be marked.
     fn mark_at(&self) -> u64 {
-        let fabric = &self.options.fabric;
+        let fabric = &self.options.fabric.settings();
         let rate = fabric.topology.host_rate.mbps();
         fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
     }
 
-    /// Whether all pairs of hosts are made known to each other first.
+    /// Returns whether all pairs of hosts are made known to each other first.
     fn greets(&self) -> bool {
         let hosts = u64::from(self.shape.hosts());
         hosts * (hosts - 1) <= MOST_GREETINGS
     }
 
-    /// The setting for readers, by the names of options.
+    /// Returns the setting for readers, by the names of options.
     fn described(&self, config: &Config, parameters: &[(&'static str, u64)]) -> Map<String, Value> {
-        let Options { preset, fabric, pattern, answer, .. } = self.options;
+        let Options { preset, pattern, answer, .. } = self.options;
+        let fabric = self.options.fabric.settings();
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let topology = fabric.topology;
         let delays = topology.delays;
@@ -232,7 +233,7 @@ fn wrong(error: &apus_proto::ConfigError) -> OptionsError {
     OptionsError::new("param", format!("{error}; try --param max_overcommit=7"))
 }
 
-/// The parameters that differ from those of apus as it ships.
+/// Returns the parameters that differ from those of apus as it ships.
 fn unlike_shipped(config: &Config) -> Map<String, Value> {
     let values = |config: &Config| match serde_json::to_value(config) {
         Ok(Value::Object(values)) => values,
@@ -242,7 +243,7 @@ fn unlike_shipped(config: &Config) -> Map<String, Value> {
     values(config).into_iter().filter(|(name, value)| shipped.get(name) != Some(value)).collect()
 }
 
-/// A name that belongs to these points and to this program (W1).
+/// Returns a name that belongs to these points and to this program (W1).
 fn name(points: &[Point]) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")));
@@ -264,7 +265,7 @@ mod tests {
     fn options() -> Options {
         let transports = vec![Transport::Apus, Transport::Dctcp];
         let parameters = vec![Axis { name: "max_overcommit", values: vec![1, 7] }];
-        Options { transports, parameters, loads: vec![0.5, 0.8], runs: 3, ..Options::new() }
+        Options { transports, parameters, loads: vec![0.5, 0.8], runs: 3, ..Options::default() }
     }
 
     #[test]
@@ -284,8 +285,8 @@ mod tests {
         let plan = Plan::new(&options()).unwrap();
         let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
         assert_ne!(first.carrier, other.carrier);
-        let reckoned = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
-        assert_eq!(reckoned[0], reckoned[1]);
+        let computed = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
+        assert_eq!(computed[0], computed[1]);
         assert_eq!(first.fabric.mark_at, None);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
     }
@@ -322,7 +323,7 @@ mod tests {
         names.push(name(&Options { messages: Some(7), ..options() }));
         names.push(name(&Options { loads: vec![0.5, 0.81], ..options() }));
         let mut slower = options();
-        slower.fabric.topology.delays.switch += 1;
+        slower.fabric.switch_delay = Some(251);
         names.push(name(&slower));
         names.sort();
         names.dedup();
@@ -350,17 +351,17 @@ mod tests {
         let seeds = (0..100_001).collect();
         fits(Options { seeds, runs: 1, ..options() }, "points");
         let mut small = options();
-        small.fabric.buffers = apus_sim::fabric::Buffers::PerPort(1_000);
+        small.fabric.buffer = apus_sim::fabric::Buffers::PerPort(1_000);
         fits(small, "1538");
     }
 
     #[test]
     fn large_fabrics_are_not_greeted() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
-        let plan = Plan::new(&Options { shapes, ..Options::new() }).unwrap();
-        let greet: Vec<bool> =
+        let plan = Plan::new(&Options { shapes, ..Options::default() }).unwrap();
+        let first_contact: Vec<bool> =
             plan.points.iter().map(|point| point.experiment.first_contact).collect();
-        assert_eq!(greet, [true, false]);
+        assert_eq!(first_contact, [true, false]);
         assert_eq!(plan.points[1].config["first_contacts"], true);
     }
 }

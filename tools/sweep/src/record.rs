@@ -1,4 +1,4 @@
-//! What is kept of a run?
+//! Records: what is kept of a run.
 //!
 //! The figures that are compared with published ones, in the units in which they are published (KB is 1000
 //! bytes), with five significant digits.
@@ -135,7 +135,7 @@ impl apus_report::lines::Record for Record {
 }
 
 impl Record {
-    /// The record of a point of this plan.
+    /// Returns the record of a point of this plan.
     #[must_use]
     pub fn new(plan: &Plan, point: &Point, report: &ExperimentReport) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Which part of a plan runs here?
+//! Shards: the part of a plan that runs here.
 //!
 //! Point `p` belongs to shard `i` of `n` if `p % n == i`. Who starts many processes tells each of them in
 //! the environment which one it is; that is all the scheduling there is:
@@ -29,7 +29,7 @@ pub struct Shard {
 pub enum Choice {
     /// This one.
     This(Shard),
-    /// The one that the environment names, of so many; `None`: of as many as it says.
+    /// The shard that the environment names, of this number of shards; `None`: of the number that it names.
     Environment(Option<u32>),
 }
 
@@ -80,13 +80,13 @@ impl Shard {
     /// Everything.
     pub const ALL: Self = Self { index: 0, count: 1 };
 
-    /// Number `index` of `count`; `None` if there is no such one.
+    /// Returns the number `index` of `count`; `None` if there is no such one.
     #[must_use]
     pub const fn new(index: u32, count: u32) -> Option<Self> {
         if index < count { Some(Self { index, count }) } else { None }
     }
 
-    /// Which one.
+    /// Returns which one.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
@@ -98,13 +98,13 @@ impl Shard {
         self.count
     }
 
-    /// Whether the point with this index belongs to it.
+    /// Returns whether the point with this index belongs to it.
     #[must_use]
     pub const fn contains(self, point: u32) -> bool {
         point % self.count == self.index
     }
 
-    /// The shard that the environment names, of `count` if that is given; `None` if it names none.
+    /// Returns the shard that the environment names, of `count` if that is given; `None` if it names none.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Shard {
 }
 
 impl Choice {
-    /// The shard.
+    /// Returns the shard.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ mod tests {
         Shard::new(index, count).unwrap()
     }
 
-    /// What a process in this environment runs.
+    /// Returns what a process in this environment runs.
     fn found(variables: &[(&str, &str)], count: Option<u32>) -> Result<Option<Shard>, String> {
         let look = |name: &str| {
             variables.iter().find(|(each, _)| *each == name).map(|(_, value)| (*value).to_owned())

@@ -6,7 +6,8 @@ mod browser;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use apus_sweep::report::Findings;
+use apus_report::findings::Findings;
+use apus_sweep::report::findings;
 use apus_sweep::{
     Axis, Done, Lines, LinesError, MergeError, Options, Plan, Point, Record, Shard, Transport,
     execute, merge, write,
@@ -22,7 +23,7 @@ fn options() -> Options {
         parameters: vec![Axis { name: "max_overcommit", values: vec![2] }],
         messages: Some(300),
         warm_up: Some(100),
-        ..Options::new()
+        ..Options::default()
     }
 }
 
@@ -64,7 +65,7 @@ fn shards_become_the_file_of_a_single_process() {
     let merged = folder.path().join("merged.jsonl");
     write(&merged, &merge(&parts).unwrap()).unwrap();
     assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
-    let json = |files: &[PathBuf]| Findings::new(&merge(files).unwrap(), &[]).outcome.json();
+    let json = |files: &[PathBuf]| findings(&merge(files).unwrap(), &[]).outcome.json();
     assert_eq!(json(&parts), json(&[whole]));
 }
 
@@ -140,8 +141,8 @@ fn a_file_with_something_else_is_refused_with_its_line() {
 fn a_sweep_has_a_page_and_charts_that_load_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, _) = files(folder.path());
-    let findings = Findings::new(&merge(&[whole]).unwrap(), &[]);
-    assert_eq!(findings.settings.len(), 4);
+    let findings = findings(&merge(&[whole]).unwrap(), &[]);
+    assert_eq!(findings.sections.len(), 1 + 4 + 2, "overview, settings, explanations");
     let page = findings.html();
     assert!(page.starts_with("<!doctype html>") && page.contains("w2 load=0.3"));
     for away in ["http:", "https:", "src=", "href=", "@import", "url("] {
@@ -175,32 +176,32 @@ fn rows_are_named_by_transport_and_sweeps_say_what_differs() {
     });
     let path = folder.path().join("one.jsonl");
     let done = run(&plan.unwrap(), Shard::ALL, 1, &path);
-    let one = Findings::new(&merge(&[path]).unwrap(), &done);
+    let one = findings(&merge(&[path]).unwrap(), &done);
     let names = |findings: &Findings| -> Vec<String> {
         findings.outcome.rows.iter().map(|row| row.name.clone()).collect()
     };
     assert_eq!(names(&one), ["apus", "dctcp", "oracle"]);
     assert!(one.outcome.rows.iter().all(|row| row.get("packets_per_second").is_some()));
     let (whole, _) = files(folder.path());
-    let many = Findings::new(&merge(&[whole]).unwrap(), &[]);
+    let many = findings(&merge(&[whole]).unwrap(), &[]);
     assert_eq!(names(&many)[..2], ["apus w2 load=0.3", "dctcp w2 load=0.3"]);
-    assert!(many.outcome.rows[0].get("packets_per_second").is_none(), "nobody ran it here");
+    assert!(many.outcome.rows[0].get("packets_per_second").is_none(), "it did not run here");
 }
 
-/// What is published stands beside a run in the same set-up, and only there.
+/// What is published is shown beside a run in the same set-up, and only there.
 #[test]
-fn published_figures_stand_beside_their_own_set_up() {
+fn published_figures_are_shown_beside_their_own_set_up() {
     let folder = tempfile::tempdir().unwrap();
     let few = |options: Options| {
         let plan =
             Plan::new(&Options { messages: Some(2_000), warm_up: Some(0), ..options }).unwrap();
         let path = folder.path().join(&plan.name);
         let done = run(&plan, Shard::ALL, 1, &path);
-        Findings::new(&merge(&[path]).unwrap(), &done).html()
+        findings(&merge(&[path]).unwrap(), &done).html()
     };
     let oracle = || vec![Transport::Oracle];
     let workloads = || vec!["w2".parse().unwrap()];
-    let paper = Options { transports: oracle(), workloads: workloads(), ..Options::new() };
+    let paper = Options { transports: oracle(), workloads: workloads(), ..Options::default() };
     assert!(few(paper.clone()).contains("SRPT-Oracle (published)"));
     assert!(!few(Options { loads: vec![0.79], ..paper.clone() }).contains("(published)"));
     let shapes = vec!["9x16x3".parse().unwrap()];

@@ -1,8 +1,9 @@
 //! The async engine: a task of a tokio runtime runs the loop, and tasks wait.
 //!
-//! One task of the runtime has the poll role for the life of the endpoint. It works until there is nothing to do, and is
-//! polled again when the driver's descriptor is readable, a timer is due, or the signal is raised. All other tasks wait until
-//! they are notified. A task that makes a call or replies sends the packets itself.
+//! One task of the runtime has the poll role for the life of the endpoint. It works until there is nothing to
+//! do, and is polled again when the driver's descriptor is readable, a timer is due, or the signal is raised.
+//! All other tasks wait until they are notified. A task that makes a call or replies sends the packets
+//! itself.
 
 use super::descriptor::{ARRIVAL, readable};
 use super::poll_loop::{LoopState, Pass};
@@ -35,7 +36,8 @@ struct Sources {
     signal: AsyncFd<OwnedFd>,
     /// The doorbell of local peers.
     doorbell: Option<AsyncFd<OwnedFd>>,
-    /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer needs microseconds.
+    /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer needs
+    /// microseconds.
     timer: AsyncFd<OwnedFd>,
 }
 
@@ -87,8 +89,8 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
     }
 }
 
-/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task would run the loop, and
-/// tasks that wait, possibly in another runtime, would do so forever.
+/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task would run
+/// the loop, and tasks that wait, possibly in another runtime, would do so forever.
 struct CloseOnDrop(Arc<Shard>);
 
 impl Drop for CloseOnDrop {
@@ -165,7 +167,8 @@ struct Sleep {
     receiving: bool,
 }
 
-/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it at 40 Gbit/s.
+/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it at 40
+/// Gbit/s.
 const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 impl Sources {
@@ -222,7 +225,8 @@ impl Sources {
     }
 }
 
-/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events wake the task again.
+/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events wake the
+/// task again.
 fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     if let Ok(mut ready) = ready {
         ready.clear_ready();

@@ -1,7 +1,7 @@
 //! The table of calls whose completion has not been received.
 
-use super::handoff::From;
-use super::message::Ended;
+use super::handoff::Delivered;
+use super::message::EndedCall;
 use super::metrics::EngineMetrics;
 use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
@@ -13,7 +13,8 @@ use bytes::Bytes;
 use slab::Slab;
 use std::sync::Arc;
 
-/// Calls whose completion has not been received. A call's key is its cookie in the protocol and its id in shared memory.
+/// Calls whose completion has not been received. A call's key is its cookie in the protocol and its id in
+/// shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
@@ -58,7 +59,7 @@ pub(crate) struct Response {
 
 impl Response {
     /// Returns the result to the application, and records that.
-    pub(crate) fn give(self) -> Result<Bytes, RpcError> {
+    pub(crate) fn into_result(self) -> Result<Bytes, RpcError> {
         stage(self.rpc, Event::Returned, self.result.as_ref().map_or(0, Bytes::len));
         self.result
     }
@@ -103,7 +104,7 @@ impl LocalCall {
 #[derive(Debug)]
 enum Receipt {
     /// By the thread or task that made the call (the kernel's private RPCs, row H-4).
-    Private { waiter: Option<Arc<Waiter>>, result: Option<From<Response>> },
+    Private { waiter: Option<Arc<Waiter>>, result: Option<Delivered<Response>> },
     /// By any thread that receives completions, together with this cookie.
     Shared { cookie: u64 },
 }
@@ -123,7 +124,8 @@ impl Calls {
         Key { slot: self.slots.vacant_key() as u32, serial: self.serial }
     }
 
-    /// Adds a call over the network. With a cookie any thread may receive its completion, without one only its caller.
+    /// Adds a call over the network. With a cookie any thread may receive its completion, without one only
+    /// its caller.
     pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
         self.add(CallPath::Network(rpc), None, cookie)
     }
@@ -194,7 +196,7 @@ impl Calls {
     }
 
     /// Takes the response to a private call if it is there, and removes the call.
-    pub(crate) fn take(&mut self, key: Key) -> Option<From<Response>> {
+    pub(crate) fn take(&mut self, key: Key) -> Option<Delivered<Response>> {
         let Call { receipt: Receipt::Private { result, .. }, .. } = self.get_mut(key)? else {
             return None;
         };
@@ -244,10 +246,10 @@ impl Calls {
     pub(super) fn end(
         &mut self,
         key: Key,
-        ended: From<Response>,
+        ended: Delivered<Response>,
         wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
-    ) -> Option<Ended> {
+    ) -> Option<EndedCall> {
         let call = self.get_mut(key)?;
         call.local = None;
         match &mut call.receipt {
@@ -265,7 +267,7 @@ impl Calls {
                 let cookie = *cookie;
                 self.slots.remove(key.slot as usize);
                 let Response { result, rpc } = ended.message;
-                Some(Ended { cookie, result, rpc })
+                Some(EndedCall { cookie, result, rpc })
             }
         }
     }

@@ -1,11 +1,12 @@
 //! The handoff of a message from the leader, which received it, to the thread that waits for it.
 //!
-//! A message becomes visible only when it is complete, by being queued under the core lock. Then, under the same lock,
-//! exactly one waiter is notified: the one that began to wait last, as its caches are warm (row H-3). The message is
-//! *reserved* for that waiter, so that no other thread takes it first.
+//! A message becomes visible only when it is complete, by being queued under the core lock. Then, under the
+//! same lock, exactly one waiter is notified: the one that began to wait last, as its caches are warm (row
+//! H-3). The message is *reserved* for that waiter, so that no other thread takes it first.
 //!
-//! The kernel module hands an RPC to a thread before its packets are queued, and may wake the thread twice for one message
-//! (row H-7). That cannot happen here: the notification follows the queueing, and the lock is not released in between.
+//! The kernel module hands an RPC to a thread before its packets are queued, and may wake the thread twice
+//! for one message (row H-7). That cannot happen here: the notification follows the queueing, and the lock is
+//! not released in between.
 //!
 //! # Invariants
 //!
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 /// A message, and the thread that received it from the network.
 #[derive(Debug)]
-pub(crate) struct From<T> {
+pub(crate) struct Delivered<T> {
     pub(crate) message: T,
     pub(crate) by: ThreadToken,
 }
@@ -30,7 +31,7 @@ pub(crate) struct From<T> {
 /// Messages of one kind, and the waiters for them. Lives under the core lock.
 #[derive(Debug)]
 pub(crate) struct Handoff<T> {
-    queue: VecDeque<From<T>>,
+    queue: VecDeque<Delivered<T>>,
     /// Number of messages at the front of the queue that belong to notified waiters.
     reserved: usize,
     /// The newest last.
@@ -46,11 +47,11 @@ impl<T> Default for Handoff<T> {
 impl<T: Traced> Handoff<T> {
     /// Makes a complete message visible.
     pub(crate) fn push(&mut self, message: T, by: ThreadToken) {
-        self.queue.push_back(From { message, by });
+        self.queue.push_back(Delivered { message, by });
     }
 
     /// Takes a message for a thread that was not notified.
-    pub(crate) fn take(&mut self) -> Option<From<T>> {
+    pub(crate) fn take(&mut self) -> Option<Delivered<T>> {
         if self.queue.len() > self.reserved { self.queue.pop_front() } else { None }
     }
 
@@ -59,7 +60,7 @@ impl<T: Traced> Handoff<T> {
     /// # Panics
     ///
     /// If there is none (HANDOFF-1).
-    pub(crate) fn take_reserved(&mut self) -> From<T> {
+    pub(crate) fn take_reserved(&mut self) -> Delivered<T> {
         debug_assert!(self.reserved > 0, "HANDOFF-1");
         self.reserved -= 1;
         match self.queue.pop_front() {
@@ -100,8 +101,8 @@ impl<T: Traced> Handoff<T> {
         notified
     }
 
-    /// Notifies all waiters: no more messages will come. Any of them may take those that are left. Waiters that were
-    /// notified before find out from the endpoint's state that it is closed.
+    /// Notifies all waiters: no more messages will come. Any of them may take those that are left. Waiters
+    /// that were notified before find out from the endpoint's state that it is closed.
     pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
         self.reserved = 0;
         for waiter in self.waiters.drain(..) {

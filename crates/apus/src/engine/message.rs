@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A request that has arrived.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct IncomingRequest {
     pub(crate) origin: Origin,
     pub(crate) from: Address,
     pub(crate) payload: Bytes,
@@ -19,7 +19,7 @@ pub(crate) struct Arrived {
 
 /// A call of the shared kind that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedCall {
     pub(crate) cookie: u64,
     pub(crate) result: Result<Bytes, RpcError>,
     /// `None` if it is not traced.
@@ -27,8 +27,8 @@ pub(crate) struct Ended {
 }
 
 /// Where a request came from, and the name of its RPC there.
-// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in an `Option`, as for
-// `apus_proto::Event`.
+// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in an
+// `Option`, as for `apus_proto::Event`.
 #[derive(Clone, Debug)]
 #[repr(u64)]
 pub(crate) enum Origin {
@@ -38,13 +38,13 @@ pub(crate) enum Origin {
     Local(Arc<Pair>, u64),
 }
 
-impl Traced for Arrived {
+impl Traced for IncomingRequest {
     fn rpc(&self) -> Option<Rpc> {
         self.rpc
     }
 }
 
-impl Traced for Ended {
+impl Traced for EndedCall {
     fn rpc(&self) -> Option<Rpc> {
         self.rpc
     }

@@ -17,12 +17,13 @@ use apus_trace::{Event, recorder};
 use std::io;
 use std::time::Instant;
 
-/// Idle rounds between two checks of timers and deadlines, which read the clock. A round is a system call of about
-/// 200 ns.
+/// Idle rounds between two checks of timers and deadlines, which read the clock. A round is a system call of
+/// about 200 ns.
 const ROUNDS_PER_CHECK: u32 = 16;
 
-/// Number of packets in one receive from which another poll is worth a system call before the thread sleeps. A packet
-/// that comes alone is rarely followed by others, and the call that sleeps sees whatever has arrived.
+/// Number of packets in one receive from which another poll is worth a system call before the thread sleeps.
+/// A packet that comes alone is rarely followed by others, and the call that sleeps sees whatever has
+/// arrived.
 const WORTH_ANOTHER_POLL: usize = 2;
 
 /// What a pass of the loop does about the network.
@@ -132,7 +133,8 @@ impl Batch {
 
 /// The result of a pass of the loop.
 pub(super) enum Pass<'a> {
-    /// Something was done, and messages may have become visible. Has the number of packets that were received.
+    /// Something was done, and messages may have become visible. Has the number of packets that were
+    /// received.
     Worked(Locked<'a>, usize),
     /// There was nothing to do.
     Idle,
@@ -141,7 +143,7 @@ pub(super) enum Pass<'a> {
 }
 
 /// The result of a sleep of the leader.
-enum Slept<'a, T> {
+enum SleepOutcome<'a, T> {
     /// There is something to do, beginning with this about the network.
     Woken(Arrivals),
     /// There is no reason to wait any more.
@@ -163,8 +165,8 @@ impl Shard {
         (core, output)
     }
 
-    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held back. The caller has
-    /// the poll role, which is passed on here.
+    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held back. The
+    /// caller has the poll role, which is passed on here.
     pub(super) fn poll_once(&self) -> Locked<'_> {
         let mut receiver = self.receiver();
         receiver.expect_network();
@@ -220,8 +222,8 @@ impl Shard {
                     state.after_idle_round();
                 }
                 Pass::Idle => match self.sleep(receiver, target, deadline) {
-                    Slept::Over(core, output) => return (core, output),
-                    Slept::Woken(arrivals) => state.after_sleep(arrivals, poll),
+                    SleepOutcome::Over(core, output) => return (core, output),
+                    SleepOutcome::Woken(arrivals) => state.after_sleep(arrivals, poll),
                 },
                 Pass::Broken(error) => {
                     let mut core = self.lock();
@@ -263,8 +265,8 @@ impl Shard {
         Pass::Worked(core, batch.packets)
     }
 
-    /// Receives from shared memory and from the network, without the core lock. Returns `None` if nothing has arrived
-    /// and nothing is due.
+    /// Receives from shared memory and from the network, without the core lock. Returns `None` if nothing has
+    /// arrived and nothing is due.
     ///
     /// # Errors
     ///
@@ -300,16 +302,16 @@ impl Shard {
         Ok(Some(batch))
     }
 
-    /// Sleeps in the kernel until a packet arrives, a local peer rings, a timer is due, or another thread raises the
-    /// signal; unless there is no reason to wait any more.
+    /// Sleeps in the kernel until a packet arrives, a local peer rings, a timer is due, or another thread
+    /// raises the signal; unless there is no reason to wait any more.
     fn sleep<W: WaitTarget>(
         &self,
         receiver: &mut Receiver,
         target: &W,
         deadline: Option<Instant>,
-    ) -> Slept<'_, W::Output> {
+    ) -> SleepOutcome<'_, W::Output> {
         if !receiver.prepare_to_sleep() {
-            return Slept::Woken(Arrivals::Skip);
+            return SleepOutcome::Woken(Arrivals::Skip);
         }
         let mut reasons = WakeReasons::default();
         let slept = self.sleep_prepared(receiver, target, deadline, &mut reasons);
@@ -324,13 +326,13 @@ impl Shard {
         target: &W,
         deadline: Option<Instant>,
         reasons: &mut WakeReasons,
-    ) -> Slept<'_, W::Output> {
+    ) -> SleepOutcome<'_, W::Output> {
         let mut core = self.lock();
         if let Some(output) = core.finish_pass(target, WaitKind::Polled) {
-            return Slept::Over(core, Some(output));
+            return SleepOutcome::Over(core, Some(output));
         }
         if core.is_closed() {
-            return Slept::Over(core, None);
+            return SleepOutcome::Over(core, None);
         }
         let writable = core.is_socket_full();
         core.polling().set_sleeps_for_room(writable);
@@ -341,7 +343,7 @@ impl Shard {
         let until = core.next_due().min(deadline).min(stopped.unwrap_or(deadline));
         if until <= now {
             core.polling().set_sleeps_for_room(false);
-            return Slept::Woken(Arrivals::Poll);
+            return SleepOutcome::Woken(Arrivals::Poll);
         }
         core.polling().begin_sleep(until);
         core.counters().sleeps += 1;
@@ -358,11 +360,11 @@ impl Shard {
             Ok(by) => {
                 *reasons = by;
                 let poll = by.driver || stopped.is_some();
-                Slept::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
+                SleepOutcome::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
             }
             Err(error) => {
                 core.close(Closed::Driver(error.into()));
-                Slept::Over(core, None)
+                SleepOutcome::Over(core, None)
             }
         }
     }

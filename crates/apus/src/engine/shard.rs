@@ -2,7 +2,7 @@
 
 use super::backlog::Backlog;
 use super::clock::Clock;
-use super::core::{Core, CoreParts, Unlocked};
+use super::core::{Core, CoreParts, UnlockActions};
 use super::cpu::Cpu;
 use super::local::Path;
 use super::poll_mode::PollMode;
@@ -23,14 +23,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// A driver, and what goes with it.
-pub(crate) struct Opened {
+pub(crate) struct DriverSetup {
     pub(crate) driver: Box<dyn Driver>,
     /// Parameters of the protocol, in the profile that the driver needs.
     pub(crate) config: Config,
     /// The id of the first call, if the driver has a range for ids.
     pub(crate) first_id: Option<u64>,
     /// Settings of the shared-memory path; `None` if there is none.
-    pub(crate) near: Option<apus_local::LocalConfig>,
+    pub(crate) local: Option<apus_local::LocalConfig>,
 }
 
 /// What a shard does, and what it records.
@@ -63,7 +63,8 @@ pub(crate) struct Shard {
     _keeping: Option<AutoSave>,
 }
 
-/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the engine's clock.
+/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the engine's
+/// clock.
 #[derive(Debug, Default)]
 struct Published {
     /// When the loop must take the core lock; 0: at once.
@@ -79,13 +80,13 @@ impl Shard {
     ///
     /// The system grants no random seed, or no descriptor for the signal.
     pub(crate) fn new(
-        opened: Opened,
+        opened: DriverSetup,
         poll: PollMode,
         settings: Settings,
         keeping: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
-        let Opened { driver, config, first_id, near } = opened;
+        let DriverSetup { driver, config, first_id, local } = opened;
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
         let driver_counters = driver.counters();
@@ -101,8 +102,9 @@ impl Shard {
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.
-        let path = near
-            .and_then(|near| Path::open(local_addr, serving, transport.config(), near, seed).ok());
+        let path = local.and_then(|local| {
+            Path::open(local_addr, serving, transport.config(), local, seed).ok()
+        });
         let cpu = Arc::<Cpu>::default();
         let core = Core::new(CoreParts {
             transport,
@@ -131,8 +133,8 @@ impl Shard {
         })
     }
 
-    /// Takes the core lock for a call. Also returns since when the thread has waited for it, in ticks of the trace; 0 if it
-    /// has not.
+    /// Takes the core lock for a call. Also returns since when the thread has waited for it, in ticks of the
+    /// trace; 0 if it has not.
     pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
         match self.core.try_lock() {
             Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
@@ -145,8 +147,8 @@ impl Shard {
 
     /// Takes the core lock.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        // A thread that panicked under the lock has broken an invariant. The state is still memory-safe, and the other
-        // threads must be able to end.
+        // A thread that panicked under the lock has broken an invariant. The state is still memory-safe, and
+        // the other threads must be able to end.
         let guard = match self.core.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -227,8 +229,8 @@ impl Shard {
     }
 }
 
-/// The core, locked. When it is unlocked, the time of the next timer is published, and then, without the lock, notified
-/// threads are woken and connections to local peers are made.
+/// The core, locked. When it is unlocked, the time of the next timer is published, and then, without the
+/// lock, notified threads are woken and connections to local peers are made.
 pub(crate) struct Locked<'a> {
     shard: &'a Shard,
     /// `None` only during the drop.
@@ -256,8 +258,9 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for longer than that and must
-    /// be woken. While the poll role is free no thread reads it, and a thread that takes the role publishes anew.
+    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for longer than
+    /// that and must be woken. While the poll role is free no thread reads it, and a thread that takes the
+    /// role publishes anew.
     fn publish_due(&mut self) -> bool {
         if self.polling().is_free() {
             return false;
@@ -275,7 +278,7 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let shard = self.shard;
         let must_wake_leader = self.publish_due();
-        let Unlocked { wakes, connects } = self.take_unlocked();
+        let UnlockActions { wakes, connects } = self.take_unlock_actions();
         self.guard = None;
         if let Some(wakes) = wakes {
             wakes.wake();

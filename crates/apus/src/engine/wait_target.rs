@@ -2,8 +2,8 @@
 
 use super::calls::{Key, Response};
 use super::core::Core;
-use super::handoff::From;
-use super::message::{Arrived, Ended};
+use super::handoff::Delivered;
+use super::message::{EndedCall, IncomingRequest};
 use super::state::WaitKind;
 use super::token::ThreadToken;
 use super::tracer::{record_taken, record_woken};
@@ -19,10 +19,10 @@ pub(crate) trait WaitTarget {
     type Output;
 
     /// Takes it if it is there, for a waiter that was not notified.
-    fn take(&self, core: &mut Core) -> Option<From<Self::Output>>;
+    fn take(&self, core: &mut Core) -> Option<Delivered<Self::Output>>;
 
     /// Takes it for a waiter that was notified. `None` if the endpoint is closed.
-    fn take_notified(&self, core: &mut Core) -> Option<From<Self::Output>> {
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<Self::Output>> {
         self.take(core)
     }
 
@@ -67,7 +67,7 @@ impl Core {
 
     /// Takes `target` if it is there, for a waiter that was not notified.
     pub(crate) fn take<W: WaitTarget>(&mut self, target: &W, kind: WaitKind) -> Option<W::Output> {
-        let From { message, by } = target.take(self)?;
+        let Delivered { message, by } = target.take(self)?;
         if let Some(bytes) = W::message_len(&message) {
             // Counts as a handoff if another thread has received the message.
             self.counters().handoffs += u64::from(by != ThreadToken::current());
@@ -77,8 +77,8 @@ impl Core {
         Some(message)
     }
 
-    /// Passes `first`, which was waited for, and all others that are there, up to `limit` together, to `sink`. Returns
-    /// their number.
+    /// Passes `first`, which was waited for, and all others that are there, up to `limit` together, to
+    /// `sink`. Returns their number.
     pub(crate) fn take_all<W: WaitTarget>(
         &mut self,
         target: &W,
@@ -99,14 +99,15 @@ impl Core {
 
     /// Takes `target` for a waiter that was notified. If it is not there, the wake-up was spurious.
     ///
-    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace, since which it runs.
+    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace, since which
+    /// it runs.
     pub(crate) fn take_notified<W: WaitTarget>(
         &mut self,
         target: &W,
         kind: WaitKind,
         (waiter, ended): (u64, u64),
     ) -> Option<W::Output> {
-        let Some(From { message, .. }) = target.take_notified(self) else {
+        let Some(Delivered { message, .. }) = target.take_notified(self) else {
             let spurious = !self.is_closed();
             self.counters().spurious_wakeups += u64::from(spurious);
             return None;
@@ -124,13 +125,13 @@ impl Core {
 pub(crate) struct AnyRequest;
 
 impl WaitTarget for AnyRequest {
-    type Output = Arrived;
+    type Output = IncomingRequest;
 
-    fn take(&self, core: &mut Core) -> Option<From<Arrived>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<IncomingRequest>> {
         core.take_request()
     }
 
-    fn take_notified(&self, core: &mut Core) -> Option<From<Arrived>> {
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<IncomingRequest>> {
         core.take_reserved_request()
     }
 
@@ -146,11 +147,11 @@ impl WaitTarget for AnyRequest {
         core.give_back_request();
     }
 
-    fn message_len(arrived: &Arrived) -> Option<usize> {
+    fn message_len(arrived: &IncomingRequest) -> Option<usize> {
         Some(arrived.payload.len())
     }
 
-    fn rpc(arrived: &Arrived) -> Option<Rpc> {
+    fn rpc(arrived: &IncomingRequest) -> Option<Rpc> {
         arrived.rpc
     }
 }
@@ -160,13 +161,13 @@ impl WaitTarget for AnyRequest {
 pub(crate) struct AnyCompletion;
 
 impl WaitTarget for AnyCompletion {
-    type Output = Ended;
+    type Output = EndedCall;
 
-    fn take(&self, core: &mut Core) -> Option<From<Ended>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<EndedCall>> {
         core.take_completion()
     }
 
-    fn take_notified(&self, core: &mut Core) -> Option<From<Ended>> {
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<EndedCall>> {
         core.take_reserved_completion()
     }
 
@@ -182,11 +183,11 @@ impl WaitTarget for AnyCompletion {
         core.give_back_completion();
     }
 
-    fn message_len(ended: &Ended) -> Option<usize> {
+    fn message_len(ended: &EndedCall) -> Option<usize> {
         Some(response_len(&ended.result))
     }
 
-    fn rpc(ended: &Ended) -> Option<Rpc> {
+    fn rpc(ended: &EndedCall) -> Option<Rpc> {
         ended.rpc
     }
 }
@@ -198,7 +199,7 @@ pub(crate) struct EndOf(pub(crate) Key);
 impl WaitTarget for EndOf {
     type Output = Response;
 
-    fn take(&self, core: &mut Core) -> Option<From<Response>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<Response>> {
         core.take_response(self.0)
     }
 
@@ -229,11 +230,11 @@ pub(crate) struct Room {
 impl WaitTarget for Room {
     type Output = ();
 
-    fn take(&self, core: &mut Core) -> Option<From<()>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
         (core.room_changes() != self.seen).then(|| no_message(core))
     }
 
-    fn take_notified(&self, core: &mut Core) -> Option<From<()>> {
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<()>> {
         Some(no_message(core))
     }
 
@@ -253,12 +254,12 @@ pub(crate) struct AllAcknowledged;
 impl WaitTarget for AllAcknowledged {
     type Output = ();
 
-    fn take(&self, core: &mut Core) -> Option<From<()>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
         core.is_drained().then(|| no_message(core))
     }
 
     /// Succeeds whatever has been sent since the notification.
-    fn take_notified(&self, core: &mut Core) -> Option<From<()>> {
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<()>> {
         if core.is_closed() {
             return self.take(core);
         }
@@ -281,7 +282,7 @@ pub(crate) struct UntilClosed;
 impl WaitTarget for UntilClosed {
     type Output = ();
 
-    fn take(&self, _core: &mut Core) -> Option<From<()>> {
+    fn take(&self, _core: &mut Core) -> Option<Delivered<()>> {
         None
     }
 
@@ -297,7 +298,7 @@ pub(crate) struct PollRoleWanted;
 impl WaitTarget for PollRoleWanted {
     type Output = ();
 
-    fn take(&self, core: &mut Core) -> Option<From<()>> {
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
         core.polling().is_role_wanted().then(|| no_message(core))
     }
 
@@ -306,8 +307,8 @@ impl WaitTarget for PollRoleWanted {
     fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
 }
 
-fn no_message(core: &Core) -> From<()> {
-    From { message: (), by: core.producer() }
+fn no_message(core: &Core) -> Delivered<()> {
+    Delivered { message: (), by: core.producer() }
 }
 
 fn response_len(result: &Result<Bytes, RpcError>) -> usize {

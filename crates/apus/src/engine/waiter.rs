@@ -3,10 +3,10 @@
 //! # Invariants
 //!
 //! - **WAITER-1** A waiter is notified at most once per wait, and only under the core lock.
-//! - **WAITER-2** A thread is woken exactly if it has announced that it sleeps: waking is a system call, and no thread is
-//!   woken needlessly.
-//! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did before: the swap in
-//!   [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
+//! - **WAITER-2** A thread is woken exactly if it has announced that it sleeps: waking is a system call, and
+//!   no thread is woken needlessly.
+//! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did before: the
+//!   swap in [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
 
 use super::spin::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};
@@ -130,8 +130,8 @@ impl Waiter {
     }
 
     /// Waits until it is notified or the deadline passes: first spins, then sleeps.
-    pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { notice: None, slept: false, spun: 0, spurious: 0, ended: 0 };
+    pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> WaitOutcome {
+        let mut waited = WaitOutcome { notice: None, slept: false, spun: 0, spurious: 0, ended: 0 };
         let notified = spin.until(deadline, || self.notice().is_some());
         waited.spun = spin.spent();
         if notified {
@@ -172,7 +172,7 @@ impl Waiter {
 
 /// The course of a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waited {
+pub(crate) struct WaitOutcome {
     /// `None` if the deadline passed.
     pub(crate) notice: Option<Notice>,
     /// Whether the thread slept after it had spun.

@@ -4,7 +4,7 @@ use super::Request;
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::shard::{Opened, Shard};
+use crate::engine::shard::{DriverSetup, Shard};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
@@ -124,10 +124,10 @@ impl Endpoint {
         builder: &EndpointBuilder,
         driver: Box<dyn Driver>,
     ) -> Result<Self, BindError> {
-        Self::start(builder, builder.on_top_of(driver))
+        Self::start(builder, builder.on_driver(driver))
     }
 
-    fn start(builder: &EndpointBuilder, opened: Opened) -> Result<Self, BindError> {
+    fn start(builder: &EndpointBuilder, opened: DriverSetup) -> Result<Self, BindError> {
         let shard = builder.shard(opened, crate::PollMode::Block)?;
         let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
@@ -167,7 +167,7 @@ impl Endpoint {
         let response = self.recv(EndOf(call.key)).await;
         // The call has ended: there is nothing left to cancel.
         guard.call = None;
-        response?.give().map_err(CallError::Failed)
+        response?.into_result().map_err(CallError::Failed)
     }
 
     /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]

@@ -1,7 +1,7 @@
 //! A request at an async server.
 
 use crate::engine::asynchronous::WaitFor;
-use crate::engine::message::Arrived;
+use crate::engine::message::IncomingRequest;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
@@ -36,7 +36,7 @@ impl DerefMut for Request {
 }
 
 impl Request {
-    pub(super) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
+    pub(super) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
         Self { request: crate::Request::new(shard, arrived) }
     }
 

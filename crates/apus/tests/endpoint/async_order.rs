@@ -51,7 +51,7 @@ fn cancelling_the_last_call_ends_a_drain() {
     assert!(poll(&mut drain).is_pending(), "there is no response");
     assert!(client.cancel(call));
     assert!(poll(&mut drain).is_ready(), "nothing is left to be acknowledged");
-    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_drain_that_was_notified_ends_whatever_is_sent_then() {
     assert!(client.cancel(call));
     runtime.block_on(client.send(server.local_addr(), "y", 6)).unwrap();
     assert!(poll(&mut drain).is_ready());
-    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
 }
 
 #[test]

@@ -65,6 +65,6 @@ pub(crate) fn assert_at_rest(endpoints: &[&Endpoint]) {
             live.control_packets,
         ];
         assert_eq!(rest, [0; 10], "{live:?}");
-        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "E3");
+        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
     }
 }

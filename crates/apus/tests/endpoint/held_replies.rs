@@ -55,8 +55,8 @@ fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + 
     });
 }
 
-/// Invariant B3 of the engine's backlog: a held reply waits for the next poll of the network, and
-/// its thread may never poll again.
+/// BACKLOG-3: a held reply waits for the next poll of the network, and its thread may never poll
+/// again.
 #[test]
 fn a_held_reply_leaves_although_its_thread_is_busy() {
     a_held_reply_arrives_whatever_its_thread_does(|_| {});

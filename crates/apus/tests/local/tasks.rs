@@ -46,7 +46,7 @@ fn tasks_of_one_runtime_call_each_other() {
             client.drain().await;
             server.drain().await;
             assert!(client.metrics().engine.local_calls >= 6);
-            assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+            assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
         });
     }
 }

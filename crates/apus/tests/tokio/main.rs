@@ -71,6 +71,6 @@ async fn assert_at_rest(endpoints: &[&Endpoint]) {
         let mut live = endpoint.metrics().protocol.live;
         live.peers = 0;
         assert_eq!(live, apus_proto::Live::default());
-        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "E3");
+        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
     }
 }

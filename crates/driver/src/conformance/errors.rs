@@ -34,7 +34,7 @@ pub fn a_closed_peer_is_reported_and_others_are_unaffected(fixture: &dyn Fixture
     // Reports may be merged or lost on their way, but those that arrive must be right.
     for ReceivedReport { peer, error, packet } in &client.reports {
         assert_eq!((*peer, *error), (closed, NetworkError::PortClosed));
-        assert!(lost.starts_with(packet), "the report contains the begin of the lost packet");
+        assert!(lost.starts_with(packet), "the report contains the start of the lost packet");
     }
     assert_no_wake_up_loop(&mut client);
 }

@@ -98,7 +98,8 @@ impl<T: Copy> Lane<T> {
         lost
     }
 
-    /// Records that one packet has overtaken all delayed ones; releases those that have waited long enough.
+    /// Records that one packet has overtaken all delayed ones; releases those that have waited long
+    /// enough.
     fn overtake(&mut self, out: &mut dyn FnMut(Frame<T>)) {
         for (left, _) in &mut self.delayed {
             *left -= 1;

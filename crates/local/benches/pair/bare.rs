@@ -1,7 +1,8 @@
 //! Lower bound of a round trip between cores.
 //!
-//! One word travels to the other core and one comes back, and nothing else: the processor's own cost of moving one cache
-//! line each way, and of moving two. No message passing between cores is faster.
+//! One word travels to the other core and one comes back, and nothing else: the processor's own
+//! cost of moving one cache line each way, and of moving two. No message passing between cores is
+//! faster.
 
 use std::array;
 use std::hint::{black_box, spin_loop};

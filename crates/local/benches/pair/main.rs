@@ -1,8 +1,8 @@
 //! Cost of a pair, compared with a unix socket.
 //!
-//! `cargo bench -p apus-local --bench pair` prints everything, `-- spinning unix` only the lines that contain one of
-//! these words. Prints median, minimum and maximum of five runs. The machine must be quiet and have two cores. No
-//! harness is needed, as each figure is one loop.
+//! `cargo bench -p apus-local --bench pair` prints everything, `-- spinning unix` only the lines
+//! that contain one of these words. Prints median, minimum and maximum of five runs. The machine
+//! must be quiet and have two cores. No harness is needed, as each figure is one loop.
 
 mod asleep;
 mod bare;

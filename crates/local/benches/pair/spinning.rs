@@ -89,8 +89,8 @@ fn round_trips(client: &Pair, len: usize) -> Vec<u64> {
     times.split_off(ROUND_TRIPS / 10)
 }
 
-/// One thread runs both sides in turn; returns microseconds: the cost of the instructions, and of demoting each record
-/// to a cache for another core that does not read it.
+/// One thread runs both sides in turn; returns microseconds: the cost of the instructions, and of
+/// demoting each record to a cache for another core that does not read it.
 fn alone() -> f64 {
     let (client, server) = pair();
     let payload = Bytes::from(vec![7; 100]);

@@ -1,11 +1,11 @@
 //! Doorbell: the descriptor on which a thread sleeps that waits for many pairs.
 //!
-//! An epoll set with the sockets of all pairs and the listener. Its own descriptor is readable while any of them is
-//! ready, so it can be polled together with a UDP socket in one `poll`.
+//! An epoll set with the sockets of all pairs and the listener. Its own descriptor is readable
+//! while any of them is ready, so it can be polled together with a UDP socket in one `poll`.
 //!
-//! Several peers share no word or eventfd, although one of these would need fewer resources: a peer that can write a
-//! shared eventfd can also drain it, or block its writers, and so suppress the wake-ups of *other* peers
-//! (docs/adr/0024).
+//! Several peers share no word or eventfd, although one of these would need fewer resources: a peer
+//! that can write a shared eventfd can also drain it, or block its writers, and so suppress the
+//! wake-ups of *other* peers (docs/adr/0024).
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,7 +40,8 @@ impl Doorbell {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until a descriptor is ready, for up to `time` (`None`: forever), and passes the keys of ready ones to `sink`.
+    /// Waits until a descriptor is ready, for up to `time` (`None`: forever), and passes the keys
+    /// of ready ones to `sink`.
     pub(crate) fn wait(
         &self,
         time: Option<Duration>,

@@ -1,6 +1,8 @@
-//! All pairs of an endpoint, its listener, and the descriptor on which a thread waits for any of them.
+//! All pairs of an endpoint, its listener, and the descriptor on which a thread waits for any of
+//! them.
 //!
-//! [`Local`] runs no loop of its own: the endpoint's loop calls [`Local::poll_sockets`] and [`Local::receive`].
+//! [`Local`] runs no loop of its own: the endpoint's loop calls [`Local::poll_sockets`] and
+//! [`Local::receive`].
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -18,16 +20,17 @@ use crate::socket::peer_name::PeerName;
 use apus_wire::Role;
 use smallvec::SmallVec;
 
-/// Maximum number of clients that have connected and not sent a hello. A further client displaces the one that has
-/// waited longest: honest clients send their hello at once.
+/// Maximum number of clients that have connected and not sent a hello. A further client displaces
+/// the one that has waited longest: honest clients send their hello at once.
 const MAX_PENDING_CLIENTS: usize = 64;
 
-/// Keys in the doorbell. Pairs have their numbers, pending clients numbers with the highest bit set, and pending
-/// servers numbers with the bit below.
+/// Keys in the doorbell. Pairs have their numbers, pending clients numbers with the highest bit
+/// set, and pending servers numbers with the bit below.
 const LISTENER: u64 = 0;
 const PENDING_CLIENT: u64 = 1 << 63;
 const PENDING_SERVER: u64 = 1 << 62;
-/// Descriptors of the application that are watched together with the pairs ([`Local::watch`]), with their numbers.
+/// Descriptors of the application that are watched together with the pairs ([`Local::watch`]), with
+/// their numbers.
 const COMPANION: u64 = 1 << 61;
 
 /// Key of a pair.
@@ -102,7 +105,8 @@ pub enum Lookup {
 }
 
 impl Local {
-    /// Opens the shared-memory side of an endpoint, which accepts clients under `name` if there is one.
+    /// Opens the shared-memory side of an endpoint, which accepts clients under `name` if there is
+    /// one.
     ///
     /// # Errors
     ///
@@ -123,7 +127,8 @@ impl Local {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] if no process listens there, or one that the policy excludes, or this endpoint has no room.
+    /// [`ConnectError`] if no process listens there, or one that the policy excludes, or this
+    /// endpoint has no room.
     pub fn find(&self, name: &PeerName) -> Result<Lookup, ConnectError> {
         let reservation = match self.registry.find_or_reserve(&Key::Server(name.clone())) {
             Found::Pair(pair) => return Ok(Lookup::Pair(pair)),
@@ -141,8 +146,9 @@ impl Local {
         }
     }
 
-    /// Starts a handshake with the server under `name` without waiting: [`Local::poll_sockets`] completes it, and
-    /// [`Local::peer_state`] returns the result. Does nothing if there is a pair, or a handshake in progress.
+    /// Starts a handshake with the server under `name` without waiting: [`Local::poll_sockets`]
+    /// completes it, and [`Local::peer_state`] returns the result. Does nothing if there is a pair,
+    /// or a handshake in progress.
     ///
     /// # Errors
     ///
@@ -207,8 +213,8 @@ impl Local {
         }
     }
 
-    /// Continues a handshake. Returns the pair if the server has accepted, and [`Lookup::Started`] as long as it has
-    /// not replied.
+    /// Continues a handshake. Returns the pair if the server has accepted, and [`Lookup::Started`]
+    /// as long as it has not replied.
     ///
     /// # Errors
     ///
@@ -269,11 +275,11 @@ impl Local {
         }
     }
 
-    /// Accepts clients, continues handshakes, and handles the signals of pairs. Waits for a ready descriptor for up to
-    /// `time` (`None`: forever).
+    /// Accepts clients, continues handshakes, and handles the signals of pairs. Waits for a ready
+    /// descriptor for up to `time` (`None`: forever).
     ///
-    /// Call it when the descriptor of this object is readable, and from time to time while no thread sleeps on it: only
-    /// the sockets report new clients and peers that were killed.
+    /// Call it when the descriptor of this object is readable, and from time to time while no
+    /// thread sleeps on it: only the sockets report new clients and peers that were killed.
     ///
     /// # Errors
     ///
@@ -307,8 +313,9 @@ impl Local {
         Ok(PollOutcome { ready, companions })
     }
 
-    /// Makes [`Local::poll_sockets`] return when `companion` is readable and report it by `number`, 0 to 63, so that a
-    /// thread waits for all its descriptors in one call. The companion must stay open as long as this object.
+    /// Makes [`Local::poll_sockets`] return when `companion` is readable and report it by `number`,
+    /// 0 to 63, so that a thread waits for all its descriptors in one call. The companion must stay
+    /// open as long as this object.
     ///
     /// # Errors
     ///
@@ -366,8 +373,8 @@ impl Local {
         }
     }
 
-    /// Receives up to `quota` from all pairs, in the order of [`PollSet`]. Reports each pair that has ended once, and
-    /// removes it. Returns the number of records received.
+    /// Receives up to `quota` from all pairs, in the order of [`PollSet`]. Reports each pair that
+    /// has ended once, and removes it. Returns the number of records received.
     pub fn receive(
         &self,
         poll_set: &mut PollSet,
@@ -388,8 +395,9 @@ impl Local {
         records
     }
 
-    /// Announces on all pairs that this side is going to sleep on the descriptor. Returns `false` if it must not sleep,
-    /// because there is something to receive. Must be followed by [`Local::finish_sleep`].
+    /// Announces on all pairs that this side is going to sleep on the descriptor. Returns `false`
+    /// if it must not sleep, because there is something to receive. Must be followed by
+    /// [`Local::finish_sleep`].
     #[must_use]
     pub fn prepare_to_sleep(&self, poll_set: &mut PollSet) -> bool {
         self.registry.renew(&mut poll_set.snapshot);

@@ -1,8 +1,9 @@
 //! Poll set: the order in which one reader receives from many pairs.
 //!
-//! Short messages first: a few of each pair, beginning with another pair in each pass, so that none is always first.
-//! Then chunks of long messages, one at a time from the message with the fewest missing bytes, as on the network
-//! (SRPT). One chunk in twenty goes to the pairs round robin, so that a long message progresses beside shorter ones.
+//! Short messages first: a few of each pair, beginning with another pair in each pass, so that none
+//! is always first. Then chunks of long messages, one at a time from the message with the fewest
+//! missing bytes, as on the network (SRPT). One chunk in twenty goes to the pairs round robin, so
+//! that a long message progresses beside shorter ones.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::error::Disconnected;
 use crate::pair::inbox::PairEvent;
 use crate::pair::side::{Pair, ReceiveQuota};
 
-/// One chunk in this many is chosen round robin and not by length: 5 %, the share that Homa gives the oldest message
-/// (ATC 2021 section 3.4; docs/adr/0007).
+/// One chunk in this many is chosen round robin and not by length: 5 %, the share that Homa gives
+/// the oldest message (ATC 2021 section 3.4; docs/adr/0007).
 const ROUND_ROBIN_EVERY: u32 = 20;
 
 /// What a reader of many pairs receives.
@@ -34,7 +35,8 @@ pub struct PollSet {
     round_robin: usize,
     /// Events of one pair.
     events: Vec<PairEvent>,
-    /// Missing bytes of the long messages whose chunks are next, and the index of the pair; valid during one pass.
+    /// Missing bytes of the long messages whose chunks are next, and the index of the pair; valid
+    /// during one pass.
     long: Vec<(u32, usize)>,
 }
 
@@ -52,8 +54,8 @@ impl PollSet {
         !self.snapshot.pairs().is_empty()
     }
 
-    /// Receives from all pairs: up to `quota.short` short records of each pair, and up to `quota.chunks` chunks of all
-    /// pairs together. Returns the number of records received.
+    /// Receives from all pairs: up to `quota.short` short records of each pair, and up to
+    /// `quota.chunks` chunks of all pairs together. Returns the number of records received.
     pub(crate) fn pass(
         &mut self,
         quota: ReceiveQuota,

@@ -1,28 +1,31 @@
 //! Registry of pairs: lookup, and the races between connecting, removing and closing.
 //!
-//! The registry has one lock, taken to look up, add and remove a pair; never to send or to receive: a receiver from all
-//! pairs has its own list ([`Snapshot`]), which it renews when a counter has changed.
+//! The registry has one lock, taken to look up, add and remove a pair; never to send or to receive:
+//! a receiver from all pairs has its own list ([`Snapshot`]), which it renews when a counter has
+//! changed.
 //!
 //! # Locking protocol
 //!
-//! - **Protected state**: the entries, and whether the registry is closed. `generation` is written under the lock
-//!   (release) and read without it (acquire): a reader that sees the old number has a list that was right a moment
-//!   ago.
-//! - **References**: the registry holds one to each pair, every snapshot one, and every caller that received one. A
-//!   pair is unmapped when the last is dropped; a removed pair can merely no longer be found.
-//! - **Order**: registry, then pairs by number (`lock`). No pair is locked under this lock: pairs are closed after it
-//!   was released ([`Registry::close`]).
-//! - **Checks after the lock was released**, because connecting makes system calls and must not run under it:
-//!   - [`Registry::fulfil`] checks that the registry is still open and the entry is still the reserved one. The peer may
-//!     have connected or been removed meanwhile, or the endpoint closed. Otherwise the new pair is returned, and the
-//!     caller closes it.
+//! - **Protected state**: the entries, and whether the registry is closed. `generation` is written
+//!   under the lock (release) and read without it (acquire): a reader that sees the old number has
+//!   a list that was right a moment ago.
+//! - **References**: the registry holds one to each pair, every snapshot one, and every caller that
+//!   received one. A pair is unmapped when the last is dropped; a removed pair can merely no longer
+//!   be found.
+//! - **Order**: registry, then pairs by number (`lock`). No pair is locked under this lock: pairs
+//!   are closed after it was released ([`Registry::close`]).
+//! - **Checks after the lock was released**, because connecting makes system calls and must not run
+//!   under it:
+//!   - [`Registry::fulfil`] checks that the registry is still open and the entry is still the
+//!     reserved one. The peer may have connected or been removed meanwhile, or the endpoint closed.
+//!     Otherwise the new pair is returned, and the caller closes it.
 //!   - [`Registry::remove`] checks that the key still belongs to the same pair.
 //!   - [`Registry::abandon`] checks that the reservation still exists.
 //!
 //! # Invariants
 //!
-//! - **REGISTRY-1** A pair that was added can be found, or was returned by [`Registry::close`], or removed: none is lost
-//!   between connecting and closing.
+//! - **REGISTRY-1** A pair that was added can be found, or was returned by [`Registry::close`], or
+//!   removed: none is lost between connecting and closing.
 //! - **REGISTRY-2** Each key has at most one pair, or one reservation.
 
 use std::collections::HashMap;
@@ -53,7 +56,8 @@ enum Entry<P> {
     Connected(Arc<P>),
 }
 
-/// The exclusive right to connect to a peer. It must end with [`Registry::fulfil`] or [`Registry::abandon`].
+/// The exclusive right to connect to a peer. It must end with [`Registry::fulfil`] or
+/// [`Registry::abandon`].
 #[derive(Debug)]
 #[must_use = "no other thread can connect to this peer meanwhile"]
 pub(crate) struct Reservation<K> {
@@ -226,7 +230,8 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         entries.map.iter().find(|(_, entry)| is_same(entry)).map(|(key, _)| key.clone())
     }
 
-    /// Closes the registry: no pair can be added any more. Returns all pairs, which the caller closes.
+    /// Closes the registry: no pair can be added any more. Returns all pairs, which the caller
+    /// closes.
     #[must_use]
     pub(crate) fn close(&self) -> Vec<Arc<P>> {
         let mut entries = self.entries.lock();

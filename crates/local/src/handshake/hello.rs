@@ -1,7 +1,7 @@
 //! Messages of the handshake.
 //!
-//! The client sends one [`Hello`] and hands over the memory; the server sends one [`HelloReply`]. All numbers have
-//! fixed width and are little-endian. The reader of a message checks every field.
+//! The client sends one [`Hello`] and hands over the memory; the server sends one [`HelloReply`].
+//! All numbers have fixed width and are little-endian. The reader of a message checks every field.
 
 use crate::error::Rejection;
 use crate::memory::layout::RingSizes;
@@ -32,7 +32,8 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring sizes.
+    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring
+    /// sizes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Malformed)?;
         if version != VERSION {

@@ -11,8 +11,9 @@
 //! pair                                     pair
 //! ```
 //!
-//! No call waits, except [`Connecting::finish`]: both sides are objects that the caller advances when their
-//! descriptor is readable. The client pays for the memory, so a server spends nothing on a hello that it rejects.
+//! No call waits, except [`Connecting::finish`]: both sides are objects that the caller advances
+//! when their descriptor is readable. The client pays for the memory, so a server spends nothing on
+//! a hello that it rejects.
 
 pub(crate) mod hello;
 
@@ -60,8 +61,8 @@ impl Connecting {
         Ok(Self { socket, segment, config: config.clone(), peer })
     }
 
-    /// Returns the pair if the server has accepted. Call it when the descriptor is readable, and not again after it
-    /// returned a pair or an error.
+    /// Returns the pair if the server has accepted. Call it when the descriptor is readable, and
+    /// not again after it returned a pair or an error.
     ///
     /// # Errors
     ///
@@ -124,7 +125,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens under `name`. The name is free again when the listener is dropped or its process ends.
+    /// Listens under `name`. The name is free again when the listener is dropped or its process
+    /// ends.
     ///
     /// # Errors
     ///
@@ -133,7 +135,8 @@ impl Listener {
         Ok(Self { socket: stream::listen(name)?, config: config.clone() })
     }
 
-    /// Returns the next client that has connected, if any. A client that the policy excludes receives a rejection.
+    /// Returns the next client that has connected, if any. A client that the policy excludes
+    /// receives a rejection.
     ///
     /// # Errors
     ///
@@ -169,8 +172,8 @@ pub struct Accepting {
 }
 
 impl Accepting {
-    /// Returns the pair if the client's hello has arrived. Call it when the descriptor is readable, and not again
-    /// after it returned a pair or an error.
+    /// Returns the pair if the client's hello has arrived. Call it when the descriptor is readable,
+    /// and not again after it returned a pair or an error.
     ///
     /// # Errors
     ///

@@ -8,19 +8,20 @@
 //!        server to client: short ring, bulk ring
 //! ```
 //!
-//! Both sides compute all offsets from the two sizes that the handshake has checked; no offset is ever read from the
-//! shared memory.
+//! Both sides compute all offsets from the two sizes that the handshake has checked; no offset is
+//! ever read from the shared memory.
 
 use apus_wire::Role;
 
-/// Distance in bytes between words that different sides write: two cache lines, since processors fetch them in pairs.
+/// Distance in bytes between words that different sides write: two cache lines, since processors
+/// fetch them in pairs.
 const APART: usize = 128;
 
 /// Offset of the first ring.
 const CONTROL: usize = 4096;
 
-/// Records begin at multiples of this: a cache line, so that the writer and the reader of neighbouring records do not
-/// share one.
+/// Records begin at multiples of this: a cache line, so that the writer and the reader of
+/// neighbouring records do not share one.
 pub(crate) const SLOT: usize = 64;
 
 /// One of the two rings of a direction.
@@ -43,12 +44,13 @@ pub struct RingSizes {
 
 /// Smallest ring: one page.
 const MIN_RING: u32 = 4096;
-/// Largest ring: 64 MiB. Chosen by us: positions, lengths and four rings must fit into 32 bits with room to spare.
+/// Largest ring: 64 MiB. Chosen by us: positions, lengths and four rings must fit into 32 bits with
+/// room to spare.
 const MAX_RING: u32 = 64 << 20;
 
 impl Default for RingSizes {
-    /// 128 KiB and 256 KiB: both directions together fit into current second-level caches. The gain of larger rings
-    /// for messages of 500 kB has not been measured.
+    /// 128 KiB and 256 KiB: both directions together fit into current second-level caches. The gain
+    /// of larger rings for messages of 500 kB has not been measured.
     fn default() -> Self {
         Self { short: 128 << 10, bulk: 256 << 10 }
     }

@@ -1,16 +1,16 @@
 //! Access to memory that another process may change at any instant.
 //!
-//! This file has the raw accesses and offers safe calls on offsets. No reference to plain bytes of the mapping ever
-//! exists, only to atomics; payload is copied in and out by address.
+//! This file has the raw accesses and offers safe calls on offsets. No reference to plain bytes of
+//! the mapping ever exists, only to atomics; payload is copied in and out by address.
 //!
 //! # Invariants
 //!
-//! - **MAPPING-1** Every access is inside the mapping. This file asserts it, whatever the caller has checked before.
-//!   The length is a multiple of 8, so a word that begins inside ends inside.
-//! - **MAPPING-2** The mapping cannot become shorter: its file is sealed ([`super::segment`]), so no access ends in
-//!   SIGBUS for that reason.
-//! - **MAPPING-3** Every value that a decision depends on is read once, as an atomic. Only payload is copied as
-//!   plain bytes, and no decision depends on payload before the fence behind the copy.
+//! - **MAPPING-1** Every access is inside the mapping. This file asserts it, whatever the caller
+//!   has checked before. The length is a multiple of 8, so a word that begins inside ends inside.
+//! - **MAPPING-2** The mapping cannot become shorter: its file is sealed ([`super::segment`]), so
+//!   no access ends in SIGBUS for that reason.
+//! - **MAPPING-3** Every value that a decision depends on is read once, as an atomic. Only payload
+//!   is copied as plain bytes, and no decision depends on payload before the fence behind the copy.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -28,8 +28,8 @@ use crate::sync::{AtomicU32, AtomicU64};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const LINE: usize = 64;
 
-/// A reference to a shared mapping, which is unmapped with the last reference. Each reference holds the address, so
-/// that an access to the memory touches no cache line but that of the reference.
+/// A reference to a shared mapping, which is unmapped with the last reference. Each reference holds
+/// the address, so that an access to the memory touches no cache line but that of the reference.
 #[derive(Clone)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -43,8 +43,8 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: The mapping belongs to the process, not to a thread. All accesses go through atomics, or copy bytes that
-// the ring protocol gives to one side at a time (`ring`).
+// SAFETY: The mapping belongs to the process, not to a thread. All accesses go through atomics, or
+// copy bytes that the ring protocol gives to one side at a time (`ring`).
 unsafe impl Send for Memory {}
 // SAFETY: As for `Send`.
 unsafe impl Sync for Memory {}
@@ -76,7 +76,8 @@ impl Memory {
         unsafe { self.base.as_ptr().add(offset) }
     }
 
-    /// Returns the address of `len` bytes, a power of two up to 8, at `offset`, a multiple of `len`.
+    /// Returns the address of `len` bytes, a power of two up to 8, at `offset`, a multiple of
+    /// `len`.
     #[inline]
     fn at_aligned(&self, offset: usize, len: usize) -> *mut u8 {
         assert!(offset.is_multiple_of(len) && offset < self.len, "MAPPING-1");
@@ -88,8 +89,9 @@ impl Memory {
     #[inline]
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         let at = self.at_aligned(offset, 8);
-        // SAFETY: The address is aligned, as mappings begin at pages, and mapped for as long as `self` lives. In this
-        // process, bytes that are used as a word are accessed only as atomics.
+        // SAFETY: The address is aligned, as mappings begin at pages, and mapped for as long as
+        // `self` lives. In this process, bytes that are used as a word are accessed only as
+        // atomics.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 
@@ -115,8 +117,8 @@ impl Memory {
     #[inline]
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.at(offset, bytes.len());
-        // SAFETY: `to` is valid for `bytes.len()` bytes. The source is a borrowed slice and not part of the mapping,
-        // of which no slices exist.
+        // SAFETY: `to` is valid for `bytes.len()` bytes. The source is a borrowed slice and not
+        // part of the mapping, of which no slices exist.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
@@ -127,11 +129,12 @@ impl Memory {
         out.reserve(len);
         let room = out.spare_capacity_mut();
         assert!(room.len() >= len);
-        // SAFETY: Both are valid for `len` bytes, and `out` is not part of the mapping. A peer that writes meanwhile
-        // changes which bytes are copied, and nothing else: any byte is a valid `u8`.
+        // SAFETY: Both are valid for `len` bytes, and `out` is not part of the mapping. A peer that
+        // writes meanwhile changes which bytes are copied, and nothing else: any byte is a valid
+        // `u8`.
         unsafe { ptr::copy_nonoverlapping(from, room.as_mut_ptr().cast(), len) };
-        // MAPPING-3: the compiler has to assume that the source changes here, so it cannot read it again in place of
-        // the copy.
+        // MAPPING-3: the compiler has to assume that the source changes here, so it cannot read it
+        // again in place of the copy.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         // SAFETY: The copy has initialised `len` more bytes.
         unsafe { out.advance_mut(len) };
@@ -142,21 +145,22 @@ impl Memory {
     pub(crate) fn prefetch(&self, offset: usize) {
         let at = self.at(offset, 1);
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: PREFETCHW changes no memory and raises no exception whatever the address, which is inside the
-        // mapping.
+        // SAFETY: PREFETCHW changes no memory and raises no exception whatever the address, which
+        // is inside the mapping.
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
         }
     }
 
-    /// Demotes the cache lines of `len` bytes at `offset` to a cache where other cores find them sooner. A hint.
+    /// Demotes the cache lines of `len` bytes at `offset` to a cache where other cores find them
+    /// sooner. A hint.
     #[inline]
     pub(crate) fn demote(&self, offset: usize, len: usize) {
         let at = self.at(offset, len);
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         for line in (0..len).step_by(LINE) {
-            // SAFETY: CLDEMOTE changes no memory and raises no exception whatever the address, which is inside the
-            // mapping; on processors without it, it is a no-op.
+            // SAFETY: CLDEMOTE changes no memory and raises no exception whatever the address,
+            // which is inside the mapping; on processors without it, it is a no-op.
             unsafe {
                 std::arch::asm!("cldemote [{}]", in(reg) at.wrapping_add(line), options(nostack, preserves_flags));
             }
@@ -171,8 +175,8 @@ impl Memory {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(time.subsec_nanos()),
         };
-        // The call ends when the futex is woken, the word has changed, time is up, or a signal arrives. The caller
-        // reads the word in every case.
+        // The call ends when the futex is woken, the word has changed, time is up, or a signal
+        // arrives. The caller reads the word in every case.
         let _ = futex::wait(self.half(offset), futex::Flags::empty(), value, Some(&time));
     }
 

@@ -1,8 +1,8 @@
 //! Shared memory of a loom model.
 //!
-//! Offers the calls of `mapping.rs` on loom's atomics. Payload consists of words that are written and read relaxed, so
-//! that a model sees stale bytes. Each has a cell by which loom detects a write that is not ordered after earlier
-//! reads, which relaxed words alone cannot show.
+//! Offers the calls of `mapping.rs` on loom's atomics. Payload consists of words that are written
+//! and read relaxed, so that a model sees stale bytes. Each has a cell by which loom detects a
+//! write that is not ordered after earlier reads, which relaxed words alone cannot show.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -85,7 +85,8 @@ impl Memory {
 
     pub(crate) fn futex_wait(&self, offset: usize, value: u32, _: Duration) {
         let mut bucket = self.0.bucket.lock().unwrap();
-        // A model has no time: a thread that is not woken sleeps forever, and loom reports a deadlock.
+        // A model has no time: a thread that is not woken sleeps forever, and loom reports a
+        // deadlock.
         while self.half(offset).load(Ordering::SeqCst) == value {
             bucket = self.0.sleepers.wait(bucket).unwrap();
         }

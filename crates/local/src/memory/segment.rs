@@ -1,12 +1,13 @@
 //! Shared memory files, without a name in any file system.
 //!
-//! The client creates a memfd, seals it and hands its descriptor over a unix socket. When the last process that maps
-//! it ends, however it ends, the kernel frees it.
+//! The client creates a memfd, seals it and hands its descriptor over a unix socket. When the last
+//! process that maps it ends, however it ends, the kernel frees it.
 //!
-//! The seals make access safe for the other side: without F_SEAL_SHRINK a peer could truncate the file, and the next
-//! access would end this process with SIGBUS. The file must also be an ordinary memory file: one on another file
-//! system could fail to provide a page, and one of huge pages could run out of them. A peer can still punch holes,
-//! which read as 0; that is equal to writing zeros.
+//! The seals make access safe for the other side: without F_SEAL_SHRINK a peer could truncate the
+//! file, and the next access would end this process with SIGBUS. The file must also be an ordinary
+//! memory file: one on another file system could fail to provide a page, and one of huge pages
+//! could run out of them. A peer can still punch holes, which read as 0; that is equal to writing
+//! zeros.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -38,14 +39,15 @@ pub(crate) fn create_sealed(name: &str, len: usize) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// Returns whether `file` is a sealed memory file of `len` bytes, on which no access ends with SIGBUS.
+/// Returns whether `file` is a sealed memory file of `len` bytes, on which no access ends with
+/// SIGBUS.
 ///
 /// # Errors
 ///
 /// Any error of the system calls, for example if the file has no seals.
 pub(crate) fn is_sealed(file: &OwnedFd, len: usize) -> Result<bool, Errno> {
-    // Seals are checked first, since only memory files have them. A file system of the peer's own could answer the
-    // other queries, or never return from them.
+    // Seals are checked first, since only memory files have them. A file system of the peer's own
+    // could answer the other queries, or never return from them.
     let seals = rustix::fs::fcntl_get_seals(file)?;
     let system = rustix::fs::fstatfs(file)?;
     let length = rustix::fs::fstat(file)?.st_size;

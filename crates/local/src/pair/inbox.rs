@@ -1,16 +1,16 @@
 //! Receiving half of a pair: assembles messages from records.
 //!
-//! Runs under the receiving lock of the pair (`pair::link`). Each number in a record was read once (`ring`) and is
-//! checked here before it is used.
+//! Runs under the receiving lock of the pair (`pair::link`). Each number in a record was read once
+//! (`ring`) and is checked here before it is used.
 //!
 //! # Invariants
 //!
-//! - **INBOX-1** A message is delivered once it is complete, after its records were released to the writer: a message
-//!   that the writer sees as unread has not been delivered.
-//! - **INBOX-2** The total length of messages that have arrived in part is bounded by `max_receive_bytes` and one
-//!   message.
-//! - **INBOX-3** A part that does not begin where the previous one ended is a [`Violation`]. A part that continues a
-//!   declined or cancelled message is dropped.
+//! - **INBOX-1** A message is delivered once it is complete, after its records were released to the
+//!   writer: a message that the writer sees as unread has not been delivered.
+//! - **INBOX-2** The total length of messages that have arrived in part is bounded by
+//!   `max_receive_bytes` and one message.
+//! - **INBOX-3** A part that does not begin where the previous one ended is a [`Violation`]. A part
+//!   that continues a declined or cancelled message is dropped.
 
 use apus_wire::{Refusal, Role};
 use bytes::{Bytes, BytesMut};
@@ -61,7 +61,8 @@ pub enum PairEvent {
     },
     /// The peer asks for the time trace to be frozen ([`Pair::freeze`](crate::Pair::freeze)).
     Freeze,
-    /// There is room again for messages that were refused with [`SendError::Full`](crate::SendError::Full).
+    /// There is room again for messages that were refused with
+    /// [`SendError::Full`](crate::SendError::Full).
     Room,
 }
 
@@ -126,7 +127,8 @@ impl Inbox {
         [self.short.next_word(), self.bulk.next_word()]
     }
 
-    /// Returns the missing bytes of the message whose record is next in the bulk lane, if there is one.
+    /// Returns the missing bytes of the message whose record is next in the bulk lane, if there is
+    /// one.
     pub(crate) fn remaining(&mut self) -> Result<Option<u32>, Violation> {
         let record = self.bulk.peek()?;
         Ok(record.map(|record| record.head.total.saturating_sub(record.head.offset)))

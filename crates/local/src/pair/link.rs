@@ -1,4 +1,5 @@
-//! Core of a pair without its socket: four rings, two halves with their locks, and the reason of the end.
+//! Core of a pair without its socket: four rings, two halves with their locks, and the reason of
+//! the end.
 //!
 //! # Synchronisation
 //!
@@ -13,20 +14,25 @@
 //! | offsets of the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::peek`]) |
 //! | records, read positions, sleep words | acquire and release: RING-1, RING-3 (`ring`), SLEEP-1 ([`super::sleep`]) |
 //!
-//! - **Lock order** (`lock`): registry, then pairs by number; of one pair `receiving`, then `sending`. No code of the
-//!   application runs under a lock, and no lock is held while a thread sleeps. The only system calls under a lock are a
-//!   futex wake-up and a byte into the pair's own socket, neither of which can block.
-//! - **References.** Every user of a link holds an `Arc`. The mapping ends with the last one; closing does not unmap.
-//! - **Closing races with sending.** [`Link::end`] sets `ended` first and then clears the halves, each under its lock.
-//!   A sender checks `ended` again *after* it has taken the lock ([`Link::sending`]), and so does a receiver
-//!   ([`Link::receiving`]): the pair may have ended while it waited for the lock. A message is therefore either in the
-//!   ring, where the peer may still read it, or was refused.
-//! - **Both sides close at the same time.** Each sets its own `ended` and its own close word; neither waits.
+//! - **Lock order** (`lock`): registry, then pairs by number; of one pair `receiving`, then
+//!   `sending`. No code of the application runs under a lock, and no lock is held while a thread
+//!   sleeps. The only system calls under a lock are a futex wake-up and a byte into the pair's own
+//!   socket, neither of which can block.
+//! - **References.** Every user of a link holds an `Arc`. The mapping ends with the last one;
+//!   closing does not unmap.
+//! - **Closing races with sending.** [`Link::end`] sets `ended` first and then clears the halves,
+//!   each under its lock. A sender checks `ended` again *after* it has taken the lock
+//!   ([`Link::sending`]), and so does a receiver ([`Link::receiving`]): the pair may have ended
+//!   while it waited for the lock. A message is therefore either in the ring, where the peer may
+//!   still read it, or was refused.
+//! - **Both sides close at the same time.** Each sets its own `ended` and its own close word;
+//!   neither waits.
 //!
 //! # Invariants
 //!
 //! - **LINK-1** Every caller receives the same reason for the end: the first one.
-//! - **LINK-2** Records that the peer made visible before it left are received before its departure is reported.
+//! - **LINK-2** Records that the peer made visible before it left are received before its departure
+//!   is reported.
 
 use std::time::Duration;
 
@@ -68,8 +74,8 @@ pub(crate) struct Received {
 }
 
 impl Link {
-    /// Returns the link with this number over `memory`, whose layout follows from `sizes` and whose bytes are 0, or
-    /// were written by the peer.
+    /// Returns the link with this number over `memory`, whose layout follows from `sizes` and whose
+    /// bytes are 0, or were written by the peer.
     pub(crate) fn new(
         number: u64,
         role: Role,
@@ -101,8 +107,8 @@ impl Link {
         decode(self.peek.state.ended.load(Ordering::Acquire))
     }
 
-    /// Locks the sending half, unless the link has ended. Checks under the lock, which [`Link::end`] takes after it
-    /// has set `ended`.
+    /// Locks the sending half, unless the link has ended. Checks under the lock, which
+    /// [`Link::end`] takes after it has set `ended`.
     fn sending(&self) -> Result<LockGuard<'_, Outbox>, Disconnected> {
         let outbox = self.sending.lock();
         match self.disconnected() {
@@ -162,7 +168,8 @@ impl Link {
             }
         }
         if records == 0 {
-            // LINK-2: in this order. Records that the peer made visible were visible before it hung up.
+            // LINK-2: in this order. Records that the peer made visible were visible before it hung
+            // up.
             if self.has_hung_up() && !receiving.is_ready() {
                 drop(receiving);
                 return Err(self.end(self.hang_up_reason()));
@@ -258,8 +265,8 @@ impl Link {
         }
     }
 
-    /// Writes waiting records for which there is room now, and reports room to the application. Returns whether any
-    /// record was written.
+    /// Writes waiting records for which there is room now, and reports room to the application.
+    /// Returns whether any record was written.
     #[inline]
     fn pump(&self, events: &mut Vec<PairEvent>) -> Result<bool, Disconnected> {
         match self.peek.state.wanted.load(Ordering::Relaxed) {
@@ -321,8 +328,8 @@ impl Link {
         self.peek.has_partial_message()
     }
 
-    /// Announces that this side is about to sleep. Returns whether it may: a check after the announcement found
-    /// nothing to do.
+    /// Announces that this side is about to sleep. Returns whether it may: a check after the
+    /// announcement found nothing to do.
     pub(crate) fn prepare_to_sleep(&self, mode: SleepMode) -> bool {
         let for_room = self.sending().is_ok_and(|outbox| outbox.wants_room());
         self.sleep.announce(mode, for_room);
@@ -333,8 +340,8 @@ impl Link {
         true
     }
 
-    /// Reports room to a peer that may wait for it, before this side sleeps. Returns whether the caller must signal
-    /// the peer's socket.
+    /// Reports room to a peer that may wait for it, before this side sleeps. Returns whether the
+    /// caller must signal the peer's socket.
     pub(crate) fn report_room(&self) -> bool {
         self.peek.take_unreported_room() && self.peer_sleep.wake_if_asleep(false)
     }
@@ -395,7 +402,8 @@ impl Link {
         why
     }
 
-    /// Wakes the peer if it sleeps on its word. The end of the socket wakes a peer that sleeps on the socket.
+    /// Wakes the peer if it sleeps on its word. The end of the socket wakes a peer that sleeps on
+    /// the socket.
     pub(crate) fn wake_peer(&self) {
         let _ = self.peer_sleep.wake();
     }

@@ -1,14 +1,17 @@
 //! Sending half of a pair: picks the next record to write.
 //!
-//! Runs under the sending lock of the pair (`pair::link`). Short messages go into their ring at once, or are refused
-//! for lack of room. Long messages are queued here by reference and leave in chunks, shortest remaining message first.
+//! Runs under the sending lock of the pair (`pair::link`). Short messages go into their ring at
+//! once, or are refused for lack of room. Long messages are queued here by reference and leave in
+//! chunks, shortest remaining message first.
 //!
 //! # Invariants
 //!
-//! - **OUTBOX-1** An accepted message goes into the ring in full, unless it is withdrawn or the pair ends.
-//! - **OUTBOX-2** A control record about a long message uses the lane of its chunks, so that it does not overtake them.
-//! - **OUTBOX-3** A message that is withdrawn after some of its chunks were sent is followed by a control record that
-//!   ends it.
+//! - **OUTBOX-1** An accepted message goes into the ring in full, unless it is withdrawn or the
+//!   pair ends.
+//! - **OUTBOX-2** A control record about a long message uses the lane of its chunks, so that it
+//!   does not overtake them.
+//! - **OUTBOX-3** A message that is withdrawn after some of its chunks were sent is followed by a
+//!   control record that ends it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,8 +24,9 @@ use crate::error::{SendError, Violation};
 use crate::ring::record::{Head, Kind};
 use crate::ring::{Producer, PushError};
 
-/// One chunk in this many belongs to the message that has waited longest, so that it does not starve behind shorter
-/// ones: 5 %, the share that Homa gives the oldest message (ATC 2021 section 3.4; docs/adr/0007).
+/// One chunk in this many belongs to the message that has waited longest, so that it does not
+/// starve behind shorter ones: 5 %, the share that Homa gives the oldest message (ATC 2021 section
+/// 3.4; docs/adr/0007).
 const OLDEST_EVERY: u64 = 20;
 
 /// Identifies an accepted message, for [`Pair::may_have_arrived`](crate::Pair::may_have_arrived).
@@ -107,8 +111,8 @@ impl Outbox {
         self.short.prefetch_next();
     }
 
-    /// Accepts a message: a request of a client, a response of a server. `first` marks the first message of a batch,
-    /// which the peer is likely to wait for.
+    /// Accepts a message: a request of a client, a response of a server. `first` marks the first
+    /// message of a batch, which the peer is likely to wait for.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -199,8 +203,8 @@ impl Outbox {
         self.control_short.push_back(Head::refusal(id, why));
     }
 
-    /// Asks the peer to freeze its trace. Repeated calls send one record until there is room. The caller then calls
-    /// [`Outbox::pump`].
+    /// Asks the peer to freeze its trace. Repeated calls send one record until there is room. The
+    /// caller then calls [`Outbox::pump`].
     pub(crate) fn freeze(&mut self) {
         let control = Head::freeze();
         if !self.control_short.contains(&control) {
@@ -208,7 +212,8 @@ impl Outbox {
         }
     }
 
-    /// Cancels what is queued for `id`, and as a client also the call. The caller then calls [`Outbox::pump`].
+    /// Cancels what is queued for `id`, and as a client also the call. The caller then calls
+    /// [`Outbox::pump`].
     pub(crate) fn withdraw(&mut self, id: u64) {
         let control = match self.role {
             Role::Client => Head::cancel(id),
@@ -227,7 +232,8 @@ impl Outbox {
         }
     }
 
-    /// Drops the queued long message for `id`, if there is one. Returns how many of its bytes were sent.
+    /// Drops the queued long message for `id`, if there is one. Returns how many of its bytes were
+    /// sent.
     pub(crate) fn drop_queued(&mut self, id: u64) -> Option<u32> {
         let key = *self.queue.iter().find(|(_, message)| message.id == id)?.0;
         let message = self.queue.remove(&key)?;
@@ -235,7 +241,8 @@ impl Outbox {
         Some(message.sent)
     }
 
-    /// Writes into the rings as many of the waiting records as there is room for. Returns whether any was written.
+    /// Writes into the rings as many of the waiting records as there is room for. Returns whether
+    /// any was written.
     ///
     /// # Errors
     ///
@@ -374,7 +381,8 @@ impl Outbox {
             && !self.short.is_full(len)
     }
 
-    /// Returns whether the control records that wait for the peer have reached their limit, so that reception must stop.
+    /// Returns whether the control records that wait for the peer have reached their limit, so that
+    /// reception must stop.
     pub(crate) fn is_stalled(&self) -> bool {
         self.control_short.len().max(self.control_bulk.len()) >= MAX_CONTROL
     }

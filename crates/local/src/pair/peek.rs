@@ -1,11 +1,12 @@
 //! Peeking at a pair without a lock: whether a pass under its locks would find something to do.
 //!
-//! A receiver of many pairs checks each of them in every pass, mostly without success. A check takes no lock and
-//! touches four cache lines: two of this structure, and the first words of the two next records.
+//! A receiver of many pairs checks each of them in every pass, mostly without success. A check
+//! takes no lock and touches four cache lines: two of this structure, and the first words of the
+//! two next records.
 //!
-//! These values are hints. The holder of a half's lock writes them when they change; readers load them without a lock.
-//! A stale value costs a pass under the locks, or delays one. No thread goes to sleep because of it: before a thread
-//! sleeps, it checks under the locks ([`super::link`]).
+//! These values are hints. The holder of a half's lock writes them when they change; readers load
+//! them without a lock. A stale value costs a pass under the locks, or delays one. No thread goes
+//! to sleep because of it: before a thread sleeps, it checks under the locks ([`super::link`]).
 
 use super::inbox::Inbox;
 use crate::memory::Memory;
@@ -13,7 +14,8 @@ use crate::memory::layout::{Lane, RingSizes, ring_layout};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use apus_wire::Role;
 
-/// Hints: one cache line that the receiver writes, and one that rarely changes and that senders read, too.
+/// Hints: one cache line that the receiver writes, and one that rarely changes and that senders
+/// read, too.
 pub(crate) struct Peek {
     reader: ReaderHints,
     pub(crate) state: LinkState,
@@ -42,7 +44,8 @@ pub(crate) struct LinkState {
     pub(crate) hung_up: AtomicBool,
 }
 
-/// Value of `wanted`: the control records that wait for the peer have reached their limit, and reception has stopped.
+/// Value of `wanted`: the control records that wait for the peer have reached their limit, and
+/// reception has stopped.
 pub(crate) const STALLED: u32 = 2;
 
 impl Peek {
@@ -116,7 +119,8 @@ impl Peek {
         self.reader.unreported_room.load(Ordering::Relaxed)
     }
 
-    /// Returns whether room must be reported to the peer, and resets the flag: one caller gets `true`.
+    /// Returns whether room must be reported to the peer, and resets the flag: one caller gets
+    /// `true`.
     #[inline]
     pub(crate) fn take_unreported_room(&self) -> bool {
         self.has_unreported_room() && self.reader.unreported_room.swap(false, Ordering::Acquire)

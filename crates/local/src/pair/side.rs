@@ -1,8 +1,8 @@
 //! One side of a pair: a [`Link`] with its socket.
 //!
-//! The socket wakes a side that sleeps on it, and reports that the peer has gone: the kernel closes it when the last
-//! thread of the peer has ended, however it ended. From then on the peer writes no more, and what it had made visible
-//! can still be received.
+//! The socket wakes a side that sleeps on it, and reports that the peer has gone: the kernel closes
+//! it when the last thread of the peer has ended, however it ended. From then on the peer writes no
+//! more, and what it had made visible can still be received.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,8 +22,8 @@ use crate::memory::layout::RingSizes;
 use crate::socket::credentials::Credentials;
 use crate::socket::stream;
 
-/// Longest sleep on a futex before the thread checks whether the peer still lives: the kernel wakes no futex for a
-/// process that was killed. Chosen by us: a check costs a microsecond.
+/// Longest sleep on a futex before the thread checks whether the peer still lives: the kernel wakes
+/// no futex for a process that was killed. Chosen by us: a check costs a microsecond.
 const HANG_UP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Polls of the rings between two readings of the clock.
@@ -34,11 +34,12 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// One side of a connection between two processes of this host.
 ///
-/// The client's side sends requests and receives responses, the server's side the other way round. Any thread may make
-/// any call at any time, except that only one thread at a time may [`wait`](Pair::wait). Two pairs share no state.
+/// The client's side sends requests and receives responses, the server's side the other way round.
+/// Any thread may make any call at any time, except that only one thread at a time may
+/// [`wait`](Pair::wait). Two pairs share no state.
 ///
-/// When the last reference is dropped, the memory is unmapped and the socket closed; the peer learns that the pair was
-/// closed.
+/// When the last reference is dropped, the memory is unmapped and the socket closed; the peer
+/// learns that the pair was closed.
 // Two pairs of one process share no cache line either.
 #[repr(align(128))]
 pub struct Pair {
@@ -121,10 +122,11 @@ impl Pair {
         self.number
     }
 
-    /// Sends a message, the concatenation of `pieces`: a request as a client, the response as a server. The client
-    /// chooses the `id`; ids of outstanding calls must differ.
+    /// Sends a message, the concatenation of `pieces`: a request as a client, the response as a
+    /// server. The client chooses the `id`; ids of outstanding calls must differ.
     ///
-    /// A short message is in the ring when this returns. A longer one is retained by reference until it was sent.
+    /// A short message is in the ring when this returns. A longer one is retained by reference
+    /// until it was sent.
     ///
     /// # Errors
     ///
@@ -136,8 +138,8 @@ impl Pair {
         sent
     }
 
-    /// As a client, cancels a call: its request is not sent if it has not been yet, and the server is notified. A
-    /// response may still arrive.
+    /// As a client, cancels a call: its request is not sent if it has not been yet, and the server
+    /// is notified. A response may still arrive.
     ///
     /// As a server, cancels a response that was not sent in full.
     ///
@@ -150,7 +152,8 @@ impl Pair {
         batch.finish()
     }
 
-    /// As a server, refuses a request and gives the client the reason. Never fails for lack of room.
+    /// As a server, refuses a request and gives the client the reason. Never fails for lack of
+    /// room.
     ///
     /// # Errors
     ///
@@ -165,8 +168,8 @@ impl Pair {
         batch.finish()
     }
 
-    /// Asks the peer to freeze its time trace, as FREEZE does over the network. Never fails for lack of room: without
-    /// room the record waits, and repeated calls send it once.
+    /// Asks the peer to freeze its time trace, as FREEZE does over the network. Never fails for
+    /// lack of room: without room the record waits, and repeated calls send it once.
     ///
     /// # Errors
     ///
@@ -177,8 +180,8 @@ impl Pair {
         batch.finish()
     }
 
-    /// Starts a batch of messages that leave together: the peer is woken once, when the batch ends. Until then, other
-    /// threads that send over this pair wait.
+    /// Starts a batch of messages that leave together: the peer is woken once, when the batch ends.
+    /// Until then, other threads that send over this pair wait.
     ///
     /// # Errors
     ///
@@ -187,13 +190,13 @@ impl Pair {
         Ok(SendBatch { pair: self, inner: self.link.batch()? })
     }
 
-    /// Receives up to `quota` records, appends their events to `events`, and writes records that had to wait for room.
-    /// Returns the number of records received.
+    /// Receives up to `quota` records, appends their events to `events`, and writes records that
+    /// had to wait for room. Returns the number of records received.
     ///
     /// # Errors
     ///
-    /// [`Disconnected`] if the pair has ended. Everything that the peer had sent was received, unless this side closed
-    /// the pair or the peer broke the protocol.
+    /// [`Disconnected`] if the pair has ended. Everything that the peer had sent was received,
+    /// unless this side closed the pair or the peer broke the protocol.
     pub fn receive(
         &self,
         quota: ReceiveQuota,
@@ -218,22 +221,22 @@ impl Pair {
         self.link.is_idle()
     }
 
-    /// Returns the missing bytes of the long message whose chunk is next, if one has arrived. A receiver of many pairs
-    /// uses it to read the shortest remaining message first.
+    /// Returns the missing bytes of the long message whose chunk is next, if one has arrived. A
+    /// receiver of many pairs uses it to read the shortest remaining message first.
     #[must_use]
     pub fn remaining(&self) -> Option<u32> {
         self.link.remaining()
     }
 
-    /// Returns whether a message has arrived in part or was sent in part. The rest, or room for it, follows soon, as
-    /// the peer is copying. Helps to decide whether to sleep.
+    /// Returns whether a message has arrived in part or was sent in part. The rest, or room for it,
+    /// follows soon, as the peer is copying. Helps to decide whether to sleep.
     #[must_use]
     pub fn has_partial_message(&self) -> bool {
         self.link.has_partial_message()
     }
 
-    /// Waits until there is something to receive: polls for `spin` (`None`: forever) and then sleeps. Returns `false`
-    /// if the deadline has passed. May return `true` spuriously.
+    /// Waits until there is something to receive: polls for `spin` (`None`: forever) and then
+    /// sleeps. Returns `false` if the deadline has passed. May return `true` spuriously.
     ///
     /// # Panics
     ///
@@ -294,8 +297,9 @@ impl Pair {
         }
     }
 
-    /// Announces that this side is going to sleep on the pair's descriptor, alone or together with others (`poll`,
-    /// `epoll`). Returns `false` if it must not sleep, because there is something to receive.
+    /// Announces that this side is going to sleep on the pair's descriptor, alone or together with
+    /// others (`poll`, `epoll`). Returns `false` if it must not sleep, because there is something
+    /// to receive.
     ///
     /// Must be followed by [`Pair::finish_sleep`].
     #[must_use]
@@ -310,8 +314,8 @@ impl Pair {
         self.link.finish_sleep();
     }
 
-    /// Reads the bytes that made the descriptor readable, and records whether the peer has gone. Call it when the
-    /// descriptor is readable.
+    /// Reads the bytes that made the descriptor readable, and records whether the peer has gone.
+    /// Call it when the descriptor is readable.
     pub fn handle_signal(&self) {
         if stream::drain(self.socket.as_fd()) || stream::has_hung_up(self.socket.as_fd()) {
             self.link.hang_up();
@@ -327,11 +331,12 @@ impl Pair {
         gone
     }
 
-    /// Returns whether the peer may have received an accepted message; `false` is certain. Once the pair has ended,
-    /// a request for which it returns `false` was never executed, and never will be.
+    /// Returns whether the peer may have received an accepted message; `false` is certain. Once the
+    /// pair has ended, a request for which it returns `false` was never executed, and never will
+    /// be.
     ///
-    /// If this side closed the pair, or the peer broke the protocol, the answer is final only after the peer has
-    /// ended, too.
+    /// If this side closed the pair, or the peer broke the protocol, the answer is final only after
+    /// the peer has ended, too.
     #[must_use]
     pub fn may_have_arrived(&self, ticket: SendTicket) -> bool {
         self.link.may_have_arrived(ticket)
@@ -349,8 +354,8 @@ impl Pair {
         self.link.disconnected()
     }
 
-    /// Ends the pair. The peer still receives what is in the rings, and then learns of the end. Does nothing if the
-    /// pair has ended already.
+    /// Ends the pair. The peer still receives what is in the rings, and then learns of the end.
+    /// Does nothing if the pair has ended already.
     pub fn close(&self) {
         self.link.end(Disconnected::Closed);
         self.notify_end();

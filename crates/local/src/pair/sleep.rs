@@ -1,8 +1,8 @@
 //! Sleeping until the peer has written something, and waking a peer that sleeps.
 //!
-//! Each side has one word that says whether it sleeps. Before it sleeps, it announces that in the word and checks the
-//! rings once more; the other side checks the word after each store. Both put a full fence between their store and
-//! their load, so at least one of them sees the other.
+//! Each side has one word that says whether it sleeps. Before it sleeps, it announces that in the
+//! word and checks the rings once more; the other side checks the word after each store. Both put a
+//! full fence between their store and their load, so at least one of them sees the other.
 //!
 //! ```text
 //!   sleeper                         waker
@@ -15,13 +15,13 @@
 //! # Invariants
 //!
 //! - **SLEEP-1** No wake-up is lost, because of the two fences. Loom checks this (`model`).
-//! - **SLEEP-2** A waker makes a system call only if the word said that the other side sleeps, and resets the word
-//!   first: one call for each sleep.
-//! - **SLEEP-3** A peer that writes nonsense into these words deprives only itself of wake-ups, and this side of
-//!   wake-ups by that peer. The sleep mode is read once; no call that it leads to can block (a futex wake-up, or a byte
-//!   with MSG_DONTWAIT on this side's own socket).
-//! - **SLEEP-4** Every write of a word is a swap with acquire and release: the side that announces sees earlier
-//!   wake-ups and their causes. A plain store could come first and be seen last.
+//! - **SLEEP-2** A waker makes a system call only if the word said that the other side sleeps, and
+//!   resets the word first: one call for each sleep.
+//! - **SLEEP-3** A peer that writes nonsense into these words deprives only itself of wake-ups, and
+//!   this side of wake-ups by that peer. The sleep mode is read once; no call that it leads to can
+//!   block (a futex wake-up, or a byte with MSG_DONTWAIT on this side's own socket).
+//! - **SLEEP-4** Every write of a word is a swap with acquire and release: the side that announces
+//!   sees earlier wake-ups and their causes. A plain store could come first and be seen last.
 
 use std::time::Duration;
 
@@ -80,7 +80,8 @@ impl OwnSleep {
         }
     }
 
-    /// Wakes a thread of this process that sleeps on the word. The caller has stored the cause before.
+    /// Wakes a thread of this process that sleeps on the word. The caller has stored the cause
+    /// before.
     pub(crate) fn wake(&self) {
         self.memory.half(self.at).swap(AWAKE, Ordering::AcqRel);
         self.memory.futex_wake(self.at);
@@ -98,8 +99,9 @@ impl PeerSleep {
         Self { memory, at }
     }
 
-    /// Wakes the other side if it sleeps. Called after a store for it: `pushed` says that a record was written,
-    /// otherwise only room was made. Returns whether the caller must signal the peer's socket.
+    /// Wakes the other side if it sleeps. Called after a store for it: `pushed` says that a record
+    /// was written, otherwise only room was made. Returns whether the caller must signal the peer's
+    /// socket.
     #[inline]
     #[must_use]
     pub(crate) fn wake_if_asleep(&self, pushed: bool) -> bool {
@@ -113,7 +115,8 @@ impl PeerSleep {
         self.wake()
     }
 
-    /// Wakes the other side whatever it waits for. Returns whether the caller must signal the peer's socket.
+    /// Wakes the other side whatever it waits for. Returns whether the caller must signal the
+    /// peer's socket.
     #[cold]
     pub(crate) fn wake(&self) -> bool {
         // SLEEP-2: one of the wakers that see the announcement takes it.

@@ -16,7 +16,8 @@ pub(crate) struct Consumer {
     position: u64,
 }
 
-/// A record in the ring. Its head was read once, and the fields that concern the ring have been checked.
+/// A record in the ring. Its head was read once, and the fields that concern the ring have been
+/// checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) head: Head,
@@ -55,7 +56,8 @@ impl Consumer {
         self.record(at, kind, len, words).map(Some)
     }
 
-    /// Returns the record at the begin of the ring. It is visible, since padding becomes visible after it (RING-2).
+    /// Returns the record at the start of the ring. It is visible, since padding becomes visible
+    /// after it (RING-2).
     #[cold]
     fn peek_behind_padding(&mut self) -> Result<Option<Record>, Violation> {
         let at = self.offset();

@@ -6,7 +6,8 @@ use crate::memory::Memory;
 use crate::memory::layout::{RingLayout, SLOT};
 use crate::sync::Ordering;
 
-/// Cache lines that are written ahead: a record of 100 bytes takes two, and the 0 behind it is in a third.
+/// Cache lines that are written ahead: a record of 100 bytes takes two, and the 0 behind it is in a
+/// third.
 const WRITTEN_AHEAD: usize = 2;
 
 /// The writing end of a ring.
@@ -23,8 +24,8 @@ pub(crate) struct Producer {
     last: usize,
 }
 
-/// Bytes of a record that are prefetched before they are written. Chosen by us: in longer records the processor
-/// prefetches by itself.
+/// Bytes of a record that are prefetched before they are written. Chosen by us: in longer records
+/// the processor prefetches by itself.
 const PREFETCH_BYTES: usize = 1024;
 
 /// Bytes of payload in the first line of a record.
@@ -100,8 +101,8 @@ impl Producer {
         })
     }
 
-    /// Returns whether a record with `len` bytes of payload has no room. An impossible position of the reader is
-    /// reported by the next [`Producer::reserve`].
+    /// Returns whether a record with `len` bytes of payload has no room. An impossible position of
+    /// the reader is reported by the next [`Producer::reserve`].
     pub(crate) fn is_full(&mut self, len: usize) -> bool {
         matches!(self.reserve(len), Err(PushError::Full))
     }
@@ -121,15 +122,16 @@ impl Producer {
         Ok(self.head >= position)
     }
 
-    /// Prefetches the lines of a record as long as the last one, which is about to be written. Makes no statement
-    /// about their contents.
+    /// Prefetches the lines of a record as long as the last one, which is about to be written.
+    /// Makes no statement about their contents.
     #[inline]
     pub(crate) fn prefetch_next(&self) {
         self.prefetch(self.offset(self.position), 0, self.last);
     }
 
-    /// Prefetches for writing the lines of a record at `begin` from byte `after` to byte `span`. Leaves out the first
-    /// line, which the reader polls: it would take the line back before the record is visible.
+    /// Prefetches for writing the lines of a record at `begin` from byte `after` to byte `span`.
+    /// Leaves out the first line, which the reader polls: it would take the line back before the
+    /// record is visible.
     #[inline]
     fn prefetch(&self, begin: usize, after: usize, span: usize) {
         let rest = self.ring.capacity - begin;
@@ -180,8 +182,8 @@ pub(crate) struct Slot<'a> {
     end: u64,
     /// All lines behind the record, up to this position, begin with a 0.
     cleared: u64,
-    /// Payload of the first line, which is written last. While the other lines come from the reader's cache, the
-    /// reader would take the first one back again and again.
+    /// Payload of the first line, which is written last. While the other lines come from the
+    /// reader's cache, the reader would take the first one back again and again.
     first_line: [u8; FIRST_LINE],
     /// Bytes of payload written so far.
     filled: usize,
@@ -190,7 +192,8 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Expedites the record: the reader is likely to wait for it. Delivery is faster and costs the writer time.
+    /// Expedites the record: the reader is likely to wait for it. Delivery is faster and costs the
+    /// writer time.
     #[inline]
     pub(crate) fn expedite(&mut self) {
         self.expedited = true;
@@ -237,7 +240,7 @@ impl Slot<'_> {
         third.store(head.third(), Ordering::Relaxed);
         first.store(head.first(), Ordering::Release);
         if let Some(at) = pad_at {
-            // RING-2: the reader does not read the begin of the ring before this store.
+            // RING-2: the reader does not read the start of the ring before this store.
             producer.store(at, record::first(Kind::Pad, 0), Ordering::Release);
         }
         let span = record::span(len);
@@ -248,8 +251,9 @@ impl Slot<'_> {
         producer.position = end;
         producer.last = span;
         producer.cleared = cleared.max(end);
-        // The lines behind the polled one are still in the reader's cache from the previous round. Writing them fetches
-        // them. This happens after the record is visible; the reader does not read them before.
+        // The lines behind the polled one are still in the reader's cache from the previous round.
+        // Writing them fetches them. This happens after the record is visible; the reader does not
+        // read them before.
         if producer.free() > (WRITTEN_AHEAD + 1) * SLOT {
             for line in 1..=WRITTEN_AHEAD {
                 let at = producer.offset(end + (line * SLOT) as u64);

@@ -11,8 +11,8 @@
 //! | 2 | 0..32 | bytes of the whole message; of a refusal, the reason |
 //! | 2 | 32..64 | offset of the payload in the message |
 //!
-//! A record whose first word is 0 does not exist yet. The first word is written last, so that a record is visible
-//! as a whole or not at all, whenever its writer dies.
+//! A record whose first word is 0 does not exist yet. The first word is written last, so that a
+//! record is visible as a whole or not at all, whenever its writer dies.
 
 use apus_wire::Refusal;
 

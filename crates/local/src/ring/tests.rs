@@ -79,7 +79,8 @@ fn a_record_without_commit_is_not_visible() {
     }
 }
 
-/// Bytes left over from the previous round do not look like a record, wherever the next one will begin.
+/// Bytes left over from the previous round do not look like a record, wherever the next one will
+/// begin.
 #[test]
 fn behind_the_last_record_there_is_nothing() {
     let (_, _, mut producer, mut consumer) = ring();

@@ -1,7 +1,7 @@
 //! Identity of the process at the other end of a unix socket.
 //!
-//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or began to listen. They
-//! cannot be forged.
+//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or began to
+//! listen. They cannot be forged.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 /// A process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Process id. `None` if it is not visible here: the peer lives in another PID namespace, as the containers
-    /// of one pod do.
+    /// Process id. `None` if it is not visible here: the peer lives in another PID namespace, as
+    /// the containers of one pod do.
     pub pid: Option<u32>,
     /// Effective user id.
     pub uid: u32,
@@ -55,8 +55,8 @@ impl Credentials {
         let mut raw = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut len = size_of_val(&raw) as libc::socklen_t;
         let fd = socket.as_fd().as_raw_fd();
-        // SAFETY: The kernel writes at most `len` bytes, which is the size of `raw`, and every byte pattern is a
-        // valid `ucred`.
+        // SAFETY: The kernel writes at most `len` bytes, which is the size of `raw`, and every byte
+        // pattern is a valid `ucred`.
         let result = unsafe {
             libc::getsockopt(
                 fd,

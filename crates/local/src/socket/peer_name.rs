@@ -1,12 +1,13 @@
 //! Names under which endpoints find each other.
 //!
-//! A name is an abstract name of a unix socket. It is in no file system and disappears with the socket, however the
-//! process ends. Abstract names belong to a network namespace, as addresses and ports do. An endpoint's name is
-//! therefore made from the address of its UDP socket: a process that can send a datagram to the address can also find
-//! the name.
+//! A name is an abstract name of a unix socket. It is in no file system and disappears with the
+//! socket, however the process ends. Abstract names belong to a network namespace, as addresses and
+//! ports do. An endpoint's name is therefore made from the address of its UDP socket: a process
+//! that can send a datagram to the address can also find the name.
 //!
-//! Any process may bind a free name, so a bound name proves nothing. The peer's credentials say which user answers
-//! ([`super::credentials::PeerPolicy`]), and its identity says that it is the right endpoint.
+//! Any process may bind a free name, so a bound name proves nothing. The peer's credentials say
+//! which user answers ([`super::credentials::PeerPolicy`]), and its identity says that it is the
+//! right endpoint.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -18,7 +19,8 @@ use crate::error::ConnectError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerName(Vec<u8>);
 
-/// Prefix of every name. It contains the version of the handshake: endpoints of different versions do not meet.
+/// Prefix of every name. It contains the version of the handshake: endpoints of different versions
+/// do not meet.
 const PREFIX: &str = "apus-local/1/";
 
 impl PeerName {
@@ -34,8 +36,8 @@ impl PeerName {
         Self(format!("{PREFIX}{name}").into_bytes())
     }
 
-    /// Returns the names under which the endpoint that receives datagrams for `address` may be found: bound to that
-    /// address, or to all addresses.
+    /// Returns the names under which the endpoint that receives datagrams for `address` may be
+    /// found: bound to that address, or to all addresses.
     pub fn candidates(address: SocketAddr) -> impl Iterator<Item = Self> {
         let every = |ip: IpAddr| Self::of(SocketAddr::new(ip, address.port()));
         let v6 = every(Ipv6Addr::UNSPECIFIED.into());

@@ -1,8 +1,9 @@
 //! Unix sockets of pairs.
 //!
-//! Each pair has one stream socket. It carries hello and reply, then single bytes that wake a side which sleeps on
-//! the socket, and its end of file reports that the peer has gone. Every call is non-blocking on this side's own end,
-//! so nothing that a peer does to its end can make this side wait.
+//! Each pair has one stream socket. It carries hello and reply, then single bytes that wake a side
+//! which sleeps on the socket, and its end of file reports that the peer has gone. Every call is
+//! non-blocking on this side's own end, so nothing that a peer does to its end can make this side
+//! wait.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -102,8 +103,8 @@ pub(crate) fn recv_hello(
     Ok(Some((received.bytes, file)))
 }
 
-/// Wakes the thread that sleeps on the other end. Fails only if the peer has gone, or has not read many bytes sent
-/// before; in the second case it is awake or about to wake up.
+/// Wakes the thread that sleeps on the other end. Fails only if the peer has gone, or has not read
+/// many bytes sent before; in the second case it is awake or about to wake up.
 pub(crate) fn signal(socket: BorrowedFd<'_>) {
     let _ = rustix::net::send(socket, &[1], SEND);
 }

@@ -25,7 +25,8 @@ fn fill(id: u64, kind: u64, len: usize) -> Bytes {
     bytes.into()
 }
 
-/// Draws a length: mostly short, some of several chunks, so that messages of both kinds are always outstanding.
+/// Draws a length: mostly short, some of several chunks, so that messages of both kinds are always
+/// outstanding.
 pub(crate) fn length(random: &mut Pcg64) -> usize {
     match random.random_range(0..20) {
         0 => random.random_range(10_000..200_000),

@@ -66,8 +66,8 @@ pub(crate) fn run() {
     }
 }
 
-/// Answers until `done`. Counts requests, whose contents must be right. Responses without room are retained until there
-/// is room. Returns the reasons for which pairs ended.
+/// Answers until `done`. Counts requests, whose contents must be right. Responses without room are
+/// retained until there is room. Returns the reasons for which pairs ended.
 pub(crate) fn serve(
     local: &Local,
     got: &AtomicU64,
@@ -108,7 +108,8 @@ pub(crate) fn serve(
     }
 }
 
-/// Calls until the pair ends or `done`; returns why it ended, if it did. Counts responses, whose contents must be right.
+/// Calls until the pair ends or `done`; returns why it ended, if it did. Counts responses, whose
+/// contents must be right.
 pub(crate) fn call(
     local: &Local,
     name: &PeerName,

@@ -24,8 +24,8 @@ pub(crate) fn connect(name: &PeerName) {
     println!("result: {}", result.map_or_else(|error| error.to_string(), |_| "accepted".into()));
 }
 
-/// Returns the result of a client of another user at a server with this policy; `None` if such a process cannot be
-/// started.
+/// Returns the result of a client of another user at a server with this policy; `None` if such a
+/// process cannot be started.
 fn try_one(number: u32, policy: PeerPolicy) -> Option<String> {
     let name = format!("foreign/{}/{number}", std::process::id());
     let mut config = config(true);
@@ -62,8 +62,8 @@ pub(crate) fn try_all() {
     clients_check_the_server();
 }
 
-/// A client does not connect to a server of a user that its policy excludes: binding a name is not enough to receive
-/// its calls.
+/// A client does not connect to a server of a user that its policy excludes: binding a name is not
+/// enough to receive its calls.
 fn clients_check_the_server() {
     let name = format!("foreign/{}/server", std::process::id());
     let mut child = command("foreign-server", &name).stdin(Stdio::piped()).spawn().unwrap();

@@ -1,8 +1,9 @@
 //! A process is killed at any instruction, and nothing of it is left.
 //!
-//! Two processes exchange messages of all sizes; one of them is killed (SIGKILL) after a random number of messages and a
-//! random further time. The survivor, this process, must notice, end the pair with the right reason, have received only
-//! whole messages with the right contents, and have no memory and no descriptor left afterwards.
+//! Two processes exchange messages of all sizes; one of them is killed (SIGKILL) after a random
+//! number of messages and a random further time. The survivor, this process, must notice, end the
+//! pair with the right reason, have received only whole messages with the right contents, and have
+//! no memory and no descriptor left afterwards.
 //!
 //! `cargo test` kills 200 times. To kill more often, or with another seed:
 //!

@@ -49,7 +49,8 @@ struct Progress {
     failed: AtomicBool,
 }
 
-/// Starts a child, exchanges messages with it and kills it; returns the number of messages received before.
+/// Starts a child, exchanges messages with it and kills it; returns the number of messages received
+/// before.
 pub(crate) fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +102,8 @@ impl Progress {
             assert!(since.elapsed() < LONG, "it hangs");
             self.dead.load(Ordering::Acquire)
         });
-        // The exchange may have ended before the child's death; the other thread must not wait for more messages.
+        // The exchange may have ended before the child's death; the other thread must not wait for
+        // more messages.
         drop(failed);
         end
     }

@@ -216,7 +216,8 @@ fn a_call_that_is_cancelled_midway_frees_its_parts() {
         }
         assert_eq!(arrived, [PairEvent::Cancelled { id }]);
     }
-    // More messages than may be incomplete at a time: if their parts were retained, this one would be refused.
+    // More messages than may be incomplete at a time: if their parts were retained, this one would
+    // be refused.
     client.send(999, &[bytes(50_000, 0)]).unwrap();
     let mut arrived = Vec::new();
     while arrived.is_empty() {

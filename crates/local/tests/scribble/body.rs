@@ -26,7 +26,8 @@ impl Input<'_> {
     }
 }
 
-/// Asserts that there is no panic, no end without a reason, no event after the end, and no more messages than records.
+/// Asserts that there is no panic, no end without a reason, no event after the end, and no more
+/// messages than records.
 pub(crate) fn run(bytes: &[u8]) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! A hostile peer, which does not use this crate.
 //!
-//! It has the shared file and writes into it with write(2), which changes the same memory as a mapping does. The layout
-//! is repeated here in numbers: it must not change without another version of the handshake.
+//! It has the shared file and writes into it with write(2), which changes the same memory as a
+//! mapping does. The layout is repeated here in numbers: it must not change without another version
+//! of the handshake.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};

@@ -20,12 +20,12 @@ pub enum ConfigError {
         /// Its value.
         value: u64,
     },
-    /// Two values do not fit together.
+    /// Two values contradict each other.
     #[error("{} = {} is more than {} = {}", small.0, small.1, large.0, large.1)]
     Relation {
-        /// Name and value of what should be at most…
+        /// Name and value of the parameter that must be at most…
         small: (&'static str, u64),
-        /// …this.
+        /// …this one, by name and value.
         large: (&'static str, u64),
     },
     /// An entry of `priority_map` does not fit into three bits.

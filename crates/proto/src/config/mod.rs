@@ -1,8 +1,8 @@
-//! Which parameters does the protocol have?
+//! The parameters of the protocol.
 //!
-//! One table, [`Config`]: every parameter with unit, default, range and source. A [`ConfigBuilder`]
+//! [`Config`] is one table: every parameter with unit, default, range and source. A [`ConfigBuilder`]
 //! or a configuration file (feature `serde`) makes one; [`ConfigBuilder::build`] checks each value
-//! and how the values fit together. A `Config` that exists is valid.
+//! and the relations between values. A `Config` that exists is valid.
 //!
 //! Parameters of the kernel module that have no meaning in user space are listed in
 //! `docs/spec/parameters.md` with the reason.
@@ -78,7 +78,7 @@ macro_rules! parameters {
                 Ok(self)
             }
 
-            /// Each integer parameter with its present value, in the order of the table.
+            /// Returns each integer parameter with its present value, in the order of the table.
             fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
                 PARAMETERS.iter().zip([$(self.$name,)*])
             }
@@ -118,12 +118,12 @@ parameters! {
     ///
     /// Kernel: `num_priorities` 8.
     num_priorities: "levels" = 8 in 1 ..= 8;
-    /// Silence after which missing bytes are asked for, at least; a peer with a longer round-trip
+    /// Least silence after which missing bytes are requested; a peer with a longer round-trip
     /// time gets more.
     ///
     /// Kernel: `resend_ticks` 5 ms (row T-3). Scheduling stalls of 5 to 7 ms happen, so that a
-    /// RESEND before that is mostly spurious (row T-8). On a slow link it is more: as long as the link takes
-    /// for 960,000 bytes, which may stand in queues before a packet (ours).
+    /// RESEND before that is mostly spurious (row T-8). On a slow link it is more: the time that the link takes
+    /// for 960,000 bytes, which may be queued before a packet (chosen by us).
     resend_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
     /// Time between two RESENDs for the same message.
     ///
@@ -131,7 +131,7 @@ parameters! {
     resend_interval_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
     /// Silence of a peer after which the RPCs with it are aborted, if RESENDs did not end it.
     ///
-    /// Kernel: `timeout_ticks` 100 ms. Ours is longer because processes are descheduled for longer
+    /// Kernel: `timeout_ticks` 100 ms. Chosen longer because processes are descheduled for longer
     /// than interrupt handlers.
     timeout_usecs: "µs" = 1_000_000 in 1_000 ..= 3_600_000_000;
     /// Time from the end of a response's transmission to the first NEED_ACK; doubles with each
@@ -142,10 +142,10 @@ parameters! {
     /// NEED_ACKs without an answer after which a server forgets a response, once `timeout_usecs`
     /// have passed as well.
     ///
-    /// Ours, because the kernel asks for ever (row K-3).
+    /// Chosen by us, because the kernel asks forever (row K-3).
     need_ack_limit: "packets" = 10 in 1 ..= 1_000;
     /// Rate of the link; 0 takes what the driver knows. If it knows nothing, pacing is off, and grants
-    /// and unscheduled bytes are reckoned with 25,000.
+    /// and unscheduled bytes are computed with 25,000.
     ///
     /// Kernel: `link_mbps` 25,000.
     link_mbps: "Mbit/s" = 0 in 0 ..= 1_000_000;
@@ -153,7 +153,7 @@ parameters! {
     /// Most bytes that may be granted and not yet received, over all messages; 0 takes what the link
     /// carries in 128 µs, and 40,000 at least.
     ///
-    /// Kernel: `max_incoming` 400,000 (row G-5), which is that at its 25 Gbit/s. Ours follows the link,
+    /// Kernel: `max_incoming` 400,000 (row G-5), which is that at its 25 Gbit/s. The default follows the link,
     /// because a fixed number starves fast links and fills the queues of slow ones.
     max_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
     /// Messages that are granted at the same time.
@@ -183,8 +183,8 @@ parameters! {
     /// Bound on the estimated backlog of the network interface; messages that would exceed it are
     /// throttled.
     ///
-    /// Kernel: `max_nic_est_backlog_usecs` 5. Ours is longer because a turn of a user-space engine
-    /// takes several microseconds: at 5 the interface would run dry between two turns.
+    /// Kernel: `max_nic_est_backlog_usecs` 5. Chosen longer because a pass of a user-space engine
+    /// takes several microseconds: at 5 the interface would run dry between two passes.
     max_nic_est_backlog_usecs: "µs" = 20 in 1 ..= 10_000;
     /// Share of the throttled output that goes to the oldest message.
     ///
@@ -200,10 +200,10 @@ parameters! {
     max_link_usage: "%" = 99 in 5 ..= 100;
     /// Most payload bytes of one message that are handed to the driver at once.
     ///
-    /// Ours: a 64 kB segmentation-offload send. A shorter message that comes meanwhile waits for it.
+    /// Chosen by us: a 64 kB segmentation-offload send. A shorter message that arrives meanwhile waits for it.
     burst_bytes: "bytes" = 60_000 in 1_500 ..= 64_000;
 
-    /// Time between two looks at the sizes of the messages that arrived, to renew the cutoffs.
+    /// Least time between two renewals of the cutoffs from the sizes of the messages that arrived.
     ///
     /// Kernel (`homa_prio`): 1000 ms (row U-4). 0 keeps the cutoffs as configured.
     cutoffs_interval_usecs: "µs" = 1_000_000 in 0 ..= 3_600_000_000;
@@ -216,26 +216,26 @@ parameters! {
     ///
     /// Kernel: 1,000,000, which is also the limit in the kernel profile. 64 MB otherwise.
     max_message: "bytes" = 67_108_864 in 1 ..= 1_073_741_824;
-    /// Payload bytes that may wait for transmission or for their acknowledgment: of requests so many,
-    /// and of responses so many again, because a response that waits for the room of a request may
-    /// wait for ever.
+    /// Payload bytes that may wait for transmission or for their acknowledgment. Requests and responses each have
+    /// this limit, because a response that waits for the room of a request may
+    /// wait forever.
     ///
     /// Kernel: `wmem_max` 100 MB per socket (row X-4).
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
-    /// The same towards one peer.
+    /// Payload bytes that may wait for transmission to one peer, or for its acknowledgment.
     max_send_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
     /// Bytes of incoming messages that are being received or wait for the application. A message
     /// counts with its whole length from its first packet on, so that what was accepted can end.
     ///
     /// Kernel: the receive region of the socket (row B-1).
     max_receive_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
-    /// The same from one peer, without what waits for the application.
+    /// Bytes of incoming messages that are being received from one peer, without those that wait for the application.
     max_receive_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
-    /// RPCs that may live here as client.
+    /// RPCs that may be live with this endpoint as client.
     max_client_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
-    /// RPCs that may live here as server.
+    /// RPCs that may be live with this endpoint as server.
     max_server_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
-    /// Requests that may wait for their client's proof that it is there.
+    /// Requests that may wait for their client's confirmation.
     max_unconfirmed_rpcs: "RPCs" = 1_024 in 1 ..= 1_048_576;
     /// Payload bytes of such requests.
     max_unconfirmed_bytes: "bytes" = 4_194_304 in 1_500 ..= 1_073_741_824;
@@ -254,7 +254,7 @@ parameters! {
     /// Sessions of forgotten clients that are kept (64 bytes each), so that their next request is
     /// recognised without a round trip.
     ///
-    /// Ours; see `docs/spec/at-most-once.md`.
+    /// Chosen by us; see `docs/spec/at-most-once.md`.
     max_dormant_sessions: "sessions" = 100_000 in 0 ..= 100_000_000;
     /// RPCs that one call of `handle_timeout` ends when many must end at once.
     ///
@@ -263,23 +263,23 @@ parameters! {
 }
 
 impl Config {
-    /// A builder that starts with the defaults.
+    /// Returns a builder that starts with the defaults.
     pub fn builder() -> ConfigBuilder {
         ConfigBuilder::default()
     }
 
-    /// A builder that starts with this configuration.
+    /// Returns a builder that starts with this configuration.
     pub fn to_builder(&self) -> ConfigBuilder {
         self.0.clone()
     }
 
-    /// The wire profile.
+    /// Returns the wire profile.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         self.0.profile
     }
 
-    /// Cutoffs for traffic to this host until they have been measured: for each of eight levels, the
+    /// Returns the cutoffs for traffic to this host until they have been measured: for each of eight levels, the
     /// longest message whose unscheduled packets use it. 0 leaves a level to scheduled packets; the
     /// lowest level that is not 0 has no limit in effect. With fewer levels in use, the highest
     /// entries count.
@@ -290,7 +290,7 @@ impl Config {
         &self.0.unsched_cutoffs
     }
 
-    /// What is put into the top three bits of TOS or traffic class for each level.
+    /// Returns the value of the top three bits of TOS or traffic class for each level.
     ///
     /// Kernel: `priority_map`, the identity by default (row P-25).
     #[must_use]
@@ -298,14 +298,14 @@ impl Config {
         &self.0.priority_map
     }
 
-    /// The highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
+    /// Returns the highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
     /// P-24, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1
     }
 
-    /// Each integer parameter and its value.
+    /// Returns each integer parameter and its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
         self.0.values()
     }
@@ -340,7 +340,7 @@ impl ConfigBuilder {
     /// A [`ConfigError`] that names the parameter, its value and what is allowed.
     pub fn build(mut self) -> Result<Config, ConfigError> {
         if self.profile == Profile::Kernel && self.max_message == Self::default().max_message {
-            // Nobody has asked for it: a file may name the profile alone.
+            // The default was not chosen explicitly: a file may name the profile alone.
             self.max_message = KERNEL_MAX_MESSAGE;
         }
         for (parameter, value) in self.values() {
@@ -364,7 +364,7 @@ impl ConfigBuilder {
         Ok(Config(self))
     }
 
-    /// Limits that only make sense together.
+    /// Checks limits that only make sense together.
     fn check_relations(&self) -> Result<(), ConfigError> {
         let at_most = |small: (&'static str, u64), large: (&'static str, u64)| {
             let fits = small.1 <= large.1;
@@ -410,7 +410,7 @@ impl From<Config> for ConfigBuilder {
 
 #[cfg(feature = "serde")]
 mod profile_name {
-    //! How is a profile written in a file?
+    //! The name of a profile in a file.
 
     use apus_wire::Profile;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -474,7 +474,7 @@ mod tests {
     }
 
     impl OrInvalid for Result<ConfigBuilder, ConfigError> {
-        /// An unknown name is an error of its own; goes on with another invalid value.
+        /// An unknown name is an error of its own; returns another invalid value instead.
         fn unwrap_err_or_default(self) -> ConfigBuilder {
             assert!(matches!(self, Err(ConfigError::UnknownParameter(_))));
             Config::builder().resend_usecs(20_000).timeout_usecs(10_000)

@@ -7,7 +7,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Value that it has if nothing is said.
+    /// Its value unless another one is set.
     pub default: u64,
     /// Smallest value allowed.
     pub min: u64,
@@ -20,7 +20,7 @@ impl Parameter {
     ///
     /// # Errors
     ///
-    /// Not an integer, or out of range; the text names the range and an example.
+    /// The text is not an integer, or out of range. The message names the range and an example.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
         let Self { name, unit, default, min, max } = *self;
         let value = text.parse().ok().filter(|value| (min..=max).contains(value));

@@ -64,7 +64,7 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
             }
             fail_client(cx, rpc, FailureKind::PeerSilent { silent_ms, resends });
         }
-        // BAD-6: part of a request: it was not executed, and may come again.
+        // BAD-6: part of a request. It was not executed, and may be sent again.
         Side::Server(_) => end_server(cx, rpc, Ending::GivenUp),
     }
 }

@@ -1,4 +1,4 @@
-//! How many granted bytes are on their way, over all messages?
+//! The granted bytes that are on their way, over all messages.
 
 /// Granted and not received bytes, bounded by `max_incoming` (row G-5, GRANT-5).
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Which of the messages that wait for grants are active?
+//! The messages that wait for grants, and which of them are active.
 //!
 //! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same
 //! peer. The active messages are the first ones by (rank in the peer, bytes missing, age): no peer has
@@ -35,8 +35,8 @@ pub(super) struct Candidates {
     by_birth: BTreeSet<(u64, RpcKey)>,
 }
 
-/// The messages of one peer. Mostly there is one, and its key changes with every packet: that costs
-/// nothing here.
+/// The messages of one peer. Usually there is one, whose key changes with every packet: replacing it costs
+/// nothing.
 #[derive(Debug)]
 enum Row {
     One(Key),
@@ -99,7 +99,7 @@ impl Candidates {
 
     pub(super) fn remove(&mut self, peer: PeerId, key: Key) {
         let Some(row) = self.by_peer.get_mut(peer) else {
-            debug_assert!(false, "CANDIDATES-2: removed what is not there");
+            debug_assert!(false, "CANDIDATES-2: removed a message that is not listed");
             return;
         };
         let before = row.first();
@@ -107,7 +107,7 @@ impl Candidates {
             Row::One(one) => (*one == key, true),
             Row::Several(keys) => (keys.remove(&key), keys.is_empty()),
         };
-        debug_assert!(removed, "CANDIDATES-2: removed what is not there");
+        debug_assert!(removed, "CANDIDATES-2: removed a message that is not listed");
         if is_empty {
             self.by_peer.remove(peer);
         }
@@ -119,12 +119,12 @@ impl Candidates {
     pub(super) fn replace(&mut self, peer: PeerId, old: Key, new: Key) {
         debug_assert_eq!((old.birth, old.rpc), (new.birth, new.rpc), "the same message");
         let Some(row) = self.by_peer.get_mut(peer) else {
-            debug_assert!(false, "CANDIDATES-2: replaced what is not there");
+            debug_assert!(false, "CANDIDATES-2: replaced a message that is not listed");
             return;
         };
         let before = row.first();
         let replaced = row.replace(old, new);
-        debug_assert!(replaced, "CANDIDATES-2: replaced what is not there");
+        debug_assert!(replaced, "CANDIDATES-2: replaced a message that is not listed");
         self.move_head(peer, before);
     }
 

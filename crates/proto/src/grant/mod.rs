@@ -1,6 +1,6 @@
-//! Which sender may transmit how far?
+//! Grants: which sender may transmit, and how far.
 //!
-//! The receiver schedules: a message longer than its unscheduled bytes goes on only as far as GRANTs
+//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as GRANTs
 //! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
 //! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
 //! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
@@ -11,16 +11,16 @@
 //!
 //! # Invariants
 //!
-//! - **GRANTER-1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted, may
 //!   receive and is not silent.
 //! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
-//! - **GRANTER-4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of messages is
 //!   active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
-//! back until data arrives again. Ours, because the kernel lets eight dead senders hold all grants
+//! back until data arrives again. Chosen by us, because the kernel lets eight dead senders hold all grants
 //! until they time out.
 
 mod backlog;
@@ -46,14 +46,14 @@ pub(crate) struct Granter {
     oldest: OldestShare,
     window: Window,
     max_active: usize,
-    /// Whether `max_incoming` is reckoned from the link's rate.
+    /// Whether `max_incoming` is computed from the link's rate.
     follows_link: bool,
-    /// Messages to which data has come since the last run.
+    /// Messages for which data has arrived since the last run.
     touched: Vec<RpcKey>,
     /// Whether anything has changed since the last run.
     dirty: bool,
-    /// Active messages that have all they want, when so many were active ([`Granter::content_among`]): most
-    /// packets bring news of one message, and the others need not be looked at (GRANTER-4).
+    /// Active messages that had all they want when [`Granter::content_among`] messages were active: most
+    /// packets concern one message, and the others need not be checked (GRANTER-4).
     content: SmallVec<[RpcKey; 8]>,
     content_among: usize,
 }
@@ -67,25 +67,25 @@ pub(crate) struct Decision {
     pub(crate) level: Level,
 }
 
-/// At which priority the granted bytes shall travel.
+/// The priority of granted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// By its rank in SRPT order, 0 first, among so many active messages (row G-7).
+    /// By the rank of their message in SRPT order among the active ones (row G-7).
     Scheduled {
         /// Position in SRPT order, 0 for the shortest.
         rank: usize,
         /// Number of active messages.
         active: usize,
     },
-    /// Above the scheduled levels: the oldest message's share (row G-8, ADR 20).
+    /// Above the scheduled levels: the oldest message's share (row G-8, ADR 9).
     Oldest,
 }
 
-/// What became of an active message that was looked at.
+/// The outcome of checking an active message.
 enum Granted {
-    /// It wants nothing for now.
+    /// It is due no GRANT for now.
     Content,
-    /// `max_incoming` has no room for what it wants.
+    /// It is due a GRANT that `max_incoming` has no room for.
     HeldBack,
     /// Its new limit.
     Upto(u32),
@@ -123,7 +123,7 @@ impl Granter {
         }
     }
 
-    /// `rpc`'s incoming message has got `bytes` new bytes, or may receive from now on.
+    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on.
     pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, bytes: u32) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
@@ -158,7 +158,7 @@ impl Granter {
         }
     }
 
-    /// Whether [`Granter::run`] may have something to say.
+    /// Whether [`Granter::run`] may have GRANTs to give.
     pub(crate) const fn is_due(&self) -> bool {
         self.dirty || !self.touched.is_empty()
     }

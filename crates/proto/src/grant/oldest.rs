@@ -1,4 +1,5 @@
-//! How do the longest messages make progress while shorter ones keep coming?
+//! The oldest message's share of the grants, with which the longest messages make progress while shorter ones keep
+//! arriving.
 
 use super::window::Window;
 use crate::config::Config;
@@ -40,13 +41,13 @@ impl OldestShare {
         }
     }
 
-    /// So much may be granted to all messages together. An increment goes before what others have been granted,
-    /// so that it holds them up: on a link that is a hundred times slower, it must not be the same.
+    /// All messages together may be granted `bytes`. An increment overtakes what others have been granted and delays
+    /// them: on a link that is a hundred times slower, it must be smaller.
     pub(super) fn set_max_incoming(&mut self, bytes: u64) {
         self.increment = (bytes / PART).max(SHORTEST).min(self.longest) as u32;
     }
 
-    /// Scheduled bytes have arrived. No more than one increment is saved up.
+    /// Scheduled bytes have arrived. At most one increment is saved.
     pub(super) fn data_arrived(&mut self, bytes: u32) {
         let most = u64::from(self.increment) * 1_000;
         self.credit = (self.credit + u64::from(bytes) * self.per_mille).min(most);

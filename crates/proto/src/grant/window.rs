@@ -1,4 +1,4 @@
-//! How far ahead may one message be granted?
+//! The window of one message: how far ahead of its data it may be granted.
 
 use crate::config::Config;
 use crate::message::MessageIn;
@@ -36,7 +36,7 @@ impl Window {
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// GRANT-13: where further grants count from: what is granted, or what has come if that is more (a
+    /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more (a
     /// packet that starts below the limit may go beyond it, row P-1).
     pub(super) fn base(message: &MessageIn) -> u32 {
         message.granted().max(message.received())
@@ -50,7 +50,7 @@ impl Window {
     }
 
     /// GRANT-7: whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough.
-    /// While a shorter one is put off, more than half of the window is still on its way.
+    /// While a shorter step is postponed, more than half of the window is still on its way.
     pub(super) fn is_worthwhile(&self, message: &MessageIn, window: u32, bytes: u32) -> bool {
         let ends = bytes > 0 && Self::base(message) + bytes == message.length();
         ends || bytes >= self.increment.min(window.div_ceil(2))

@@ -161,6 +161,6 @@ fn drop_unconfirmed(cx: &mut Context<'_>, peer: PeerId, session: u32) {
     peers[peer].held -= 1;
     if peers[peer].held == 0 {
         peers[peer].serving.withdraw(session);
-        peers.forget_stranger(peer);
+        peers.forget_unknown(peer);
     }
 }

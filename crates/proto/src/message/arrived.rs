@@ -1,4 +1,4 @@
-//! What is known of a message that has arrived?
+//! A message that has arrived.
 
 use super::MessageIn;
 use apus_wire::Data;
@@ -7,17 +7,17 @@ use bytes::Bytes;
 /// A message that is complete, on its way to the application.
 #[derive(Debug)]
 pub(crate) struct Arrived {
-    /// What is kept of it: all its bytes, or the first ones (CAP-15).
+    /// Its retained bytes: all, or the first ones (CAP-15).
     pub(crate) payload: Bytes,
-    /// Total bytes, whatever is kept of them: what counts for everything but the memory.
+    /// Total bytes, retained or not. Everything but memory is counted with this.
     pub(crate) length: u32,
     /// Bytes that its sender announced to send without grants.
     pub(crate) unscheduled: u32,
 }
 
 impl Arrived {
-    /// A message that came in one packet with the header `data`, if `payload` is the whole of it. Its
-    /// first `keep` bytes are kept.
+    /// A message that arrived in one packet with the header `data`, if `payload` is the whole of it. Its
+    /// first `keep` bytes are retained.
     pub(crate) fn in_one_packet(data: &Data, payload: &[u8], keep: u32) -> Option<Self> {
         let length = data.message_length;
         if payload.len() != length as usize {
@@ -28,7 +28,7 @@ impl Arrived {
         Some(Self { payload, length, unscheduled: data.incoming.min(length) })
     }
 
-    /// A message that came in several packets.
+    /// A message that arrived in several packets.
     ///
     /// # Panics
     ///

@@ -1,9 +1,8 @@
-//! Where does the memory of long messages come from?
+//! The memory of long messages, which is used again when the application has dropped them.
 //!
-//! From messages that the application has dropped. Allocators give memory of hundreds of kilobytes back
-//! to the system and ask for it anew, and every page of it then costs a fault: a third of what receiving
-//! a message costs. So a reference to a delivered message is kept, and when it has become the only one,
-//! the memory serves the next message. Source: ours, measured (`docs/perf-log.md`).
+//! Allocators return memory of hundreds of kilobytes to the system and request it anew, and every page of it then
+//! costs a fault: a third of the cost of receiving a message. So a reference to a delivered message is kept, and when it
+//! has become the only one, the memory serves the next message. Source: measured by us (`docs/perf-log.md`).
 //!
 //! # Invariants
 //!
@@ -20,22 +19,22 @@ use std::collections::VecDeque;
 pub(crate) struct Buffers {
     /// The oldest first, each with the size of its memory: a message may be shorter than that.
     kept: VecDeque<(Bytes, usize)>,
-    /// These sizes added up.
+    /// Sum of these sizes.
     bytes: usize,
-    /// Whether a long message has come since the last scan.
+    /// Whether a long message has arrived since the last scan.
     used: bool,
 }
 
 impl Buffers {
-    /// Memory for a message of which `length` bytes will be kept, empty. Without a place of its own if
-    /// there is none to be used again, or if they are not many: it is then allocated when the first come.
+    /// Empty memory for a message of which `length` bytes will be retained. Without capacity if
+    /// there is none to be used again, or if `length` is small: it is then allocated when the first bytes arrive.
     pub(crate) fn take(&mut self, length: u32) -> Vec<u8> {
         let length = length as usize;
         if !KEPT_LENGTHS.contains(&length) {
             return Vec::new();
         }
         self.used = true;
-        // Memory that is much too large would leave the next long message without.
+        // Memory that is much too large is left for longer messages.
         let fits = length..=2 * length;
         let found =
             self.kept.iter().position(|(kept, size)| fits.contains(size) && kept.is_unique());
@@ -48,12 +47,12 @@ impl Buffers {
                 memory.clear();
                 memory.into()
             }
-            // BUFFERS-1. Somebody cannot have got hold of it meanwhile, as nobody else had it.
+            // BUFFERS-1. Cannot happen: a unique reference cannot have been cloned meanwhile.
             Err(_) => Vec::new(),
         }
     }
 
-    /// Notes that a message is delivered, of which what is kept lies in `size` bytes of memory.
+    /// Notes that a message is delivered whose retained bytes occupy `size` bytes of memory.
     pub(crate) fn keep(&mut self, message: &Bytes, size: usize) {
         if !KEPT_LENGTHS.contains(&message.len()) {
             return;
@@ -66,14 +65,14 @@ impl Buffers {
         }
     }
 
-    /// Lets everything go if no long message has come since the last scan (BUFFERS-2).
+    /// Frees everything if no long message has arrived since the last scan (BUFFERS-2).
     pub(crate) fn scan(&mut self) {
         if !std::mem::take(&mut self.used) {
             self.clear();
         }
     }
 
-    /// Lets everything go.
+    /// Frees everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -102,7 +101,7 @@ mod tests {
         let slice = first.slice(5..10);
         let place = first.as_ptr();
         let second = message(&mut buffers, LONG);
-        assert_ne!(second.as_ptr(), place, "BUFFERS-1: the first one is still there");
+        assert_ne!(second.as_ptr(), place, "BUFFERS-1: the first one is still referenced");
         drop(first);
         let third = message(&mut buffers, LONG);
         assert_ne!(third.as_ptr(), place, "BUFFERS-1: a part of it is");
@@ -133,7 +132,7 @@ mod tests {
 
     /// CAP-14.
     #[test]
-    fn what_is_kept_is_bounded_and_let_go() {
+    fn kept_memory_is_bounded_and_freed() {
         let mut buffers = Buffers::default();
         for length in [1, KEPT_LENGTHS.start - 1, KEPT_LENGTHS.end] {
             message(&mut buffers, length);

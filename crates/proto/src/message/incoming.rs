@@ -1,25 +1,24 @@
-//! Which bytes of an incoming message are here, and which are missing?
+//! An incoming message: which bytes have arrived, and which are missing.
 //!
 //! ```text
 //!   0          prefix          gap           island         gap            length
 //!   |##########################|             |##############|               |
 //! ```
 //!
-//! Bytes that continue the prefix are appended to it, which is the whole work as long as nothing is
-//! lost or reordered. Bytes that come early wait in islands until the gap before them closes.
+//! Bytes that continue the prefix are appended to it, which is all the work while nothing is
+//! lost or reordered. Bytes that arrive early wait in islands until the gap before them closes.
 //!
-//! Which bytes are here, and what stands in them, are two things: whoever wants only the first bytes of
-//! messages (CAP-15) has all of them counted, and the others let go.
+//! All bytes are counted; only the first `kept` bytes are retained (CAP-15).
 //!
 //! # Invariants
 //!
 //! - **INCOMING-1** `received` is the number of distinct bytes in prefix and islands; duplicates do not count.
-//! - **INCOMING-2** Islands are disjoint, not empty, and lie behind the prefix, never touching it.
+//! - **INCOMING-2** Islands are disjoint and not empty, and begin behind the prefix without touching it.
 //! - **INCOMING-3** `granted <= length`: a GRANT never names a byte past the end.
 //! - **INCOMING-4** `granted` never decreases: a stale announcement cannot take bytes back.
 //! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
-//! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are held, and no others.
-//!   Nothing but what is held depends on `kept`.
+//! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are retained, and no others.
+//!   Nothing but the retained bytes depends on `kept`.
 
 use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
 use bytes::Bytes;
@@ -37,44 +36,44 @@ pub(crate) struct MessageIn {
     received: u32,
     /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
     granted: u32,
-    /// Offset of the first gap: all bytes before it are here.
+    /// Offset of the first gap: all bytes before it have arrived.
     prefix: u32,
-    /// So many of the message's first bytes are held when they come: at most `length`.
+    /// Number of leading bytes that are retained, at most `length`.
     kept: u32,
-    /// The bytes of the prefix, as far as they are held.
+    /// The retained bytes of the prefix.
     content: Vec<u8>,
     /// Pieces behind the first gap, by offset.
     islands: BTreeMap<u32, Island>,
 }
 
-/// Bytes that came early.
+/// Bytes that arrived early.
 #[derive(Debug)]
 struct Island {
     /// Offset just past the last one.
     end: u32,
-    /// The first of them, as far as they are held: none if the island lies behind what is kept.
+    /// The retained ones of them.
     content: Vec<u8>,
 }
 
-/// What became of the bytes of a DATA packet.
+/// The outcome of inserting the bytes of a DATA packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
     /// Some bytes were new.
     New {
-        /// How many.
+        /// Number of new bytes.
         bytes: u32,
-        /// Whether the packet came ahead of missing bytes and opened a gap.
+        /// Whether the packet arrived ahead of missing bytes and opened a gap.
         gap: bool,
     },
-    /// All bytes had been here before.
+    /// All bytes had arrived before.
     Duplicate,
-    /// The packet would open a gap too many (INCOMING-5); nothing was taken.
+    /// The packet would open a gap too many (INCOMING-5); nothing was inserted.
     TooManyGaps,
 }
 
 impl MessageIn {
     /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its
-    /// bytes are kept.
+    /// bytes are retained.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
         debug_assert!(length > 0, "CODEC-2");
         Self {
@@ -89,13 +88,13 @@ impl MessageIn {
         }
     }
 
-    /// The same message, before its first byte has come; only its first `bytes` bytes are kept.
+    /// Retains only the first `bytes` bytes. Called before the first byte has arrived.
     pub(crate) fn keeping(self, bytes: u32) -> Self {
         debug_assert_eq!(self.received, 0, "INCOMING-6");
         Self { kept: bytes.min(self.length), ..self }
     }
 
-    /// The same message, before its first byte has come, to be put together in `memory`, which is empty.
+    /// Assembles the message in `memory`, which is empty. Called before the first byte has arrived.
     pub(crate) fn in_memory(self, memory: Vec<u8>) -> Self {
         debug_assert!(self.received == 0 && memory.is_empty(), "INCOMING-6");
         Self { content: memory, ..self }
@@ -133,7 +132,7 @@ impl MessageIn {
         self.granted.saturating_sub(self.received)
     }
 
-    /// Whether all bytes are here.
+    /// Whether all bytes have arrived.
     pub(crate) const fn is_complete(&self) -> bool {
         self.received == self.length
     }
@@ -143,21 +142,21 @@ impl MessageIn {
         self.granted = self.granted.max(offset.min(self.length));
     }
 
-    /// Takes the bytes of a packet that lies inside the message (CODEC-2, RPC-15), as far as they are new.
+    /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).
     ///
-    /// RPC-16, unlike the kernel (rows P-7, K-19), which drops a packet that overlaps received bytes: this
-    /// trims it: retransmissions may have other boundaries than the first transmission.
+    /// RPC-16: a packet that overlaps received bytes is trimmed, because retransmissions may have other boundaries than
+    /// the first transmission. (The kernel drops it, rows P-7, K-19.)
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = offset + data.len() as u32;
         debug_assert!(end <= self.length, "CODEC-2");
         let before = self.received;
         let at = self.prefix;
         if offset == at && self.islands.is_empty() {
-            self.extend_prefix(end, self.held(at, data));
+            self.extend_prefix(end, self.retained(at, data));
         } else if end <= at {
             return Inserted::Duplicate;
         } else if offset <= at {
-            self.extend_prefix(end, self.held(at, &data[(at - offset) as usize..]));
+            self.extend_prefix(end, self.retained(at, &data[(at - offset) as usize..]));
             self.absorb_islands();
         } else if !self.insert_islands(offset, data) {
             return Inserted::TooManyGaps;
@@ -177,12 +176,12 @@ impl MessageIn {
         })
     }
 
-    /// Bytes of memory that the prefix lies in: in the end, what is kept of the message.
+    /// Bytes of memory that the prefix occupies.
     pub(crate) const fn memory(&self) -> usize {
         self.content.capacity()
     }
 
-    /// The whole message, or its first bytes, if only they are kept.
+    /// The retained bytes of the complete message.
     ///
     /// # Panics
     ///
@@ -195,25 +194,25 @@ impl MessageIn {
         Bytes::from(self.content)
     }
 
-    /// What is held (INCOMING-6) of `data`, which stands at `offset`.
-    fn held<'a>(&self, offset: u32, data: &'a [u8]) -> &'a [u8] {
-        let held = self.kept.saturating_sub(offset) as usize;
-        &data[..held.min(data.len())]
+    /// The part of `data`, which begins at `offset`, that is retained (INCOMING-6).
+    fn retained<'a>(&self, offset: u32, data: &'a [u8]) -> &'a [u8] {
+        let retained = self.kept.saturating_sub(offset) as usize;
+        &data[..retained.min(data.len())]
     }
 
-    /// The prefix reaches to `end` now; `held` is what is held of the bytes that have come. Islands that
-    /// they cover are not looked at.
-    fn extend_prefix(&mut self, end: u32, held: &[u8]) {
-        let needed = self.content.len() + held.len();
+    /// Extends the prefix to `end`; `retained` are the retained bytes of the extension. Islands that
+    /// it covers are left alone.
+    fn extend_prefix(&mut self, end: u32, retained: &[u8]) {
+        let needed = self.content.len() + retained.len();
         if needed > self.content.capacity() {
             self.reserve(needed);
         }
-        self.content.extend_from_slice(held);
+        self.content.extend_from_slice(retained);
         self.received += end - self.prefix;
         self.prefix = end;
     }
 
-    /// Makes room for the prefix to grow to `needed` bytes that are held.
+    /// Makes room for the prefix to grow to `needed` retained bytes.
     fn reserve(&mut self, needed: usize) {
         let kept = self.kept as usize;
         let capacity = if kept <= RESERVE_AT_ONCE {
@@ -233,7 +232,7 @@ impl MessageIn {
                 break;
             }
             let island = entry.remove();
-            // What the prefix covers already has been counted twice: once when it came as an island.
+            // Bytes that the prefix covers have been counted twice: once when they arrived as an island.
             self.received -= island.end - start;
             let rest = island.content.get((at - start) as usize..).unwrap_or_default();
             self.extend_prefix(island.end.max(at), rest);
@@ -243,13 +242,13 @@ impl MessageIn {
     /// Puts the new parts of `data` into islands; `false` if that needs more of them than allowed.
     fn insert_islands(&mut self, offset: u32, data: &[u8]) -> bool {
         let end = offset + data.len() as u32;
-        let held = self.held(offset, data);
+        let retained = self.retained(offset, data);
         if let Some(mut last) = self.islands.last_entry()
             && last.get().end == offset
         {
-            // The usual case: packets go on arriving behind one gap.
+            // The usual case: packets continue to arrive behind one gap.
             let last = last.get_mut();
-            last.content.extend_from_slice(held);
+            last.content.extend_from_slice(retained);
             last.end = end;
             self.received += data.len() as u32;
             return true;
@@ -266,7 +265,7 @@ impl MessageIn {
         }
         for part in fresh {
             let piece = &data[(part.start - offset) as usize..(part.end - offset) as usize];
-            let content = self.held(part.start, piece).to_vec();
+            let content = self.retained(part.start, piece).to_vec();
             self.islands.insert(part.start, Island { end: part.end, content });
             self.received += part.end - part.start;
         }
@@ -379,7 +378,11 @@ mod tests {
         assert_eq!(message.insert(6, b"gh"), Inserted::New { bytes: 2, gap: true });
         assert_eq!(gaps(&message, 9), [(0, 3), (8, 9)]);
         assert_eq!(message.insert(0, b"abcd"), Inserted::New { bytes: 3, gap: false });
-        assert_eq!(message.insert(5, b"fg"), Inserted::Duplicate, "it was here, and is gone");
+        assert_eq!(
+            message.insert(5, b"fg"),
+            Inserted::Duplicate,
+            "it arrived before, and was not retained"
+        );
         assert_eq!(message.insert(7, b"hi"), Inserted::New { bytes: 1, gap: false });
         assert_eq!((message.received(), message.missing()), (9, 0));
         assert_eq!(message.into_bytes(), "abcd");
@@ -413,7 +416,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model is an array of optional bytes, whatever is kept of them.
+        /// The model is an array of optional bytes, for any number of retained bytes.
         #[test]
         fn behaves_like_an_array_of_optional_bytes(
             packets in proptest::collection::vec((0u32..64, 1u32..20), 1..60),

@@ -1,4 +1,4 @@
-//! What is a message while it travels?
+//! Messages while they travel: incoming, outgoing, and their memory.
 
 mod arrived;
 mod buffers;

@@ -1,4 +1,4 @@
-//! Which bytes of an outgoing message have left, and which may leave?
+//! An outgoing message: which bytes have left, and which may leave.
 //!
 //! ```text
 //!   0            unscheduled                sent            granted            length
@@ -41,7 +41,7 @@ pub(crate) struct MessageOut {
     pub(crate) scheduled_priority: u8,
     /// Bytes to be sent again.
     resend: Ranges,
-    /// Level that the RESEND asked for.
+    /// Level that the RESEND requested.
     pub(crate) resend_priority: u8,
     /// When the first packet left; only meaningful after one has.
     pub(crate) first_sent: Instant,
@@ -49,7 +49,7 @@ pub(crate) struct MessageOut {
     pub(crate) last_sent: Instant,
     /// Whether any packet left twice: round-trip times cannot be read from this message.
     pub(crate) resent: bool,
-    /// Whether a GRANT has come.
+    /// Whether a GRANT has arrived.
     pub(crate) grant_seen: bool,
 }
 
@@ -162,7 +162,7 @@ impl MessageOut {
             return None;
         }
         let start = self.sent;
-        // All packets that start below `granted` (OUTGOING-2), within what the caller has room for. Most
+        // All packets that start below `granted` (OUTGOING-2), as far as the caller has room. Most
         // messages fit into one packet: they need no division.
         let allowed = self.granted - start;
         let packets = if allowed <= self.segment {
@@ -176,8 +176,8 @@ impl MessageOut {
         Some(Cut { range: start..end, segment: self.segment })
     }
 
-    /// SEND-7: notes that `range` shall be sent again, in the packets of the first transmission that touch
-    /// it; bytes that have never left are left out (OUTGOING-3).
+    /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
+    /// it. Bytes that have never left are excluded (OUTGOING-3).
     pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
         let end = range.end.min(self.sent);
         if range.start >= end {
@@ -205,7 +205,7 @@ impl MessageOut {
         Some(Cut { range: start..end, segment: self.segment })
     }
 
-    /// Where the row of equal packets that holds `offset` ends.
+    /// End of the sequence of equal packets that contains `offset`.
     const fn zone_end(&self, offset: u32) -> u32 {
         if offset < self.unscheduled { self.unscheduled } else { self.length() }
     }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is granted in whatever steps: every byte leaves once, in order, and each packet
+        /// For any grants in any steps: every byte leaves once, in order, and each packet
         /// starts below the limit in force.
         #[test]
         fn every_byte_leaves_once(

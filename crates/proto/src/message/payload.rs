@@ -1,4 +1,4 @@
-//! How does an application hand a message over without joining its pieces?
+//! The payload of an outgoing message, in the pieces in which the application gives it.
 
 use bytes::Bytes;
 use std::ops::Range;
@@ -44,13 +44,13 @@ impl Default for Slices {
 }
 
 impl Payload {
-    /// Number of bytes in all slices.
+    /// Returns the number of bytes in all slices.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no byte.
+    /// Returns whether there is no byte.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -72,13 +72,13 @@ impl Payload {
         }
     }
 
-    /// The slices, in order. None is empty, except that of an empty payload.
+    /// Returns the slices, in order. None is empty, except that of an empty payload.
     #[must_use]
     pub fn slices(&self) -> &[Bytes] {
         self.slices.as_slice()
     }
 
-    /// The pieces of the slices that lie in `range`, in order; none is empty.
+    /// Returns the pieces of the slices that lie in `range`, in order; none is empty.
     ///
     /// # Panics
     ///
@@ -93,7 +93,7 @@ impl Payload {
 /// Iterator over the pieces of a [`Payload`] that lie in a range.
 #[derive(Clone, Debug)]
 pub struct PayloadPieces<'a> {
-    /// Slices not looked at yet.
+    /// Remaining slices.
     slices: &'a [Bytes],
     /// Where the range begins and ends, counted from the first of them.
     start: usize,

@@ -1,16 +1,16 @@
-//! How does a group of counters know the names and meanings of what it counts?
+//! Groups of counters with the names and meanings of their fields.
 
-/// What a counter or a gauge says.
+/// Name and meaning of a counter or a gauge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// As the field is called.
+    /// The name of the field.
     pub name: &'static str,
-    /// Its documentation, line by line as it stands in the source.
+    /// Its documentation, line by line.
     pub help: &'static [&'static str],
 }
 
 impl Metadata {
-    /// The documentation in one line of plain text, without links: ``[`x`](path)`` becomes `` `x` ``.
+    /// Returns the documentation in one line of plain text, without links: ``[`x`](path)`` becomes `` `x` ``.
     #[must_use]
     pub fn text(&self) -> String {
         let lines: Vec<&str> = self.help.iter().map(|line| line.trim()).collect();
@@ -53,7 +53,7 @@ macro_rules! __counters {
                 $($crate::Metadata { name: stringify!($field), help: &[$($field_doc),*] },)*
             ];
 
-            /// Name and value of each, in the order of the declaration.
+            /// Returns the name and the value of each, in the order of the declaration.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($field), self.$field),)*].into_iter()
             }

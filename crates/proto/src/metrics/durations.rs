@@ -1,6 +1,6 @@
-//! How are durations counted?
+//! Histograms of durations.
 //!
-//! In buckets, so that counting one is two additions and nothing is allocated. The fine buckets have a width of an eighth
+//! Counting a duration is two additions; nothing is allocated. The fine buckets have a width of an eighth
 //! of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse ones are those that OpenTelemetry
 //! recommends for the durations of RPCs; they are counted separately, so that they are exact.
 
@@ -38,27 +38,27 @@ pub struct CoarseHistogram {
 }
 
 impl CoarseHistogram {
-    /// Counts a duration, so many times.
+    /// Counts a duration of `nanos` nanoseconds `times` times.
     pub fn record(&mut self, nanos: u64, times: u64) {
-        // Nearly all are in the first one.
+        // Nearly all are in the first bucket.
         let bucket = COARSE_BOUNDS.iter().position(|bound| nanos <= *bound);
         self.counts[bucket.unwrap_or(COARSE_BOUNDS.len())] += times;
         self.nanos = self.nanos.saturating_add(nanos.saturating_mul(times));
     }
 
-    /// How many durations each bucket holds; the last one those beyond all bounds.
+    /// Returns the number of durations in each bucket; the last one has those beyond all bounds.
     #[must_use]
     pub const fn counts(&self) -> &[u64; COARSE_BOUNDS.len() + 1] {
         &self.counts
     }
 
-    /// Sum of all durations in nanoseconds.
+    /// Returns the sum of all durations in nanoseconds.
     #[must_use]
     pub const fn nanos(&self) -> u64 {
         self.nanos
     }
 
-    /// Number of all durations.
+    /// Returns the number of all durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -79,13 +79,13 @@ impl Default for DurationHistogram {
 }
 
 impl DurationHistogram {
-    /// Counts a duration, so many times.
+    /// Counts a duration of `nanos` nanoseconds `times` times.
     pub fn record(&mut self, nanos: u64, times: u64) {
         self.fine[bucket(nanos)] += times;
         self.coarse.record(nanos, times);
     }
 
-    /// Counts all that the other one has.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
         let fine = self.fine.iter_mut().zip(&other.fine);
         let coarse = self.coarse.counts.iter_mut().zip(&other.coarse.counts);
@@ -95,14 +95,14 @@ impl DurationHistogram {
         self.coarse.nanos = self.coarse.nanos.saturating_add(other.coarse.nanos);
     }
 
-    /// The fine buckets that hold something, the shortest first: the longest duration that belongs to it, in
-    /// nanoseconds, and how many it holds. `u64::MAX` stands for no bound.
+    /// Returns the fine buckets that are not empty, the shortest first: the longest duration that belongs to the bucket,
+    /// in nanoseconds, and the number of durations in it. `u64::MAX` is no bound.
     pub fn fine(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.fine.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, count)| (longest(index), *count))
     }
 
-    /// The coarse buckets.
+    /// Returns the coarse buckets.
     #[must_use]
     pub const fn coarse(&self) -> &CoarseHistogram {
         &self.coarse

@@ -1,6 +1,6 @@
-//! What does the core count?
+//! Counters of the core.
 //!
-//! Plain integers that only grow (the gauges in [`Metrics::live`] excepted); consumers take
+//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take
 //! differences. Groups and names follow the kernel module's metrics (reference 4) where they have a
 //! meaning here.
 
@@ -71,7 +71,7 @@ counters! {
         rpc_restarts,
         /// Server RPCs ended by RPC_UNKNOWN (`server_rpcs_unknown`).
         server_rpcs_unknown,
-        /// Responses given up because nobody acknowledged them (row K-3).
+        /// Responses given up because no acknowledgment arrived (row K-3).
         need_acks_exhausted,
         /// Times that the ack buffer of a peer was full (`ack_overflows`).
         ack_overflows,
@@ -87,10 +87,10 @@ counters! {
         fifo_grant_bytes,
         /// Grants held back because `max_incoming` was used up (`needy_grants`).
         needy_grants,
-        /// Times that it was looked whom to grant (`grant_check_calls`).
+        /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
-        /// Nanoseconds, times the messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
-        /// the time that has passed, how many waited on average. High values are an overloaded receiver.
+        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided
+        /// by the time that has passed, the average number that waited. High values mean an overloaded receiver.
         grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,
@@ -147,7 +147,7 @@ counters! {
     }
 }
 
-/// How long calls took. Taken from the times that the protocol is given anyway: no clock is looked at for it.
+/// Durations of calls, computed from the times that the protocol is given: no additional clock is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {
@@ -159,13 +159,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls made here that failed for this reason (whatever figures it holds).
+    /// Returns the durations of calls made here that failed for this reason (whatever its figures are).
     #[must_use]
     pub const fn failed(&self, reason: FailureKind) -> &CoarseHistogram {
         &self.failed[reason.index()]
     }
 
-    /// All of those, with [`FailureKind::name`] of the reason.
+    /// Returns the durations of all failed calls by [`FailureKind::name`].
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, &CoarseHistogram)> {
         FailureKind::NAMES.into_iter().zip(&self.failed)
     }
@@ -182,7 +182,7 @@ impl Calls {
 pub struct Metrics {
     /// Packets sent, by kind in the order of [`Kind::ALL`].
     pub packets_sent: [u64; KINDS],
-    /// Packets received that parsed and were meant for us, by kind.
+    /// Packets received that parsed and had this endpoint's port, by kind.
     pub packets_received: [u64; KINDS],
     /// Bytes of DATA packets sent at each priority, headers included.
     pub priority_bytes: [u64; PRIORITIES],
@@ -198,7 +198,7 @@ pub struct Metrics {
     pub admission: Admission,
     /// How long calls took.
     pub calls: Calls,
-    /// What lives now; filled in by `Transport::metrics`.
+    /// Gauges; filled in by `Transport::metrics`.
     pub live: Live,
     drops: Drops,
 }
@@ -213,25 +213,25 @@ impl Default for Drops {
 }
 
 impl Metrics {
-    /// Packets that were dropped for `reason`.
+    /// Returns the number of packets that were dropped for `reason`.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.drops.0[reason as usize]
     }
 
-    /// All drops together.
+    /// Returns the number of all dropped packets.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.drops.0.iter().sum()
     }
 
-    /// Packets of `kind` sent.
+    /// Returns the number of packets of `kind` that were sent.
     #[must_use]
     pub const fn sent(&self, kind: Kind) -> u64 {
         self.packets_sent[index(kind)]
     }
 
-    /// Packets of `kind` received.
+    /// Returns the number of packets of `kind` that were received.
     #[must_use]
     pub const fn received(&self, kind: Kind) -> u64 {
         self.packets_received[index(kind)]

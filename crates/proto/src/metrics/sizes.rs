@@ -1,4 +1,4 @@
-//! How are lengths of messages counted?
+//! Histogram of message lengths.
 
 /// Messages by length, in the buckets of the kernel module (reference 4): 64 of 64 bytes, then 1 KiB each up to 128 KiB,
 /// and one for what is longer.
@@ -25,20 +25,20 @@ impl Default for SizeHistogram {
 }
 
 impl SizeHistogram {
-    /// Counts a message of so many bytes.
+    /// Counts a message of `bytes` bytes.
     pub const fn record(&mut self, bytes: usize) {
         self.counts[bucket(bytes)] += 1;
         self.bytes += bytes as u64;
     }
 
-    /// The buckets that hold something, the shortest first: the longest message that belongs to it, in bytes, and how
-    /// many it holds. `u64::MAX` stands for no bound.
+    /// Returns the buckets that are not empty, the shortest first: the longest message that belongs to the bucket, in
+    /// bytes, and the number of messages in it. `u64::MAX` is no bound.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, count)| (longest(index), *count))
     }
 
-    /// Bytes of all messages.
+    /// Returns the bytes of all messages.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes

@@ -1,4 +1,4 @@
-//! Which responses have arrived whose server does not know it yet?
+//! Acks that have not been sent: their responses have arrived, and the server does not know it.
 
 use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ pub(crate) struct Acks {
 
 /// Acks that may wait in the udp profile.
 ///
-/// The kernel keeps five (row L-8). Ours keeps as many as one receive batch holds: a client that gets
+/// The kernel keeps five (row L-8). Chosen by us: as many as one receive batch holds, since a client that receives
 /// 64 responses at once is about to send 64 requests, which can take all 64 acks along.
 const LIMIT_UDP: usize = 64;
 

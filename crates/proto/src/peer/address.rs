@@ -3,7 +3,7 @@
 use apus_wire::Profile;
 use std::net::SocketAddr;
 
-/// Where packets go and come from. In the udp profile the address and UDP port of the peer's
+/// The address of a packet's sender or receiver. In the udp profile the address and UDP port of the peer's
 /// endpoint; in the kernel profile the host's address with port 0.
 pub type Address = SocketAddr;
 

@@ -1,9 +1,9 @@
-//! What does a client remember about one server?
+//! A client's state about one server.
 
 use super::FinishedIds;
 use apus_wire::UdpFields;
 
-/// Our calls to one peer: their ids, and the session in which the peer serves us.
+/// Calls to one peer: their ids, and the session in which the peer serves them.
 ///
 /// Ids are dense per server in the udp profile (RPC-7); see [`FinishedIds`].
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Calls {
     next_id: u64,
     /// Calls that have ended.
     ended: FinishedIds,
-    /// The session that the server has chosen for us, once it has asked for a confirmation.
+    /// The session that the server has chosen, once it has asked for a confirmation.
     pub(crate) session: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! At which priority does a peer want unscheduled packets?
+//! The priorities at which a peer wants unscheduled packets.
 
 use apus_wire::{Cutoffs, PRIORITIES};
 
@@ -6,7 +6,7 @@ use apus_wire::{Cutoffs, PRIORITIES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerCutoffs {
     table: [u32; PRIORITIES],
-    /// Version that our DATA packets repeat; 0 before the first announcement (reference 8.2 item 8).
+    /// Version that DATA packets to it repeat; 0 before the first announcement (reference 8.2 item 8).
     pub(crate) version: u16,
 }
 
@@ -18,7 +18,7 @@ impl PeerCutoffs {
         Self { table, version: 0 }
     }
 
-    /// Takes an announcement. Level 0 has no limit whatever the peer says (row P-16, PRIO-7).
+    /// Takes an announcement. Level 0 has no limit, whatever the announcement says (row P-16, PRIO-7).
     pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
         self.table = cutoffs.unscheduled;
         self.table[0] = u32::MAX;

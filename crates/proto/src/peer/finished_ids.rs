@@ -1,6 +1,6 @@
-//! Which RPC ids of one client towards one server are over?
+//! The finished RPC ids of one client towards one server.
 //!
-//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones melt into
+//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones are
 //! a few ranges: below `low` everything is finished, and above it there are as many gaps as there are
 //! RPCs alive or given up. Both ends keep this: the client to know its low-water mark, the server to
 //! execute nothing twice. In the kernel profile ids are not dense: [`SparseIds`](super::SparseIds).

@@ -1,8 +1,8 @@
-//! What is known about another host?
+//! Peers: the state about other endpoints.
 //!
-//! One [`Peer`] per remote address: what packets to it look like (size, priorities, round-trip time),
+//! One [`Peer`] per remote address: the properties of packets to it (size, priorities, round-trip time),
 //! and what either side has promised the other (sessions, finished ids, acks). RPCs are not kept
-//! here; they know their peer.
+//! here; they name their peer.
 
 mod acks;
 mod address;
@@ -38,7 +38,7 @@ slotmap::new_key_type! {
     pub(crate) struct PeerId;
 }
 
-/// Another host, or rather another endpoint.
+/// Another endpoint; in the kernel profile, another host.
 #[derive(Debug)]
 pub(crate) struct Peer {
     /// Its address.
@@ -49,26 +49,26 @@ pub(crate) struct Peer {
     pub(crate) segment: u32,
     /// Priorities that it wants for unscheduled packets.
     pub(crate) cutoffs: PeerCutoffs,
-    /// When we sent it our cutoffs last.
+    /// When this endpoint's cutoffs were last sent to it.
     pub(crate) cutoffs_sent: Instant,
     /// Round-trip time to it.
     pub(crate) rtt: Rtt,
-    /// Acks that wait for a DATA packet to ride on.
+    /// Acks that wait for a DATA packet.
     pub(crate) acks: Acks,
     /// The RESENDs under way to it.
     pub(crate) resends: ResendBurst,
-    /// Our calls to it.
+    /// Calls to it.
     pub(crate) calls: Calls,
-    /// Its calls to us.
+    /// Its calls to this endpoint.
     pub(crate) serving: Serving,
-    /// RPCs with it that live, in either role.
+    /// Live RPCs with it, in either role.
     pub(crate) live_rpcs: u32,
-    /// Requests of it that are held until it has confirmed them.
+    /// Its requests that wait for its confirmation.
     pub(crate) held: u32,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
     pub(crate) send: Outgoing,
     /// Bytes of messages that are being received from it, with their whole length.
     pub(crate) receive_bytes: u64,
-    /// When a command or a packet concerned it last.
+    /// When a command or a packet last concerned it.
     pub(crate) last_used: Instant,
 }

@@ -1,12 +1,12 @@
-//! How many bytes wait to be sent or acknowledged?
+//! The bytes that wait for transmission or acknowledgment.
 
 use apus_wire::Role;
 
 /// Payload that waits for transmission or for its acknowledgment.
 ///
 /// Requests and responses are counted apart, each against the whole limit: a request leaves room when
-/// its response comes, so that responses which wait for that room would let two endpoints that call
-/// each other wait for ever.
+/// its response arrives. If responses waited for that room, two endpoints that call
+/// each other could wait forever.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outgoing {
     requests: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Bytes of what we send in this role.
+    /// Bytes that this endpoint sends in this role.
     pub(crate) const fn of(&mut self, ours: Role) -> &mut u64 {
         match ours {
             Role::Client => &mut self.requests,

@@ -1,4 +1,4 @@
-//! May a peer be asked for missing bytes now?
+//! Whether a peer may be sent RESENDs now.
 //!
 //! TIME-6: one burst of RESENDs is under way per peer at a time (row T-5, which the kernel describes
 //! but does not enforce, K-1): after an incast with losses, all messages of a peer fall silent
@@ -8,7 +8,7 @@
 use crate::limits::{MAX_RESEND_BURST, MAX_RESEND_BYTES};
 use crate::time::{Instant, USEC};
 
-/// RESENDs that start within this time belong to one burst: one turn of the engine.
+/// RESENDs that start within this time belong to one burst: one pass of the engine.
 const BURST_SPAN: u64 = 100 * USEC;
 
 /// The RESENDs under way to one peer.
@@ -57,7 +57,7 @@ impl ResendBurst {
         self.bytes += bytes;
     }
 
-    /// The peer has sent DATA, GRANT or BUSY: it lives, and the burst is over.
+    /// The peer has sent DATA, GRANT or BUSY: it is alive, and the burst is over.
     pub(crate) const fn answered(&mut self) {
         self.started = None;
     }

@@ -1,4 +1,4 @@
-//! How long does a packet take to a peer and back?
+//! The round-trip time to a peer.
 //!
 //! Two figures for two uses. The *minimum* over the last ten to twenty seconds is the time on an idle
 //! network: it sets the amount of unscheduled bytes. The *smoothed* time with its variation includes
@@ -9,10 +9,10 @@ use crate::time::Instant;
 /// The minimum is taken over this time and the same time before it.
 const MIN_WINDOW: u64 = 10_000_000_000;
 
-/// A message's first GRANT waits for shorter messages, and then tells nothing about the network: no more than
-/// this many times the minimum is believed. Ours: longer queues than that are drained before anybody asks for
-/// missing bytes, and without a bound, losses that are not asked for make GRANTs late, which make patience
-/// long, which lets losses wait.
+/// A message's first GRANT waits for shorter messages, and then says nothing about the network: a sample counts as at
+/// most this many times the minimum. Chosen by us: longer queues than that are drained before missing bytes are
+/// requested. Without a bound, losses that are not requested delay GRANTs, which lengthens patience,
+/// which delays requests for losses.
 const GRANT_FACTOR: u64 = 4;
 
 /// Estimates of a peer's round-trip time, in nanoseconds.
@@ -47,7 +47,7 @@ impl Rtt {
         }
     }
 
-    /// A sample that includes the peer's own work (request to response): good for the minimum only.
+    /// A sample that includes the peer's own work (request to response): it counts for the minimum only.
     pub(crate) fn sample_upper_bound(&mut self, now: Instant, nanos: u64) {
         if now.since(self.window_start) >= MIN_WINDOW {
             self.min = [None, self.min[0]];
@@ -56,7 +56,7 @@ impl Rtt {
         self.min[0] = Some(self.min[0].map_or(nanos, |min| min.min(nanos)));
     }
 
-    /// The smallest time of late, if any has been measured.
+    /// The smallest recent time, if any has been measured.
     pub(crate) fn min(&self) -> Option<u64> {
         match self.min {
             [Some(now), Some(before)] => Some(now.min(before)),
@@ -90,8 +90,8 @@ mod tests {
 
     const MOST: u64 = 250_000_000;
 
-    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and nobody asks
-    /// for what was lost.
+    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and lost bytes are never
+    /// requested.
     #[test]
     fn waiting_for_a_grant_is_no_round_trip() {
         let mut rtt = Rtt::default();

@@ -1,15 +1,15 @@
-//! May a request that has just arrived be executed?
+//! Sessions: whether a request that has just arrived may be executed.
 //!
-//! The network may keep a packet for longer than any state lives, so that a server without memory of
-//! a client cannot know whether a request is new or was executed long ago. It asks: it makes up a
+//! The network may keep a packet for longer than any state is kept, so that a server without memory of
+//! a client cannot know whether a request is new or was executed long ago. It asks: it draws a
 //! *session*, a random number that only this client learns, and executes the request when the client
-//! has repeated that number and said that the call lives. From then on the client puts the session
+//! has repeated that number and said that the call is live. From then on the client puts the session
 //! into its packets, and the server remembers which ids of the session are finished.
 //!
 //! ```text
 //!   client                                  server
 //!     | -- DATA, incarnation C ---------------> |  no session: candidate session S
-//!     | <------------- NEED_ACK+CONFIRM, S ---- |  (request is held, not executed)
+//!     | <------------- NEED_ACK+CONFIRM, S ---- |  (request waits, not executed)
 //!     | -- BUSY+CONFIRM, S -------------------> |  S becomes the current session; execute
 //!     | -- DATA, S ---------------------------> |  later requests: no question asked
 //! ```
@@ -31,7 +31,7 @@ use super::{FinishedIds, SparseIds};
 use crate::time::Instant;
 use apus_wire::{Flags, UdpFields};
 
-/// One session of a client with us.
+/// One session of a client with this endpoint.
 #[derive(Debug)]
 pub(crate) struct Session {
     number: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     since: Instant,
 }
 
-/// Ids that are over.
+/// Finished ids.
 #[derive(Debug)]
 enum Finished {
     /// Udp profile: ids are dense (RPC-7).
@@ -67,25 +67,25 @@ impl Finished {
     }
 }
 
-/// What a client said about itself when its session was proposed.
+/// What a client stated about itself when its session was proposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// Its incarnation: it had no session with us.
+    /// Its incarnation: it had no session with this endpoint.
     Incarnation(u32),
-    /// A session that we do not know (any more).
+    /// A session that is not known (any more).
     Session(u32),
     /// Kernel profile.
     Kernel,
 }
 
-/// The requests of one peer to us.
+/// The requests of one peer to this endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Serving {
     current: Option<Session>,
     candidate: Option<Session>,
 }
 
-/// What shall happen to a request of which nothing is known yet.
+/// The decision about a request of which nothing is known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is new: execute it when it is complete.
@@ -106,7 +106,7 @@ pub(crate) enum Admission {
     Occupied,
 }
 
-/// What a packet that proves the client's presence has changed.
+/// What a packet that proves the client's address has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confirmation {
     /// Nothing: its session was current already.
@@ -164,12 +164,12 @@ impl Serving {
         Confirmation::Established { displaced }
     }
 
-    /// Whether `number` is the current session: its client has proved to be there.
+    /// Whether `number` is the current session: its client has proved its address.
     pub(crate) fn is_current(&self, number: u32) -> bool {
         self.current.as_ref().is_some_and(|current| current.number == number)
     }
 
-    /// Whether some client has proved to be at this address.
+    /// Whether a client has proved this address.
     pub(crate) const fn is_established(&self) -> bool {
         self.current.is_some()
     }

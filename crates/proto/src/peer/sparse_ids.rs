@@ -1,31 +1,31 @@
-//! Which requests of a client host in the kernel profile are over?
+//! The finished requests of a client host in the kernel profile.
 //!
-//! There a counter numbers the calls of a whole host (row L-2), or those of one endpoint of apus; what comes here are the
-//! few of them that go to us. Finished ids do not melt into ranges then: between two there are calls to other servers,
-//! and perhaps one to us that has not arrived yet. Nobody can tell which; but the counter tells how long ago an id was given
-//! out. So what bounds the memory is how far the counter has gone, and not how many gaps it has left: finished ids are
+//! There a counter numbers the calls of a whole host (row L-2), or those of one endpoint of apus; a server receives few
+//! of them. So finished ids do not form ranges: between two there are calls to other servers, and possibly a call to
+//! this one that has not arrived yet. Which is not known, but the counter tells how long ago an id was given out. Memory
+//! is therefore bounded by how far the counter has advanced, not by the number of gaps: finished ids are
 //! kept in *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when there are too many. An id is
 //! refused unseen only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few
-//! of them come here: a module that makes a million a second needs a quarter of a second for that, and gives up a call
+//! of them arrive here: a module that makes a million a second needs a quarter of a second for that, and gives up a call
 //! whose server has been silent for 100 ms (row T-4).
 //!
-//! Endpoints of apus begin in ranges of their own (ADR 29), far from each other and from the module. The highest
-//! bits tell the counters apart, so that a busy one does not close what a quiet one has not finished.
+//! Endpoints of apus begin in ranges of their own (ADR 12), far from each other and from the module. The highest
+//! bits distinguish the counters, so that a busy one does not close what a quiet one has not finished.
 //!
 //! # Invariants
 //!
 //! - **SPARSE-1** An id that was finished stays finished (requirement AMO-2).
 //! - **SPARSE-2** There are at most [`MAX_ID_BLOCKS`] blocks, over all counters (CAP-11).
-//! - **SPARSE-3** What is closed is the oldest block of the counter that has most of them.
+//! - **SPARSE-3** The block that is closed is the oldest one of the counter that has most of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::limits::MAX_ID_BLOCKS;
 
-/// Ids of a block. Ours: bits of a word.
+/// Ids of a block. Chosen by us: bits of a word.
 const BLOCK: u64 = u64::BITS as u64;
 
-/// Bits of an id below those that name its counter: the ranges of raw drivers begin there (ADR 29). At most 4096
+/// Bits of an id below those that name its counter: the ranges of raw drivers begin there (ADR 12). At most 4096
 /// counters follow, each with two words at least.
 const COUNTER_BITS: u32 = 52;
 
@@ -113,11 +113,11 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// So many ids have passed when the first is closed, if no block is left out.
+    /// Number of ids that have passed when the first is closed, if no block is left out.
     const WINDOW: u64 = MAX_ID_BLOCKS as u64 * BLOCK;
 
-    /// A client of many servers: one of eight of its calls comes here. (4096 ranges were full after 32,768 calls of the
-    /// host; a first packet that had to be sent again came too late.)
+    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full after 32,768 calls of the
+    /// host; a first packet that had to be sent again arrived too late.)
     #[test]
     fn gaps_stay_open_until_the_counter_has_gone_far() {
         let mut ids = SparseIds::default();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(ids.blocks, MAX_ID_BLOCKS, "SPARSE-2");
     }
 
-    /// Even if hardly a call of the host comes here.
+    /// Even if hardly a call of the host arrives here.
     #[test]
     fn as_many_requests_as_there_are_blocks_pass_first() {
         let mut ids = SparseIds::default();

@@ -1,11 +1,11 @@
-//! Which peers are known, and which may be forgotten?
+//! The table of peers: which are known, and which may be forgotten.
 //!
 //! # Invariants
 //!
 //! - **PEERS-1** A peer with a live RPC is never forgotten.
 //! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones until
-//!   `max_dormant_sessions` younger ones have come.
+//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones until there are
+//!   `max_dormant_sessions` younger ones.
 
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
@@ -24,13 +24,13 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) struct Peers {
     slots: SlotMap<PeerId, Peer>,
     by_address: HashMap<Named, PeerId, FixedState>,
-    /// The peer that was looked up last: packets come in runs.
+    /// The peer that was found last: packets arrive in runs.
     last: Option<(Address, PeerId)>,
-    /// All peers in the order in which they will be looked at for idleness.
+    /// All peers in the order in which they are checked for idleness.
     ring: VecDeque<PeerId>,
     next_scan: Instant,
     dormant: Dormant,
-    /// No peer's ids start below this: whatever a forgotten peer was called with lies below.
+    /// No peer's ids start below this: the ids of calls to forgotten peers are below.
     next_id: u64,
     profile: Profile,
     highest_priority: u8,
@@ -74,8 +74,7 @@ impl Peers {
         self.slots.get_mut(id)
     }
 
-    /// The peer at `address`, made if necessary; `None` if there are too many. The flag says whether
-    /// it is new.
+    /// The peer at `address`, made if necessary, and whether it is new; `None` if there are too many.
     pub(crate) fn find_or_insert(
         &mut self,
         address: Address,
@@ -119,11 +118,11 @@ impl Peers {
         self.find(address).map_or(self.next_id, |peer| self.slots[peer].calls.next_id())
     }
 
-    /// Forgets a peer at once if nothing is going on with it and it never proved to be there.
-    pub(crate) fn forget_stranger(&mut self, id: PeerId) {
+    /// Forgets a peer at once if it has no live RPC and never proved its address.
+    pub(crate) fn forget_unknown(&mut self, id: PeerId) {
         let peer = &self.slots[id];
-        let is_stranger = peer.live_rpcs == 0 && !peer.serving.is_established();
-        if is_stranger && peer.calls.next_id() == self.next_id {
+        let is_unknown = peer.live_rpcs == 0 && !peer.serving.is_established();
+        if is_unknown && peer.calls.next_id() == self.next_id {
             self.ring.retain(|other| *other != id);
             self.forget(id);
         }
@@ -134,13 +133,13 @@ impl Peers {
         self.slots.values()
     }
 
-    /// When idle peers will be looked for.
+    /// When the next scan for idle peers is due.
     pub(crate) const fn next_scan(&self) -> Instant {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13). Whether
-    /// it was time for it.
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13). Returns whether
+    /// a scan was due.
     pub(crate) fn scan(&mut self, now: Instant) -> bool {
         if now < self.next_scan {
             return false;
@@ -156,7 +155,7 @@ impl Peers {
         self.slots.len()
     }
 
-    /// Looks at the next peers of the ring and forgets those idle for `limit` nanoseconds.
+    /// Checks the next peers of the ring and forgets those idle for `limit` nanoseconds.
     fn forget_idle(&mut self, now: Instant, limit: u64) {
         for _ in 0..self.ring.len().min(PEERS_PER_SCAN) {
             let Some(id) = self.ring.pop_front() else { return };
@@ -195,7 +194,7 @@ impl std::ops::IndexMut<PeerId> for Peers {
     }
 }
 
-/// An address as a key that is hashed as one word, or as two if it is of IPv6: its own way is ten writes of
+/// An address as a key that is hashed in one write, or in two for IPv6: the standard hash is ten writes of
 /// a few bytes each, for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Named(Address);
@@ -238,7 +237,7 @@ impl Dormant {
                 self.sessions.remove(&address);
             }
         }
-        // Clients that woke up have left their places in the order behind.
+        // Clients that woke up have left their places in the order.
         if self.order.len() > 2 * self.limit.max(self.sessions.len()) {
             let sessions = &self.sessions;
             self.order.retain(|(number, address)| is_present(sessions, *number, address));
@@ -250,7 +249,7 @@ impl Dormant {
     }
 }
 
-/// Whether the session that was put in as `number` is still there, and no later one of that client.
+/// Whether the session that was put in as `number` is still stored, and no later one of that client.
 fn is_present(
     sessions: &HashMap<Address, (u64, Serving), FixedState>,
     number: u64,
@@ -266,7 +265,7 @@ mod tests {
 
     /// AMO-6, PEERS-3.
     #[test]
-    fn a_client_that_wakes_and_sleeps_evicts_nobody() {
+    fn a_client_that_wakes_and_sleeps_evicts_no_other() {
         let mut dormant = Dormant::new(2, 1);
         dormant.put(address(1), Serving::default());
         for _ in 0..100 {

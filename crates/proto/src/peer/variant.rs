@@ -1,20 +1,20 @@
-//! Which module does a peer in the kernel profile run?
+//! The variant of the kernel module that a peer runs (kernel profile).
 //!
-//! The header has no version, so that this is read off what the peer sends. Today's module announces in each
-//! DATA packet how many bytes come without grants, which is at least one; the stripped module of the upstream
+//! The header has no version; the variant is inferred from the packets of the peer. Today's module announces in each
+//! DATA packet the number of bytes sent without grants, which is at least one; the stripped module of the upstream
 //! kernel knows no grants and leaves the field 0. Its RESENDs end before the level. A receiver with grants
-//! shows itself by any packet that a stripped one does not have. Source: reference 8.3; requirement WIRE-26.
+//! is recognised by any packet that a stripped one does not send. Source: reference 8.3; requirement WIRE-26.
 
 use apus_wire::Body;
 
-/// What a peer's module can do.
+/// What a peer's module supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Everything; what is assumed of a peer that has not shown itself.
+    /// Everything. Assumed of a peer until its packets show otherwise.
     #[default]
     Full,
     /// The stripped module of the upstream kernel: no GRANT, CUTOFFS and FREEZE, and no levels. It sends all of
-    /// a message at once, and nobody grants it anything.
+    /// a message at once, and is granted nothing.
     Stripped,
 }
 

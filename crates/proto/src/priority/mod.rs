@@ -1,7 +1,7 @@
-//! Which of the network's priority levels does a packet use?
+//! Priorities: which level of the network a packet uses.
 //!
 //! Unscheduled packets: by the length of their message, with cutoffs that the *receiver* chooses so
-//! that each level carries the same amount ([`OwnCutoffs`], from sizes that [`Sampler`] has seen).
+//! that each level carries the same amount ([`OwnCutoffs`], from the sizes that [`Sampler`] has counted).
 //! Scheduled packets: by the rank of their message among the active ones ([`scheduled_level`]).
 //! Unscheduled levels lie above the scheduled ones.
 

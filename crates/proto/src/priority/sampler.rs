@@ -1,4 +1,4 @@
-//! Which message sizes arrive, and which cutoffs follow from that?
+//! The sizes of messages that arrive, and the cutoffs that follow from them.
 //!
 //! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
@@ -41,7 +41,7 @@ impl Sampler {
         }
     }
 
-    /// Counts a message of which the first `unscheduled` bytes came without a GRANT.
+    /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT.
     pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
         if self.interval > 0 {
             self.unscheduled[class(length)] += u64::from(unscheduled.min(length));
@@ -50,7 +50,7 @@ impl Sampler {
         }
     }
 
-    /// Computes the cutoffs anew if it is time and enough messages have come; whether they changed.
+    /// Computes the cutoffs anew if it is time and enough messages have arrived. Returns whether they changed.
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
         let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
         if !is_time || self.interval == 0 {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever sizes come, the table is one that a configuration could hold.
+        /// For any sizes, the table is one that a configuration could have.
         #[test]
         fn the_table_is_always_valid(
             sizes in proptest::collection::vec((1u32..200_000_000, 0u32..60_000), 100..200),

@@ -1,4 +1,4 @@
-//! At which level do granted bytes travel?
+//! The levels of granted bytes.
 
 /// Level for the message of rank `rank` (0: fewest missing bytes) among `active` ones, with
 /// `levels` levels for scheduled packets.
@@ -13,9 +13,9 @@ pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u
 /// Level for what the oldest message is granted beside its rank, with `levels` levels for scheduled packets:
 /// the one above them, which is the lowest that unscheduled packets use.
 ///
-/// Ours. The kernel takes the second-highest level (row G-8), where most short messages are: each then waits
-/// behind a grant of 50,000 bytes, which is 16 µs at 25 Gbit/s and 8 ms at 50 Mbit/s. What starves the oldest
-/// message are other scheduled packets, and this level is above those.
+/// Chosen by us. The kernel takes the second-highest level (row G-8), where most short messages are: each then waits
+/// behind a grant of 50,000 bytes, which is 16 µs at 25 Gbit/s and 8 ms at 50 Mbit/s. The oldest
+/// message is starved by other scheduled packets, and this level is above those.
 pub(crate) const fn oldest_level(levels: u8) -> u8 {
     levels
 }

@@ -1,9 +1,9 @@
-//! Which cutoffs do we announce to those who send to us?
+//! The cutoffs that this endpoint announces to its senders.
 
 use crate::config::Config;
 use apus_wire::{Cutoffs, PRIORITIES};
 
-/// Our own cutoffs: the priorities that we want for unscheduled packets to this host.
+/// The priorities that this endpoint wants for unscheduled packets to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnCutoffs {
     announced: Cutoffs,

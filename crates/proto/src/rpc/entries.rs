@@ -23,7 +23,7 @@ pub(crate) struct GrantEntry {
 /// An RPC's place in the list of watched RPCs (`timer/silence`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SilenceLink {
-    /// When it is looked at; [`Instant::ZERO`] if it is not watched.
+    /// When it is checked; [`Instant::ZERO`] if it is not watched.
     pub(crate) due: Instant,
     pub(crate) before: Option<RpcKey>,
     pub(crate) after: Option<RpcKey>,

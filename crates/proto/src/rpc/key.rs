@@ -1,7 +1,7 @@
 //! The name of an RPC at this end.
 
 slotmap::new_key_type! {
-    /// Names a live RPC at this end. A name is never given to another RPC, so that a late reply or
-    /// cancellation cannot hit the wrong one. Not the id on the wire.
+    /// Names a live RPC at this end. A name is never reused, so that a late reply or
+    /// cancellation cannot affect another RPC. It is not the id on the wire.
     pub struct RpcKey;
 }

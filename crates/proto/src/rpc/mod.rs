@@ -1,6 +1,6 @@
-//! What is one remote procedure call?
+//! Remote procedure calls: a request and a response, seen from one end.
 //!
-//! A request and a response, seen from one end. Both ends keep the same [`Rpc`]; what only the client
+//! Both ends keep the same [`Rpc`]; what only the client
 //! or only the server needs is in [`Side`].
 
 mod binding;
@@ -38,22 +38,22 @@ pub(crate) struct Rpc {
     pub(crate) started: Instant,
     /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (row P-21).
     pub(crate) heard: Instant,
-    /// When we last asked the peer (RESEND or NEED_ACK).
+    /// When the peer was last asked (RESEND or NEED_ACK).
     pub(crate) asked: Instant,
-    /// How often we asked since `heard`.
+    /// How often the peer was asked since `heard`.
     pub(crate) asks: u32,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The message that comes to us, from its first packet on. Apart, as those that fit into one packet
-    /// need none.
+    /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet
+    /// needs none.
     pub(crate) incoming: Option<Box<MessageIn>>,
-    /// The message that goes out from us, as long as the peer may need it.
+    /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
-    /// Place in the row of RPCs whose silence is watched.
+    /// Place in the list of RPCs whose silence is watched.
     pub(crate) timer: SilenceLink,
-    /// Place in the send queue: the key under which it stands there.
+    /// Its key in the send queue, if it is queued.
     pub(crate) queued: Option<u32>,
-    /// What the granter knows about the incoming message.
+    /// The granter's state of the incoming message.
     pub(crate) grant: GrantEntry,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct NewRpc {
     pub(crate) peer_port: u16,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The incoming message, if its first packet has arrived and more are to come.
+    /// The incoming message, if its first packet has arrived and more will follow.
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, if it exists.
     pub(crate) outgoing: Option<MessageOut>,
@@ -77,9 +77,9 @@ pub(crate) struct NewRpc {
 /// What only one of the ends has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// We called.
+    /// This endpoint calls.
     Client(Client),
-    /// We are called.
+    /// This endpoint is called.
     Server(Server),
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Client {
     pub(crate) binding: Binding,
     /// Whether executing it twice does no harm.
     pub(crate) idempotent: bool,
-    /// What the caller wants to see again when it completes.
+    /// Returned to the caller when the call ends.
     pub(crate) cookie: u64,
     /// When it fails if it has not completed.
     pub(crate) deadline: Option<Instant>,
@@ -165,7 +165,7 @@ impl Rpc {
         }
     }
 
-    /// Our role.
+    /// This endpoint's role.
     pub(crate) const fn role(&self) -> Role {
         match self.side {
             Side::Client(_) => Role::Client,
@@ -202,12 +202,12 @@ impl Rpc {
         true
     }
 
-    /// The id as we write it into packets.
+    /// The id as this endpoint writes it into packets.
     pub(crate) const fn sender_id(&self) -> SenderId {
         SenderId::new(self.id, self.role())
     }
 
-    /// The client's part, if we called.
+    /// The client's part, if this endpoint calls.
     pub(crate) const fn client(&self) -> Option<&Client> {
         match &self.side {
             Side::Client(client) => Some(client),
@@ -215,7 +215,7 @@ impl Rpc {
         }
     }
 
-    /// The server's part, if we are called.
+    /// The server's part, if this endpoint is called.
     pub(crate) const fn server(&self) -> Option<&Server> {
         match &self.side {
             Side::Server(server) => Some(server),
@@ -223,7 +223,7 @@ impl Rpc {
         }
     }
 
-    /// The session it belongs to; `None` for a call that its server has not asked about yet.
+    /// The session it belongs to; `None` for a call that its server has not asked to confirm yet.
     pub(crate) const fn session(&self) -> Option<u32> {
         match &self.side {
             Side::Client(client) => client.binding.session(),
@@ -231,7 +231,7 @@ impl Rpc {
         }
     }
 
-    /// Whether the peer may send us DATA for it now.
+    /// Whether the peer may send DATA for it now.
     pub(crate) const fn may_receive(&self) -> bool {
         match &self.side {
             Side::Client(_) => true,
@@ -245,13 +245,13 @@ impl Rpc {
         self.asks = 0;
     }
 
-    /// Notes that we ask the peer for something.
+    /// Notes that the peer is asked for something.
     pub(crate) const fn ask(&mut self, now: Instant) {
         self.asked = now;
         self.asks = self.asks.saturating_add(1);
     }
 
-    /// What is known about the execution of our request if the call fails now (AMO-5). `sessions`
+    /// What is known about the execution of the request if the call fails now (AMO-5). `sessions`
     /// says whether the profile has them.
     pub(crate) fn outcome(&self, sessions: bool) -> Execution {
         let Some(client) = self.client() else { return Execution::Unknown };
@@ -260,7 +260,7 @@ impl Rpc {
             ClientState::Incoming => Execution::Executed,
             // The server cannot have the whole request…
             ClientState::Outgoing | ClientState::NoRoom if unsent => Execution::NotExecuted,
-            // …or has not been told that it may execute it.
+            // …or has not received the confirmation to execute it.
             ClientState::Outgoing | ClientState::NoRoom
                 if sessions && client.binding == Binding::None =>
             {

@@ -1,4 +1,4 @@
-//! Which RPCs live, and how is one found by what a packet says?
+//! The table of live RPCs, by name and by what a packet says.
 //!
 //! # Invariants
 //!
@@ -21,7 +21,7 @@ pub(crate) struct Rpcs {
     births: u64,
 }
 
-/// What a packet says about its RPC: the peer, and the id with our role in the low bit. A server
+/// What a packet says about its RPC: the peer, and the id with this endpoint's role in the low bit. A server
 /// finds an RPC by client address and id (row L-2); a client could do with the id alone in the kernel
 /// profile, but ids are per server in the udp profile.
 type WireKey = (u64, u64);
@@ -53,19 +53,19 @@ impl Rpcs {
         id
     }
 
-    /// Removes an RPC, if it lives.
+    /// Removes an RPC, if it is live.
     pub(crate) fn remove(&mut self, id: RpcKey) {
         let Some(rpc) = self.slots.get_mut(id) else { return };
         let named = self.by_wire.remove(&wire_key(rpc.peer, rpc.id, rpc.role()));
         debug_assert_eq!(named, Some(id), "RPCS-1");
         self.clients -= usize::from(rpc.role() == Role::Client);
-        // Its messages end where they are, and nothing that owns anything is left: dropping what comes
-        // out of the slot would cost a copy of it all, 10 ns of the 100 that a packet may cost.
+        // The messages are dropped in place. Nothing that owns memory is left: dropping the RPC that the slot
+        // returns would copy all of it, 10 ns of the 100 that a packet may cost.
         (rpc.incoming, rpc.outgoing) = (None, None);
         std::mem::forget(self.slots.remove(id));
     }
 
-    /// The RPC with `peer` that is called `id` on the wire and in which we have `role`.
+    /// The RPC with `peer` that has `id` on the wire and in which this endpoint has `role`.
     pub(crate) fn find(&self, peer: PeerId, id: u64, role: Role) -> Option<RpcKey> {
         self.by_wire.get(&wire_key(peer, id, role)).copied()
     }
@@ -78,7 +78,7 @@ impl Rpcs {
         self.slots.get_mut(id)
     }
 
-    /// Live RPCs in which we have `role`.
+    /// Number of live RPCs in which this endpoint has `role`.
     pub(crate) fn count(&self, role: Role) -> usize {
         match role {
             Role::Client => self.clients,

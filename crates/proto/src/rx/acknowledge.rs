@@ -5,10 +5,10 @@ use crate::peer::PeerId;
 use crate::rpc::ServerState;
 use apus_wire::Role;
 
-/// The client of RPC `id` is done with it: it has the response, or does not want it. Returns whether the
-/// RPC was known.
+/// The client of RPC `id` has finished it: it has the response, or does not want it. Ends the RPC, and returns whether
+/// it was known.
 ///
-/// No session is required: a client says this only of calls that have ended, and those do not come back.
+/// No session is required: a client acknowledges only calls that have ended, and an ended call does not resume.
 pub(super) fn acknowledge(cx: &mut Context<'_>, peer: PeerId, id: u64) -> bool {
     let Some(rpc) = cx.tables.rpcs.find(peer, id, Role::Server) else { return false };
     let Some(server) = cx.tables.rpcs[rpc].server() else { return false };

@@ -113,7 +113,7 @@ fn admit_unconfirmed(
     let fits = budget.fits_unconfirmed(payload.len(), cx.config.max_unconfirmed_bytes())
         && budget.reserve_unconfirmed(cx.config);
     if !fits {
-        cx.tables.peers.forget_stranger(peer);
+        cx.tables.peers.forget_unknown(peer);
         return Err(DropReason::TooManyUnconfirmed);
     }
     cx.tables.peers[peer].held += 1;

@@ -102,7 +102,7 @@ pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
     }
 }
 
-/// A request that came in several packets, or had to be confirmed, is complete.
+/// A request that arrived in several packets, or had to be confirmed, is complete.
 fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
     cx.tables.rpcs[rpc].step(Step::RequestComplete);

@@ -5,7 +5,7 @@ use crate::peer::{Address, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
 use apus_wire::{Flags, Header, Role};
 
-/// Where a packet came from.
+/// The source of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub(super) address: Address,

@@ -1,4 +1,4 @@
-//! Which calls have a deadline, and which is next?
+//! The deadlines of calls.
 
 use crate::rpc::RpcKey;
 use crate::time::Instant;
@@ -17,7 +17,7 @@ impl Deadlines {
 
     pub(crate) fn remove(&mut self, at: Instant, rpc: RpcKey) {
         let removed = self.order.remove(&(at, rpc));
-        debug_assert!(removed, "a call's deadline stands here as long as the call lives");
+        debug_assert!(removed, "a live call's deadline is listed");
     }
 
     /// The earliest deadline.

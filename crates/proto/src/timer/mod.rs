@@ -15,7 +15,7 @@ pub(crate) use silence::Silence;
 
 use crate::config::Config;
 
-/// Why the core wants to be called at a certain time.
+/// Why the core must be called at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeoutReason {
     /// RPCs must end.

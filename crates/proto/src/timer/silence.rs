@@ -1,18 +1,18 @@
-//! Whose silence must be looked at next?
+//! The list of RPCs whose peer's silence is watched, in the order in which they are checked.
 //!
-//! Each RPC that waits for its peer is looked at once per period. As the period is the same for all,
-//! the row stays sorted if one always appends at its end: starting to watch, stopping and looking
-//! again cost a few pointer changes, however many RPCs live. (The kernel scans all RPCs every
+//! Each RPC that waits for its peer is checked once per period. As the period is the same for all,
+//! the list stays sorted if RPCs are appended at its end: starting to watch, stopping and watching
+//! again cost a few pointer changes, however many RPCs are live. (The kernel scans all RPCs every
 //! millisecond, row T-1; a heap would cost a logarithm per RPC.)
 //!
-//! Looks are due at whole ticks, an eighth of a period, so that those of many RPCs come together: a look
-//! costs nanoseconds, but a thread that is woken for it microseconds. (With 100 RPCs waiting at each of 8
-//! hosts, single looks woke threads 48,000 times a second: docs/perf-log.md 2026-11-20.)
+//! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a check
+//! costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at each of 8
+//! hosts, single checks woke threads 48,000 times a second: docs/perf-log.md 2026-11-20.)
 //!
 //! # Invariants
 //!
-//! - **SILENCE-1** The row is linked in both directions and holds exactly the RPCs whose link is set.
-//! - **SILENCE-2** Due times do not decrease along the row, also if the period becomes shorter.
+//! - **SILENCE-1** The list is linked in both directions and holds exactly the RPCs whose link is set.
+//! - **SILENCE-2** Due times do not decrease along the list, also if the period becomes shorter.
 
 use crate::rpc::{RpcKey, Rpcs, SilenceLink};
 use crate::time::Instant;
@@ -20,12 +20,12 @@ use crate::time::Instant;
 /// Ticks of a period.
 const TICKS: u64 = 8;
 
-/// The row of RPCs that are watched.
+/// The list of RPCs that are watched.
 #[derive(Debug)]
 pub(crate) struct Silence {
     first: Option<RpcKey>,
     last: Option<RpcKey>,
-    /// Nanoseconds between two looks at an RPC.
+    /// Nanoseconds between two checks of an RPC.
     period: u64,
     len: usize,
 }
@@ -35,12 +35,12 @@ impl Silence {
         Self { first: None, last: None, period, len: 0 }
     }
 
-    /// Looks are so many nanoseconds apart from now on.
+    /// Sets the nanoseconds between two checks of an RPC.
     pub(crate) const fn set_period(&mut self, period: u64) {
         self.period = period;
     }
 
-    /// Looks at `rpc` one period from now; if it is watched already, the earlier look is cancelled.
+    /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
         let tick = (self.period / TICKS).max(1);
@@ -57,7 +57,7 @@ impl Silence {
         self.len += 1;
     }
 
-    /// Does not look at `rpc` any more.
+    /// Stops watching `rpc`.
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let link = std::mem::take(&mut rpcs[rpc].timer);
         if link.due == Instant::ZERO {
@@ -74,12 +74,12 @@ impl Silence {
         self.len -= 1;
     }
 
-    /// When the next look is due.
+    /// When the next check is due.
     pub(crate) fn next(&self, rpcs: &Rpcs) -> Option<Instant> {
         self.first.map(|first| rpcs[first].timer.due)
     }
 
-    /// An RPC whose look is due; it stays first until it is watched anew or forgotten.
+    /// An RPC whose check is due; it stays first until it is watched anew or forgotten.
     pub(crate) fn due(&self, rpcs: &Rpcs, now: Instant) -> Option<RpcKey> {
         self.first.filter(|first| rpcs[*first].timer.due <= now)
     }

@@ -17,12 +17,12 @@ pub struct Call {
     pub to: Address,
     /// The request, 1 byte to `max_message` (RPC-1).
     pub payload: Payload,
-    /// Comes back in the event that ends the call.
+    /// Returned in the event that ends the call.
     pub cookie: u64,
-    /// When the call fails if it has not completed.
+    /// The time at which the call fails if it has not completed.
     pub deadline: Option<Instant>,
     /// Whether executing the request twice does no harm. If so, the call survives a restart of the
-    /// server: it is sent again.
+    /// server: the request is sent again.
     pub idempotent: bool,
 }
 
@@ -96,7 +96,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is no
+    /// Returns whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is no
     /// [probe filter](Transport::set_probe_filter).
     pub fn selects_next_call(&mut self, to: Address) -> bool {
         if !self.observation.notes.are_wanted() {
@@ -199,7 +199,7 @@ impl Transport {
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
         let peer = &self.tables.peers[peer];
         let unscheduled = if peer.variant.is_stripped() {
-            // No GRANT will come (WIRE-26).
+            // No GRANT will arrive (WIRE-26).
             payload.len() as u32
         } else {
             self.unscheduled_bytes(peer.rtt.min())
@@ -207,8 +207,8 @@ impl Transport {
         MessageOut::new(payload, unscheduled, peer.segment)
     }
 
-    /// How many bytes may leave without a GRANT: what the link carries in a round-trip time, so that
-    /// the first GRANT comes when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
+    /// Number of bytes that may leave without a GRANT: what the link carries in a round-trip time, so that
+    /// the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
     fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
         let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
             (nanos.saturating_mul(self.outbound.link_mbps) / 8_000)

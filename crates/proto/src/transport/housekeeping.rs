@@ -1,4 +1,4 @@
-//! What does the engine tell the core about the system and the application?
+//! Housekeeping: what the engine tells the core about the system and the application.
 
 use super::Transport;
 use crate::error::FailureKind;
@@ -14,11 +14,11 @@ use apus_wire::{
 /// What the system, or an ICMP packet, says about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unreachable {
-    /// Nobody listens on the port.
+    /// The port is closed.
     PortClosed,
     /// The host does not speak the protocol.
     Protocol,
-    /// There is no way to the host.
+    /// There is no route to the host.
     Host,
     /// The system does not permit sending to it.
     NotPermitted,
@@ -46,13 +46,13 @@ impl Transport {
         }
     }
 
-    /// Sets the id of the next call; ids go up by two from there. Only for the kernel profile, whose servers know a
-    /// call by the client's host and its id: whoever runs several endpoints on a host gives each a range of its own,
-    /// and none again that was in use (reference 8.2 item 4). Without it the first id is drawn at random.
+    /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers know a
+    /// call by the client's host and its id: if several endpoints run on a host, each needs a range of its own,
+    /// and none that was in use before (reference 8.2 item 4). By default, the first id is drawn at random.
     ///
     /// # Panics
     ///
-    /// If `id` is odd: these are servers'.
+    /// If `id` is odd: odd ids are servers'.
     pub const fn set_first_id(&mut self, id: u64) {
         assert!(id.is_multiple_of(2), "clients' ids are even");
         self.next_kernel_id = id;
@@ -69,71 +69,70 @@ impl Transport {
         }
     }
 
-    /// Whether requests are accepted (they are at first). Without, they are refused with
+    /// Sets whether requests are accepted, which is the default. Otherwise they are refused with
     /// [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {
         self.inbound.serving = serving;
     }
 
-    /// So many more requests are accepted from now on; those beyond are refused with
-    /// [`Refusal::Overloaded`] until it is set again (CAP-16). [`usize::MAX`], as it is at first, accepts
+    /// Sets how many requests are accepted from now on; further ones are refused with
+    /// [`Refusal::Overloaded`] until it is set again (CAP-16). The default, [`usize::MAX`], accepts
     /// all.
     ///
-    /// For an engine that sees how fast the application is. Only requests that begin are concerned: whatever
-    /// was accepted goes on.
+    /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
         self.inbound.request_room = requests;
     }
 
-    /// Payload bytes of messages that the peer may not have yet: requests without a response, responses
+    /// Returns the payload bytes of messages that the peer may not have yet: requests without a response, responses
     /// without an acknowledgment.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
         self.inbound.budget.send.bytes()
     }
 
-    /// Of each message whose first packet arrives from now on, only the first `bytes` bytes are kept; the
-    /// others are counted, and let go (CAP-15). [`usize::MAX`], as it is at first, keeps all; 0 keeps
+    /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the
+    /// rest is counted and discarded (CAP-15). The default, [`usize::MAX`], retains everything; 0 retains
     /// nothing.
     ///
-    /// For those who measure and never read payload, such as a simulator or a sink of load: memory is then
-    /// proportional to the messages that live, and not to their bytes. Events carry the bytes that are
-    /// kept; everything else is as before: the packets that are sent, the order of events, and the
+    /// For callers that measure and never read payload, such as a simulator or a sink of load: memory is then
+    /// proportional to the number of live messages, and not to their bytes. Events carry the retained bytes.
+    /// Everything else is the same: the packets that are sent, the order of events, and the
     /// counters, which count whole lengths.
     ///
-    /// [`Transport::payload_consumed`] wants what it always wants, the length of the event's payload. What was let go
-    /// counts as taken when its message is complete. So an application that lets messages lie does not
-    /// stop its peers by bytes that are not here (CAP-6): whoever wants to see that keeps all.
+    /// [`Transport::payload_consumed`] still takes the length of the event's payload. Discarded bytes
+    /// count as consumed when their message is complete, so that messages which the application does not consume do not
+    /// stop its peers by discarded bytes (CAP-6).
     pub fn set_payload_prefix(&mut self, bytes: usize) {
         self.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// Counts a message of `bytes` bytes that did not come over this network and waits for the same application:
-    /// both share `max_receive_bytes` (CAP-6). It ends with [`Transport::payload_consumed`].
+    /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
+    /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
         self.inbound.budget.receive += bytes as u64;
     }
 
-    /// Whether what waits for the application has reached `max_receive_bytes`: nothing more shall be received
-    /// elsewhere until some of it is taken.
+    /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
+    /// received elsewhere until some of them are consumed.
     #[must_use]
     pub const fn is_receive_full(&self) -> bool {
         self.inbound.budget.receive >= self.config.max_receive_bytes()
     }
 
-    /// The application has taken `bytes` bytes of requests or responses, as they stood in the events'
-    /// payload. They count as received no longer (CAP-6).
+    /// Releases `bytes` payload bytes of events, which the application has consumed. They no longer count as received
+    /// (CAP-6).
     ///
     /// # Panics
     ///
-    /// In debug builds, if more is taken than there was.
+    /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        debug_assert!(self.inbound.budget.receive >= bytes as u64, "more taken than received");
+        debug_assert!(self.inbound.budget.receive >= bytes as u64, "more consumed than received");
         self.inbound.budget.receive -= bytes as u64;
     }
 
-    /// The system reports that packets to `to` do not arrive. All RPCs with that peer end in the next
-    /// calls of [`Transport::handle_timeout`]: calls fail, requests are let go (row X-10, RPC-14).
+    /// Handles a report of the system that packets to `to` do not arrive. All RPCs with that peer end in the next
+    /// calls of [`Transport::handle_timeout`]: calls fail, requests are dropped (row X-10, RPC-14).
     ///
     /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not arrive: if that port is
     /// closed, only RPCs with it end.
@@ -146,7 +145,7 @@ impl Transport {
         let one_port =
             self.outbound.identity.profile == Profile::Kernel && trouble == Unreachable::PortClosed;
         let port = (one_port && to.port() != 0).then_some(to.port());
-        // Whoever answers there next is not the one that we had a session with.
+        // What answers there next is not the server that gave the session.
         self.tables.peers[peer].calls.session = None;
         let affected =
             self.tables.rpcs.iter().filter(|(_, rpc)| {
@@ -155,9 +154,9 @@ impl Transport {
         self.timers.reaper.unreachable(affected.map(|(rpc, _)| rpc), trouble.reason());
     }
 
-    /// Asks all peers with whom there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16);
-    /// how many. Peers heed it if they are set up so. In the kernel profile nobody is asked: there a peer is known by
-    /// its host, and not by a port.
+    /// Asks all peers with which there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16).
+    /// Returns the number of peers. They obey if they are configured to. In the kernel profile no peer is asked, because
+    /// a peer is a host there and has no port.
     pub fn freeze_peers(&mut self, now: Instant) -> usize {
         self.advance(now);
         if self.outbound.identity.profile == Profile::Kernel {
@@ -176,7 +175,7 @@ impl Transport {
             };
             let body = Body::Freeze;
             let dialect = self.outbound.identity.dialect(fields);
-            // It is about no RPC.
+            // FREEZE is about no RPC.
             let id = SenderId::new(0, role);
             let (port, to) = (peer.address.port(), peer.address);
             Some((to, Header::new(body.kind(), self.outbound.identity.port, port, id, dialect)))
@@ -189,11 +188,11 @@ impl Transport {
         count
     }
 
-    /// Whether a packet to `to` that is said not to have arrived, and of which `beginning` came back, may have been
-    /// ours: it names an RPC that lives. Too short a beginning names none, and is believed.
+    /// Returns whether a packet to `to`, of which an ICMP error returned `beginning`, may have been sent by this
+    /// endpoint: it names a live RPC. A beginning that is too short to name one is believed.
     ///
-    /// Ours: whoever can send us an ICMP packet could otherwise end our RPCs with any host (row K-17). Only for
-    /// the kernel profile: elsewhere there is a UDP port that would have to be guessed.
+    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host (row K-17). Only
+    /// for the kernel profile: elsewhere, the UDP port would have to be guessed.
     #[must_use]
     pub fn recognizes_own_packet(&mut self, to: Address, beginning: &[u8]) -> bool {
         if self.outbound.identity.profile == Profile::Udp {
@@ -204,7 +203,7 @@ impl Transport {
         peer.is_some_and(|peer| self.tables.rpcs.find(peer, id.client_id(), id.sender()).is_some())
     }
 
-    /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
+    /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals leave
     /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
     /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_begin_where_they_are_told_to() {
+    fn ids_begin_at_the_given_one() {
         let mut client = client(1 << 63 | 4);
         for (cookie, id) in [(0, 1 << 63 | 4), (1, 1 << 63 | 6)] {
             let packet = call(&mut client, "10.0.0.1:4000", cookie);

@@ -18,7 +18,7 @@ pub struct RpcInfo {
     pub id: u64,
     /// The other end.
     pub peer: Address,
-    /// Our role.
+    /// This endpoint's role.
     pub role: Role,
     /// What it is doing.
     pub state: RpcState,
@@ -28,16 +28,16 @@ pub struct RpcInfo {
     pub silent: Duration,
     /// RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
-    /// The message to us: length, received and granted bytes.
+    /// The incoming message: length, received and granted bytes.
     pub incoming: Option<(u32, u32, u32)>,
-    /// The message from us: length, sent and granted bytes.
+    /// The outgoing message: length, sent and granted bytes.
     pub outgoing: Option<(u32, u32, u32)>,
 }
 
 /// State of a live RPC (row L-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RpcState {
-    /// The outgoing message of this end is on its way.
+    /// The outgoing message is on its way.
     Outgoing,
     /// The incoming message is on its way.
     Incoming,
@@ -48,13 +48,13 @@ pub enum RpcState {
 }
 
 impl Transport {
-    /// All RPCs that live.
+    /// Returns all live RPCs.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
         self.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
     }
 
-    /// One RPC, if it lives.
+    /// Returns one RPC, if it is live.
     #[must_use]
     pub fn info_of(&self, rpc: RpcKey) -> Option<RpcInfo> {
         self.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
@@ -75,7 +75,7 @@ impl Transport {
         }
     }
 
-    /// All counters as they stand, and what lives now.
+    /// Returns a snapshot of all counters and gauges.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let mut metrics = self.observation.metrics.clone();
@@ -83,7 +83,7 @@ impl Transport {
         metrics
     }
 
-    /// What lives now: [`Metrics::live`] without a copy of all counters, for who looks often.
+    /// Returns the gauges of [`Metrics::live`] without a copy of all counters, for frequent use.
     #[must_use]
     pub fn live(&self) -> Live {
         Live {
@@ -113,7 +113,7 @@ impl Transport {
         self.observation.notes.poll()
     }
 
-    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`ProbeFilter::multiplier`]).
+    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
@@ -125,7 +125,7 @@ impl Transport {
         Some((entry.sender_id(), self.tables.peers[entry.peer].address))
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &crate::Config {
         &self.config

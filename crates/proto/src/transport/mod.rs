@@ -1,7 +1,7 @@
 //! The endpoint: its state, grouped by owner, and the calls that its user makes.
 //!
 //! Each file of this folder is one family of calls: `commands` of the application, `outputs` of packets, events and
-//! timers, `housekeeping` what the engine says about the system, `info` introspection. What happens inside is in the
+//! timers, `housekeeping` what the engine says about the system, `info` introspection. The protocol itself is in the
 //! handlers of `rx`, `tx` and `expiry`: they borrow the groups that they may touch
 //! ([`Context`](crate::lifecycle::Context)), and none of them sees this struct.
 
@@ -30,7 +30,7 @@ use apus_wire::Packet;
 
 /// The Homa protocol of one endpoint, client and server at once, as a state machine without IO.
 ///
-/// See the crate's head for the order of calls. All calls take the present time; it never decreases.
+/// See the crate's head for the order of calls. All calls that take the present time require that it never decreases.
 #[derive(Debug)]
 pub struct Transport {
     config: Config,
@@ -49,7 +49,7 @@ pub struct Transport {
 const ASSUMED_LINK_MBPS: u64 = 25_000;
 
 impl Transport {
-    /// A transport for the endpoint with Homa port `port`.
+    /// Returns a transport for the endpoint with Homa port `port`.
     ///
     /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC
     /// id, session numbers and hash seeds. Peers must not be able to guess it, and no two lives of an
@@ -79,9 +79,9 @@ impl Transport {
         }
     }
 
-    /// Takes a packet that came from `from`, without IP and UDP headers.
+    /// Handles a packet from `from`, given without IP and UDP headers.
     ///
-    /// Cannot fail: what a peer sends is used, or counted as dropped with a
+    /// Cannot fail: the packet is used, or counted as dropped with a
     /// [`crate::DropReason`]; see [`Transport::metrics`].
     pub fn handle_packet(&mut self, now: Instant, from: Address, packet: &[u8]) {
         self.advance(now);

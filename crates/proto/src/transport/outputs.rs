@@ -1,4 +1,4 @@
-//! Outputs: packets, events, and the time at which the core wants to be called.
+//! Outputs: packets, events, and the time at which the core must be called.
 
 use super::Transport;
 use crate::event::Event;

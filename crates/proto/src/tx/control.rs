@@ -1,4 +1,4 @@
-//! Which control packets wait to leave?
+//! Control packets that wait to leave.
 
 use crate::limits::MAX_CONTROL_PACKETS;
 use crate::peer::Address;

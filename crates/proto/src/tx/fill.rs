@@ -89,7 +89,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Packets that a peer has asked for again. Long ones respect the pacer like any others.
+    /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
     fn next_resend(&mut self) -> Option<Burst> {
         let now = self.now;
         while let Some(rpc) = self.outbound.resends.first() {
@@ -179,7 +179,7 @@ impl<'a> Filler<'a> {
         if let Some(message) = &mut entry.outgoing {
             note_sent(message, now, retransmit);
             data.message_length = message.length();
-            // Row P-5: a retransmission announces what was asked for.
+            // Row P-5: a retransmission announces the requested range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.unscheduled().max(asked);
             priority = if retransmit {

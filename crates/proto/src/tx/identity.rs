@@ -8,7 +8,7 @@ use apus_wire::{Body, Dialect, Flags, Header, KernelFields, Profile, UdpFields};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) profile: Profile,
-    /// Our Homa port.
+    /// The endpoint's Homa port.
     pub(crate) port: u16,
     /// Random number of this endpoint's life (udp profile).
     pub(crate) incarnation: u32,

@@ -1,13 +1,13 @@
-//! May a long message transmit now, or is the network interface's queue long enough?
+//! The pacer: whether a long message may transmit now.
 //!
-//! What stands in the interface's queue cannot be reordered any more. The pacer keeps an estimate of
-//! when the link will be idle and holds messages back while the queue is longer than a few
+//! Packets in the network interface's queue cannot be reordered any more. The pacer estimates
+//! when the link will be idle, and holds messages back while the queue is longer than a few
 //! microseconds, so that SRPT decisions are made here (rows, SEND-4).
 
 use crate::config::Config;
 use crate::time::{Instant, USEC};
 
-/// Bytes that a packet occupies on an Ethernet link besides what the driver is given: preamble,
+/// Bytes that a packet occupies on an Ethernet link in addition to those that the driver is given: preamble,
 /// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.
 const WIRE_OVERHEAD: u64 = 38 + 20 + 8;
 
@@ -58,7 +58,7 @@ impl Pacer {
         Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
     }
 
-    /// When it is worth trying again: when half of the queue has left, so that whoever has to wake up for it
+    /// When it is worth trying again: when half of the queue has left, so that a thread that wakes up for it
     /// sends more than a packet, and the queue does not run dry meanwhile.
     pub(crate) const fn next_room(&self) -> Instant {
         Instant::from_nanos(self.idle_at.as_nanos().saturating_sub(self.max_backlog / 2))
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(pacer.room(now.plus(2_001)), Some(1));
         assert_eq!(pacer.next_room(), now.plus(7_000));
         assert_eq!(pacer.room(now.plus(7_000)), Some(5_000));
-        assert_eq!(pacer.room(now.plus(50_000)), Some(10_000), "an idle link saves nothing up");
+        assert_eq!(pacer.room(now.plus(50_000)), Some(10_000), "an idle link saves nothing");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which message transmits next?
+//! The order in which messages transmit.
 //!
 //! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
 //! message (row Q-6, SEND-5). Messages shorter than `defer_min_bytes` have a lane of their own that is served
@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //!
-//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC stands in the lane or in the order; in the order
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order
 //!   it is the key.
 //! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
 //! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) struct SendQueue {
     /// Short messages, first come first served. May hold RPCs that have ended; they are skipped.
     short: VecDeque<RpcKey>,
-    /// How many of them have not ended (SENDQUEUE-3).
+    /// Number of those that have not ended (SENDQUEUE-3).
     short_live: usize,
     by_remaining: BTreeSet<(u32, u64, RpcKey)>,
     by_birth: BTreeSet<(u64, RpcKey)>,
@@ -37,10 +37,10 @@ pub(crate) struct SendQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) rpc: RpcKey,
-    /// Whether it was chosen for its age and not for its shortness.
+    /// Whether it was chosen as the oldest and not as the shortest.
     pub(crate) oldest: bool,
-    /// Bytes that it may send now, but for the packet that it may send in any case: what it has earned, if it
-    /// is the oldest.
+    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has
+    /// earned.
     pub(crate) most: u32,
 }
 
@@ -80,7 +80,7 @@ impl SendQueue {
 
     fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
         if self.short.len() > 2 * self.short_live + MAX_ENDED {
-            // While the network takes nothing, nobody skips those that end.
+            // While the network takes nothing, RPCs that end are not skipped.
             let is_short = |remaining| remaining < self.defer_min;
             self.short.retain(|rpc| {
                 rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short))
@@ -150,11 +150,11 @@ impl SendQueue {
     }
 }
 
-/// Ended messages that the lane for short ones may hold beyond as many as there are live ones. Ours: the
-/// lane is looked through at most once in so many messages.
+/// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us: the
+/// lane is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
 
-/// Credit at which the oldest message gets its turn: a packet of 1.5 kB, times 1000. Ours: the finest
+/// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest
 /// step that keeps the share exact.
 const FIFO_STEP: i64 = 1_500_000;
 /// Bytes of others that credit is saved up for: one burst. While the oldest message is the shortest, too, it goes
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::{Call, Instant, Transport};
 
-    /// SENDQUEUE-3: while the network takes nothing, calls that come and go leave nothing behind.
+    /// SENDQUEUE-3: while the network takes nothing, calls that begin and end leave nothing behind.
     #[test]
     fn the_lane_does_not_grow_with_messages_that_end() {
         let mut transport = Transport::new(Config::default(), 1, 1);
@@ -211,7 +211,7 @@ mod tests {
         assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 
-    /// SEND-5. (Whatever the oldest message earned while it was the shortest as well, up to 64,000 bytes, went before
+    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave before
     /// the next short one.)
     #[test]
     fn a_short_message_does_not_wait_for_what_the_oldest_has_saved_up() {

@@ -1,4 +1,4 @@
-//! What does the core hand to the driver?
+//! The packets that the core gives to the driver.
 
 use crate::message::{Cut, Payload, PayloadPieces};
 use crate::peer::Address;
@@ -20,56 +20,56 @@ pub struct Transmit<'a> {
 }
 
 impl<'a> Transmit<'a> {
-    /// Where to.
+    /// Returns the receiver's address.
     #[must_use]
     pub const fn to(&self) -> Address {
         self.to
     }
 
-    /// Priority level, 0 to 7.
+    /// Returns the priority level, 0 to 7.
     #[must_use]
     pub const fn priority(&self) -> u8 {
         self.priority
     }
 
-    /// The byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
+    /// Returns the byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
     /// top three bits (row P-25, PRIO-10).
     #[must_use]
     pub const fn traffic_class(&self) -> u8 {
         self.traffic_class
     }
 
-    /// Number of packets, at least 1.
+    /// Returns the number of packets, at least 1.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.data.as_ref().map_or(1, |(_, cut)| cut.packets() as usize)
     }
 
-    /// Bytes of each packet's header.
+    /// Returns the length of each packet's header in bytes.
     #[must_use]
     pub const fn header_len(&self) -> usize {
         self.header_len
     }
 
-    /// Payload bytes of each packet but the last one; 0 in control packets.
+    /// Returns the payload bytes of each packet but the last one; 0 in control packets.
     #[must_use]
     pub fn segment(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.segment as usize)
     }
 
-    /// Payload bytes of all packets.
+    /// Returns the payload bytes of all packets.
     #[must_use]
     pub fn payload_len(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
     }
 
-    /// The headers of all packets, one behind the other.
+    /// Returns the headers of all packets, one behind the other.
     #[must_use]
     pub const fn headers(&self) -> &'a [u8] {
         self.headers
     }
 
-    /// The payload of all packets, one behind the other, in the pieces in which the application gave
+    /// Returns the payload of all packets, one behind the other, in the pieces in which the application gave
     /// it.
     #[must_use]
     pub fn payload(&self) -> PayloadPieces<'a> {
@@ -79,7 +79,7 @@ impl<'a> Transmit<'a> {
     }
 }
 
-/// Replaces what is in `out` by the headers of the packets of a burst of which `first` is the first;
+/// Replaces the content of `out` by the headers of the packets of a burst, of which `first` is the first. Returns
 /// the length of one.
 pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
     out.clear();

@@ -1,6 +1,6 @@
-//! Do the fuzzers' findings still hold?
+//! Replay of the fuzzers' findings.
 //!
-//! The bodies of the fuzz targets are here, so that everybody has them; `fuzz/` at the root of the
+//! The bodies of the fuzz targets are here, so that plain `cargo test` runs them; `fuzz/` at the root of the
 //! repository feeds them with new inputs, and the tests of this crate with those that are kept in
 //! `fuzz/corpus`. How to fuzz is in `fuzz/README.md`.
 

@@ -1,4 +1,4 @@
-//! Who decides what happens?
+//! The source of decisions: a seed, or the bytes of a fuzzer.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 pub(crate) enum Dice {
     /// Random numbers that follow from a seed.
     Seeded(Pcg64),
-    /// Bytes that somebody has thought of; when they are used up, all decisions are 0.
+    /// Given bytes; when they are used up, all decisions are 0.
     Bytes {
         /// What is left.
         rest: std::vec::IntoIter<u8>,
@@ -30,7 +30,7 @@ impl Dice {
         match self {
             _ if limit <= 1 => 0,
             Self::Seeded(random) => random.random_range(0..limit),
-            // Two bytes reach all that matters; long ranges get a coarser step.
+            // Two bytes are enough; long ranges get a coarser step.
             Self::Bytes { rest } => {
                 let high = u64::from(rest.next().unwrap_or(0));
                 let low = if limit > 256 { u64::from(rest.next().unwrap_or(0)) } else { 0 };

@@ -1,11 +1,11 @@
-//! What can a peer do to us by packets alone?
+//! What a peer can do to an endpoint by packets alone.
 //!
-//! We are one endpoint with calls and requests in all states. Peers send what they like: bytes, packets
-//! that follow the protocol, and packets that would if one field were another. Whatever they do:
+//! The endpoint has calls and requests in all states. Peers send anything: bytes, packets
+//! that follow the protocol, and packets that would if one field were another. In all cases:
 //!
 //! - nothing panics, and each packet is counted (BAD-1),
 //! - no limit is passed (CAP-*),
-//! - an address that has not proved to be there gets at most three times what it sent (BAD-5),
+//! - an unproved address receives at most three times what it sent (BAD-5),
 //! - every accepted call ends exactly once (CORE-3),
 //! - when time has passed, nothing is left (CORE-4).
 
@@ -21,17 +21,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Our port.
+/// The endpoint's port.
 const PORT: u16 = 1;
-/// Peers that we call; the others are strangers until they have proved to be there.
+/// Peers that the endpoint calls; the others are unknown until they have proved their address.
 const CALLED: u8 = 3;
 /// All peers.
 const PEERS: u8 = 6;
-/// The session in which all peers serve us if they follow the protocol.
+/// The session in which all peers serve the endpoint if they follow the protocol.
 const THEIR_SESSION: u32 = 77;
 /// Bytes of IPv4 and UDP headers around each packet.
 const AROUND: u64 = 28;
-/// An address that has not proved to be there gets at most so many times what it sent (RFC 9000
+/// An unproved address receives at most this many times what it sent (RFC 9000
 /// section 8.1).
 const FACTOR: u64 = 3;
 /// Times that a timer may be due again at once: many RPCs end in small steps.
@@ -376,16 +376,16 @@ impl World {
             let bytes = headers.len() as u64 + transmit.payload_len() as u64 + packets * AROUND;
             let traffic = self.traffic.entry(to).or_default();
             traffic.sent += bytes;
-            let stranger = !traffic.proved && !self.called.contains(&to);
+            let unproved = !traffic.proved && !self.called.contains(&to);
             assert!(
                 self.profile == Profile::Kernel
-                    || !stranger
+                    || !unproved
                     || traffic.sent <= FACTOR * traffic.received,
                 "{to} has sent {} bytes and got {}",
                 traffic.received,
                 traffic.sent
             );
-            // One byte stands for the payload of DATA.
+            // One byte in place of the payload of DATA.
             let first = [&headers[..len], &[0]].concat();
             let packet = Packet::parse(self.profile, &first).expect("we write what we read");
             if let Some(fields) = packet.header.udp()
@@ -397,20 +397,20 @@ impl World {
         }
     }
 
-    /// Limits, and the books.
+    /// Checks limits and counters.
     fn check(&self) {
         let metrics = self.transport.metrics();
         let (live, config) = (metrics.live, self.transport.config());
         let limits = [
             ("client_rpcs", live.client_rpcs, config.max_client_rpcs()),
-            // Held requests have room of their own.
+            // Unconfirmed requests have room of their own.
             (
                 "server_rpcs",
                 live.server_rpcs,
                 config.max_server_rpcs() + config.max_unconfirmed_rpcs(),
             ),
             ("peers", live.peers, config.max_peers()),
-            // Requests so many, and responses so many again.
+            // Requests and responses have the limit each.
             ("send_bytes", live.send_bytes, 2 * config.max_send_bytes()),
             ("receive_bytes", live.receive_bytes, config.max_receive_bytes()),
             ("unconfirmed_bytes", live.unconfirmed_bytes, config.max_unconfirmed_bytes()),

@@ -1,7 +1,7 @@
-//! Does it show in any packet, event or counter how much of the messages is kept?
+//! Retaining only the first bytes of messages changes no packet, event or counter.
 //!
-//! The same seed is run twice, once with transports that keep whole messages and once with some that
-//! keep only the first bytes. Requirement CAP-15: what they give is the same at any time, but for the
+//! One seed is run twice, once with transports that retain whole messages and once with transports that
+//! retain only the first bytes. Requirement CAP-15: their outputs are the same at any time, except for the
 //! payload of events.
 
 use crate::dice::Dice;
@@ -36,7 +36,7 @@ fn log(keep: usize, seed: u64, faults: Faults) -> Vec<(u64, usize, Given)> {
     world.log.unwrap()
 }
 
-/// The same with no more than `keep` bytes of payload.
+/// The event with at most `keep` bytes of payload.
 fn cut(given: &Given, keep: usize) -> Given {
     let cut = |payload: &Bytes| payload.slice(..payload.len().min(keep));
     match given {

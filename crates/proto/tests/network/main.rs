@@ -9,7 +9,7 @@
 //! - a failed call told the truth about its execution (requirement AMO-5),
 //! - nothing was left in any table (invariant CORE-4).
 //!
-//! The same holds whatever a fuzzer thinks of: [`corpus`] replays its findings. And it does not matter how
+//! This holds for all inputs of a fuzzer: [`corpus`] replays its findings. And it does not matter how
 //! much of the messages is kept: [`keep_only`].
 
 mod corpus;

@@ -1,6 +1,6 @@
-//! Does any sequence of operations, over any network, end well?
+//! Any sequence of operations, over any network, ends well.
 //!
-//! The input is a list of operations and then the decisions of the network. Whatever they are: every
+//! The input is a list of operations and then the decisions of the network. For all of them: every
 //! accepted call ends exactly once, nothing is executed twice, responses are intact, and in the end
 //! nothing is left in any table.
 
@@ -19,7 +19,7 @@ enum Operation {
         idempotent: bool,
         deadline: Option<Pause>,
     },
-    /// The call made so many calls ago.
+    /// The call that was made this number of calls ago.
     Cancel {
         back: u8,
     },

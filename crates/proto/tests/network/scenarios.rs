@@ -1,4 +1,4 @@
-//! What may a network and hosts do wrong at random?
+//! Random faults of the network and of hosts.
 
 use crate::dice::Dice;
 use crate::world::{Faults, MILLISECOND, State, World};

@@ -1,7 +1,7 @@
-//! What is a world of endpoints whose network and hosts fail?
+//! A world of endpoints whose network and hosts fail.
 //!
-//! Transports, packets under way and requests in service, in one order of time. All that is left to
-//! chance is drawn from [`Dice`]: a seed's, or the bytes that a fuzzer has thought of. The scenarios
+//! Transports, packets under way and requests in service, in one order of time. All random decisions
+//! are drawn from [`Dice`]: a seed's, or the bytes of a fuzzer. The scenarios
 //! are in `scenarios` and `keep_only`, the fuzzer's in `operations`.
 
 use crate::dice::Dice;
@@ -29,7 +29,7 @@ pub(crate) struct Faults {
     /// Packets of which a byte is another one on arrival. The checksums of UDP and Ethernet catch
     /// them; if one gets through, nothing is promised about executions and contents any more.
     pub(crate) corruption: u32,
-    /// Requests that the application lets go without a reply.
+    /// Requests that the application drops without a reply.
     pub(crate) abandonment: u32,
     /// Whether servers crash and come back without memory.
     pub(crate) crashes: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Host {
     life: u64,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum State {
     Running,
@@ -125,7 +125,7 @@ impl World {
         Self::keeping(usize::MAX, dice, hosts, config, faults)
     }
 
-    /// The same, with endpoints that keep only the first `keep` bytes of each message, at least 8.
+    /// A world whose endpoints retain only the first `keep` bytes of each message, at least 8.
     pub(crate) fn keeping(
         keep: usize,
         dice: Dice,
@@ -191,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets call `number` go, if it has not ended.
+    /// Cancels call `number`, if it has not ended.
     pub(crate) fn cancel(&mut self, number: usize) {
         let made = self.calls[number];
         let host = &mut self.hosts[made.from];
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Notes what `host` has given, if somebody wants to know.
+    /// Logs an output of `host`, if there is a log.
     fn note(&mut self, host: usize, given: impl FnOnce() -> Given) {
         if let Some(log) = &mut self.log {
             log.push((self.now, host, given()));
@@ -298,7 +298,7 @@ impl World {
         let number = payload.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(made) = self.calls.get_mut(number) else {
-            assert!(self.corrupted, "nobody made call {number}");
+            assert!(self.corrupted, "call {number} was never made");
             return payload;
         };
         made.executed += 1;
@@ -342,7 +342,7 @@ impl World {
         true
     }
 
-    /// The application of `host` is through with a request.
+    /// The application of `host` has finished a request.
     fn serve(&mut self, host: usize) {
         let Some((_, (rpc, request))) = self.hosts[host].service.pop_first() else { return };
         let transport = &mut self.hosts[host].transport;
@@ -374,7 +374,7 @@ impl World {
         self.hosts[host] = Host { transport, service: BTreeMap::new(), life };
     }
 
-    /// `host` is told that `to` cannot be reached, rightly or not.
+    /// Reports to `host` that `to` cannot be reached, rightly or not.
     pub(crate) fn unreachable(&mut self, host: usize, to: usize, trouble: Unreachable) {
         let now = Instant::from_nanos(self.now);
         self.hosts[host].transport.handle_unreachable(now, address(to), trouble);

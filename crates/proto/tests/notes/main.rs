@@ -1,4 +1,4 @@
-//! What do those learn who watch single RPCs?
+//! Notes on single RPCs.
 
 mod pair;
 mod rare;

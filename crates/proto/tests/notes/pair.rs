@@ -1,4 +1,4 @@
-//! How are two endpoints watched that are connected by function calls?
+//! Two watched endpoints that are connected by function calls.
 
 use apus_proto::probe::{Piece, ProbeEvent, ProbeFilter, ProbeKind};
 use apus_proto::{Call, Config, Event, Instant, Kind, Payload, Transport};
@@ -41,14 +41,14 @@ impl End {
     }
 
     /// What happened, in short.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.notes.iter().map(|note| short(&note.what)).collect()
     }
 
-    /// The same, once each, in the order in which it happened first.
+    /// The texts of the notes, once each, in the order of their first occurrence.
     pub(crate) fn kinds(&self) -> Vec<String> {
         let mut kinds: Vec<String> = Vec::new();
-        for text in self.told() {
+        for text in self.texts() {
             let kind = text.split(' ').next().unwrap().to_owned();
             if !kinds.contains(&kind) {
                 kinds.push(kind);
@@ -127,7 +127,7 @@ impl Pair {
         }
     }
 
-    /// The same with timers, for so long.
+    /// Like `settle`, with timers, for `millis` milliseconds.
     pub(crate) fn run(&mut self, millis: u64) {
         for _ in 0..millis {
             self.settle();

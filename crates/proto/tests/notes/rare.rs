@@ -1,4 +1,4 @@
-//! What is noted of all RPCs, when it happens?
+//! Notes on rare events, which are made for all RPCs.
 
 use crate::pair::{MILLISECOND, Pair};
 use apus_proto::probe::{ProbeFilter, ProbeKind};
@@ -10,25 +10,25 @@ use std::time::Duration;
 fn only(pair: &crate::pair::End, pick: impl Fn(&ProbeKind) -> bool) -> ProbeKind {
     let found: Vec<ProbeKind> =
         pair.notes.iter().map(|note| note.what).filter(|what| pick(what)).collect();
-    assert_eq!(found.len(), 1, "{found:?} of {:?}", pair.told());
+    assert_eq!(found.len(), 1, "{found:?} of {:?}", pair.texts());
     found[0]
 }
 
 #[test]
-fn a_lost_packet_is_noted_as_a_gap_and_by_whoever_asks_sends_and_gets_it_again() {
+fn a_lost_packet_is_noted_as_a_gap_and_at_each_step_of_its_repair() {
     let mut pair = Pair::new(Some(ProbeFilter::RARE));
     pair.introduce();
     pair.call(10_000);
     pair.lose([2]);
     pair.settle();
-    assert_eq!(pair.server.told(), ["gap 2792+1396"]);
-    assert_eq!(pair.client.told(), [""; 0]);
+    assert_eq!(pair.server.texts(), ["gap 2792+1396"]);
+    assert_eq!(pair.client.texts(), [""; 0]);
     pair.run(20);
     assert_eq!(pair.client.ends, [true]);
     let server = ["gap 2792+1396", "resend_sent 2792+1396", "data_received 2792+1396 again"];
     // Meanwhile the client asks for the response, all of it.
     let told = |end: &crate::pair::End| {
-        end.told().into_iter().filter(|text| !text.ends_with("4294967295")).collect::<Vec<_>>()
+        end.texts().into_iter().filter(|text| !text.ends_with("4294967295")).collect::<Vec<_>>()
     };
     assert_eq!(told(&pair.server), server);
     assert_eq!(told(&pair.client), ["resend_received 2792+1396", "data_sent 2792+1396 again"]);
@@ -44,14 +44,14 @@ fn a_request_that_is_lost_as_a_whole_is_restarted() {
     assert_eq!(pair.client.ends, [true]);
     let client =
         ["resend_sent 0+4294967295", "received RPC_UNKNOWN", "restart", "data_sent 0+100 again"];
-    assert_eq!(pair.client.told(), client);
+    assert_eq!(pair.client.texts(), client);
     let server = [
         "resend_received 0+4294967295",
         "sent RPC_UNKNOWN",
         "dropped unknown_rpcs",
         "data_received 0+100 again",
     ];
-    assert_eq!(pair.server.told(), server);
+    assert_eq!(pair.server.texts(), server);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_server_that_begins_another_life_is_noted_of_each_call_that_it_concerns() {
     pair.call(100);
     std::mem::swap(&mut pair.server, &mut other.server);
     pair.run(50);
-    assert_eq!(pair.client.kinds()[0], "peer_restart", "{:?}", pair.client.told());
+    assert_eq!(pair.client.kinds()[0], "peer_restart", "{:?}", pair.client.texts());
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn failed_calls_and_packets_that_are_not_used_say_why() {
     pair.settle();
     assert_eq!(pair.client.ends, [false]);
     let client = ["received RPC_UNKNOWN", "failed (the server refused: not serving requests)"];
-    assert_eq!(pair.client.told(), client);
-    assert_eq!(pair.server.told(), ["sent RPC_UNKNOWN", "dropped not_serving"]);
+    assert_eq!(pair.client.texts(), client);
+    assert_eq!(pair.server.texts(), ["sent RPC_UNKNOWN", "dropped not_serving"]);
 
     pair.server.notes.clear();
     let from = pair.client.address;
@@ -87,7 +87,7 @@ fn failed_calls_and_packets_that_are_not_used_say_why() {
     let mut astray = pair.last(Kind::Data);
     astray[3] = 77;
     pair.inject(from, &astray);
-    assert_eq!(pair.server.told(), ["dropped short_packets", "dropped wrong_port"]);
+    assert_eq!(pair.server.texts(), ["dropped short_packets", "dropped wrong_port"]);
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn a_slow_call_is_noted_when_it_ends() {
     pair.call(100);
     pair.now += Duration::from_nanos(3 * MILLISECOND - 2_000);
     pair.settle();
-    assert_eq!((pair.client.told(), pair.client.ends.len()), (vec![], 1));
+    assert_eq!((pair.client.texts(), pair.client.ends.len()), (vec![], 1));
     pair.call(100);
     pair.now += Duration::from_nanos(3 * MILLISECOND);
     pair.settle();
     let ProbeKind::Slow { took } = only(&pair.client, |_| true) else { panic!() };
     let nanos = took.as_nanos() as u64;
     assert!((3 * MILLISECOND..4 * MILLISECOND).contains(&nanos), "{took:?}");
-    assert_eq!(pair.server.told(), [""; 0]);
+    assert_eq!(pair.server.texts(), [""; 0]);
 }
 
 #[test]
@@ -126,15 +126,15 @@ fn a_message_that_the_pacer_holds_back_is_noted_once_each_time() {
 
 /// Requirement WIRE-16.
 #[test]
-fn a_freeze_is_believed_from_either_end_of_a_session_and_from_nobody_else() {
+fn a_freeze_is_believed_from_the_ends_of_a_session_only() {
     let mut pair = Pair::new(Some(ProbeFilter::RARE));
     let now = pair.now;
-    assert_eq!(pair.client.transport.freeze_peers(now), 0, "it knows nobody");
+    assert_eq!(pair.client.transport.freeze_peers(now), 0, "it has no session");
     pair.introduce();
     assert_eq!(pair.client.transport.freeze_peers(pair.now), 1);
     pair.settle();
-    assert_eq!(pair.client.told(), ["sent FREEZE"]);
-    assert_eq!(pair.server.told(), ["received FREEZE"]);
+    assert_eq!(pair.client.texts(), ["sent FREEZE"]);
+    assert_eq!(pair.server.texts(), ["received FREEZE"]);
     assert_eq!(pair.server.notes[0].peer, pair.client.address);
     let freeze = pair.last(Kind::Freeze);
     assert_eq!(freeze.len(), 28);
@@ -143,24 +143,24 @@ fn a_freeze_is_believed_from_either_end_of_a_session_and_from_nobody_else() {
     pair.client.notes.clear();
     assert_eq!(pair.server.transport.freeze_peers(pair.now), 1);
     pair.settle();
-    assert_eq!(pair.client.told(), ["received FREEZE"]);
-    assert_eq!(pair.server.told(), ["sent FREEZE"]);
+    assert_eq!(pair.client.texts(), ["received FREEZE"]);
+    assert_eq!(pair.server.texts(), ["sent FREEZE"]);
 
     pair.server.notes.clear();
-    let (client, stranger) = (pair.client.address, SocketAddr::from(([10, 9, 9, 9], 1)));
-    pair.inject(stranger, &freeze);
+    let (client, unknown) = (pair.client.address, SocketAddr::from(([10, 9, 9, 9], 1)));
+    pair.inject(unknown, &freeze);
     let mut forged = freeze.clone();
     // The session: bytes 13 to 16.
     forged[15] ^= 1;
     pair.inject(client, &forged);
-    assert_eq!(pair.server.told(), ["dropped unknown_rpcs", "dropped stale_sessions"]);
+    assert_eq!(pair.server.texts(), ["dropped unknown_rpcs", "dropped stale_sessions"]);
     pair.inject(client, &freeze);
-    assert_eq!(pair.server.told()[2], "received FREEZE");
+    assert_eq!(pair.server.texts()[2], "received FREEZE");
 }
 
 /// Requirement CAP-17.
 #[test]
-fn notes_that_nobody_fetches_do_not_grow_without_bound() {
+fn notes_that_are_not_fetched_are_bounded() {
     let mut pair = Pair::new(Some(ProbeFilter::RARE));
     let from = pair.client.address;
     let now = pair.now;

@@ -1,4 +1,4 @@
-//! What is noted of the RPCs that were selected, and when?
+//! Notes on selected RPCs.
 
 use crate::pair::Pair;
 use apus_proto::probe::{Piece, ProbeFilter, ProbeKind};
@@ -12,8 +12,8 @@ fn the_way_of_a_short_call_is_noted_on_both_sides() {
     pair.call(100);
     pair.settle();
     let way = ["data_sent 0+100", "data_received 0+100", "complete 100"];
-    assert_eq!(pair.client.told(), way);
-    assert_eq!(pair.server.told(), [way[1], way[2], way[0]]);
+    assert_eq!(pair.client.texts(), way);
+    assert_eq!(pair.server.texts(), [way[1], way[2], way[0]]);
     let [id, role] = [&pair.client, &pair.server].map(|end| end.notes[0].rpc.unwrap());
     assert_eq!(id.client_id(), role.client_id(), "both know it by the same id");
     assert_eq!([id.sender(), role.sender()], [Role::Client, Role::Server]);
@@ -22,14 +22,14 @@ fn the_way_of_a_short_call_is_noted_on_both_sides() {
 }
 
 #[test]
-fn a_stranger_is_asked_and_the_packets_are_noted() {
+fn an_unknown_client_is_asked_and_the_packets_are_noted() {
     let mut pair = Pair::new(Some(ProbeFilter::ALL));
     pair.call(100);
     pair.settle();
     let server = ["data_received 0+100", "sent NEED_ACK", "received BUSY", "complete 100"];
-    assert_eq!(pair.server.told()[..4], server);
+    assert_eq!(pair.server.texts()[..4], server);
     let client = ["data_sent 0+100", "received NEED_ACK", "sent BUSY", "data_received 0+100"];
-    assert_eq!(pair.client.told()[..4], client);
+    assert_eq!(pair.client.texts()[..4], client);
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn what_is_not_selected_is_not_noted() {
     let mut rare = Pair::new(Some(ProbeFilter::RARE));
     rare.call(300_000);
     rare.settle();
-    assert_eq!((rare.client.told(), rare.server.told()), (vec![], vec![]));
+    assert_eq!((rare.client.texts(), rare.server.texts()), (vec![], vec![]));
 }
 
 #[test]
-fn whoever_watches_changes_nothing() {
+fn notes_change_nothing() {
     let run = |watch| {
         let mut pair = Pair::new(watch);
         pair.call(200_000);
@@ -141,7 +141,7 @@ fn the_other_profile_is_noted_as_well() {
     pair.introduce();
     pair.call(100);
     pair.settle();
-    assert_eq!(pair.client.told(), ["data_sent 0+100", "data_received 0+100", "complete 100"]);
+    assert_eq!(pair.client.texts(), ["data_sent 0+100", "data_received 0+100", "complete 100"]);
     assert_eq!(pair.client.transport.freeze_peers(pair.now), 0, "its peers have no ports");
 }
 
@@ -162,7 +162,7 @@ fn control_packets_of_a_call_are_noted_by_their_kind() {
     assert!(
         has(&pair.server, ProbeKind::Sent { kind: Kind::NeedAck, flags }),
         "{:?}",
-        pair.server.told()
+        pair.server.texts()
     );
     assert!(has(&pair.client, ProbeKind::Received { kind: Kind::NeedAck, flags }));
     assert!(has(&pair.server, ProbeKind::Received { kind: Kind::Ack, flags }));

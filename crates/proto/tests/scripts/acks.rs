@@ -118,7 +118,7 @@ fn a_piggy_backed_ack() {
     ");
 }
 
-/// RPC-11, row P-10: the data is queued before its ack is looked at; the event comes first.
+/// RPC-11, row P-10: the data is queued before its ack is handled; the event comes first.
 #[test]
 fn the_ack_is_handled_after_the_data() {
     assert_snapshot!(run("
@@ -156,7 +156,7 @@ fn a_client_that_gives_up() {
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > reply s2 10
-      = the RPC has ended already
+      = the RPC has ended
     > P: DATA s1 0..20/20
       xx finished
     ");

@@ -1,9 +1,9 @@
-//! At most once: who may be executed, and when. Requirements AMO-1 to AMO-6.
+//! At most once: which requests may be executed, and when. Requirements AMO-1 to AMO-6.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// AMO-1: a stranger's request is held until its client has confirmed it, however complete it is.
+/// AMO-1: an unknown client's request waits until its client has confirmed it, however complete it is.
 #[test]
 fn a_first_contact() {
     assert_snapshot!(run("
@@ -43,10 +43,10 @@ fn the_next_packet_confirms() {
     ");
 }
 
-/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to a stranger. Requirement BAD-5: four questions in
+/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to an unknown client. Requirement BAD-5: four questions in
 /// all, so that a forged address gets at most three times what was sent in its name.
 #[test]
-fn a_stranger_gets_only_the_question() {
+fn an_unknown_client_gets_only_the_question() {
     assert_snapshot!(run("
         P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
         P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
@@ -194,7 +194,7 @@ fn an_executed_request_is_not_refused() {
     ");
 }
 
-/// AMO-4: a client restarted at the same address gets a new session; its old requests are let go.
+/// AMO-4: a client restarted at the same address gets a new session; its old requests are dropped.
 #[test]
 fn a_restarted_client() {
     assert_snapshot!(run("
@@ -219,7 +219,7 @@ fn a_restarted_client() {
     > live
       clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > reply s1 10
-      = the RPC has ended already
+      = the RPC has ended
     > count sessions_replaced
       sessions_replaced=1
     ");
@@ -242,7 +242,7 @@ fn a_request_in_an_unknown_session() {
     ");
 }
 
-/// SESSION-3: the client has let the call go that it was asked about. It knows the session nevertheless.
+/// SESSION-3: the client has cancelled the call that it was asked about. It knows the session nevertheless.
 #[test]
 fn a_client_that_disowns_its_first_call() {
     assert_snapshot!(run("

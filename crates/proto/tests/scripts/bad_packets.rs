@@ -1,4 +1,4 @@
-//! Packets that nobody should send: each has a defined outcome. Requirement BAD-1 to BAD-5.
+//! Packets that no peer should send: each has a defined outcome. Requirement BAD-1 to BAD-5.
 
 use crate::script::run;
 use apus_proto::{Config, DropReason, Instant, Live, Transport};
@@ -96,9 +96,9 @@ fn wrong_roles() {
     ");
 }
 
-/// BAD-4, BAD-5: control packets of strangers about nothing: one short answer at most, and no memory.
+/// BAD-4, BAD-5: control packets of unknown clients about nothing: one short answer at most, and no memory.
 #[test]
-fn strangers_that_ask_about_nothing() {
+fn unknown_clients_that_ask_about_nothing() {
     assert_snapshot!(run("
         P: GRANT c1 10 level=0
         P: RESEND c1 everything
@@ -176,11 +176,11 @@ fn requests_that_never_complete() {
     ");
 }
 
-/// A stranger takes back its only request with a packet of that request: nothing is left of it, and
-/// nothing of it is looked at afterwards. (The handler used to announce cutoffs to the peer that the
+/// An unknown client takes back its only request with a packet of that request: nothing is left of it, and
+/// nothing of it is used afterwards. (The handler used to announce cutoffs to the peer that the
 /// acknowledgment had just removed: two packets ended the process.)
 #[test]
-fn a_stranger_that_disowns_its_request_with_its_own_data() {
+fn an_unknown_client_that_disowns_its_request_with_its_own_data() {
     assert_snapshot!(run("
         P: DATA s1 0..10/20 cutoffs=0
         P: DATA s1 0..10/20 ack=s1 cutoffs=0 inc=80
@@ -195,9 +195,9 @@ fn a_stranger_that_disowns_its_request_with_its_own_data() {
     ");
 }
 
-/// The same for a peer that is only known because a call to it found no room.
+/// An unconfirmed request of a peer that is only known because a call to it found no room.
 #[test]
-fn a_known_stranger_whose_request_finds_no_room() {
+fn an_unproved_peer_whose_request_finds_no_room() {
     assert_snapshot!(run("
         config max_unconfirmed_rpcs=1 max_message=1000 max_send_bytes_per_peer=1000 max_send_bytes=1000
         meet R
@@ -269,7 +269,7 @@ fn ids_of_others() {
     ");
 }
 
-/// The same in the kernel profile, where ids are all that tells RPCs of a client apart.
+/// In the kernel profile, only ids distinguish the RPCs of a client.
 #[test]
 fn ids_of_others_in_the_kernel_profile() {
     assert_snapshot!(run("

@@ -60,7 +60,7 @@ fn a_request_and_its_reply() {
     ");
 }
 
-/// Row T-2: while the application works nobody is asked for anything, however long it takes.
+/// Row T-2: while the application works no packet is sent, however long it takes.
 #[test]
 fn a_request_in_service_has_no_timers() {
     assert_snapshot!(run("
@@ -120,7 +120,7 @@ fn a_cancelled_call() {
     > cancel c1
       -> P ACK c1 prio=7
     > cancel c1
-      = the RPC has ended already
+      = the RPC has ended
     > P: DATA c1 0..20/20
       xx unknown_rpcs
     > live
@@ -231,7 +231,7 @@ fn a_reply_to_a_vanished_client() {
       !! request s1 from P: 100 B
     > P: ACK s1
     > reply s1 50
-      = the RPC has ended already
+      = the RPC has ended
     ");
 }
 
@@ -298,7 +298,7 @@ fn a_call_that_the_server_abandons() {
     > call P 10
       -> P DATA c2 0..10/10 cutoffs=1 prio=7
     > P: RPC_UNKNOWN c2 +FINISHED
-      !! failed c2: the server is through with the call, and its answer did not arrive; the request may have been executed
+      !! failed c2: the server has finished the call, and its response did not arrive; the request may have been executed
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");

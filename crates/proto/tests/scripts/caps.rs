@@ -65,9 +65,9 @@ fn a_reply_waits_for_room() {
     ");
 }
 
-/// CAP-1: a reply does not wait for our own requests: their room is given back by responses, which
+/// CAP-1: a reply does not wait for requests of its endpoint: their room is released by responses, which
 /// their server may not be able to give for the same reason. (Found by the fuzzer: an endpoint that
-/// called itself waited for ever.)
+/// called itself waited forever.)
 #[test]
 fn a_reply_does_not_wait_for_requests() {
     assert_snapshot!(run("
@@ -195,7 +195,7 @@ fn the_room_for_further_requests() {
     ");
 }
 
-/// CAP-4: requests of strangers have little room of their own.
+/// CAP-4: requests of unknown clients have little room of their own.
 #[test]
 fn the_number_of_held_requests() {
     assert_snapshot!(run("

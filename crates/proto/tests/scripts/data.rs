@@ -110,7 +110,7 @@ fn packets_that_disagree_about_the_length() {
     ");
 }
 
-/// CAP-7, row P-8: too long for us. The client is told, and a duplicate will not be executed either.
+/// CAP-7, row P-8: too long to be received. The request is refused, and a duplicate will not be executed either.
 #[test]
 fn a_request_that_is_too_long() {
     assert_snapshot!(run("

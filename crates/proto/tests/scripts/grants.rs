@@ -265,7 +265,7 @@ fn a_sender_that_announces_nothing() {
 }
 
 /// GRANT-4: a fixed window counts as far as `max_incoming` goes. (Half of a larger one never fitted, and the
-/// message waited for ever.)
+/// message waited forever.)
 #[test]
 fn a_window_beyond_max_incoming_does_not_stop_grants() {
     assert_snapshot!(run("

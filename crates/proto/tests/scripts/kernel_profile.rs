@@ -1,4 +1,4 @@
-//! The same core in the kernel profile. Reference 8.2.
+//! The core in the kernel profile. Reference 8.2.
 
 use crate::script::run;
 use insta::assert_snapshot;
@@ -122,11 +122,11 @@ fn an_abandoned_request_in_the_kernel_profile() {
     ");
 }
 
-/// TIME-7: the kernel profile has no word for "finished". A client that hears RPC_UNKNOWN sends its request again;
-/// of a request that the application has let go it hears nothing, and gives up. (It used to be told
+/// TIME-7: the kernel profile has no word for "finished". A client that receives RPC_UNKNOWN sends its request again;
+/// about a request that the application has abandoned it receives nothing, and gives up. (It used to receive
 /// RPC_UNKNOWN, and sent the request again and again.)
 #[test]
-fn a_request_that_was_let_go_in_the_kernel_profile() {
+fn an_abandoned_request_is_not_answered_in_the_kernel_profile() {
     assert_snapshot!(run("
         config profile=kernel
         P: DATA s1 0..10/10
@@ -145,8 +145,7 @@ fn a_request_that_was_let_go_in_the_kernel_profile() {
     ");
 }
 
-/// AMO-7: a host is not forgotten while it asks for a request that was let go: with the host would go what is known of
-/// the request. (Seed 100444 of `--peer-model kernel`: it was asked for again, and executed twice.)
+/// AMO-7: a host is not forgotten while it asks for an abandoned request: otherwise the request would be unknown. (Seed 100444 of `--peer-model kernel`: it was asked for again, and executed twice.)
 #[test]
 fn a_host_that_asks_is_not_forgotten_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -179,7 +178,7 @@ fn a_host_that_asks_is_not_forgotten_in_the_kernel_profile() {
     ");
 }
 
-/// RPC-13: the kernel profile has no word for a refusal either. (Its clients were told RPC_UNKNOWN, sent the request
+/// RPC-13: the kernel profile has no word for a refusal either. (Its clients received RPC_UNKNOWN, sent the request
 /// again at once, and so on, as fast as the network went.)
 #[test]
 fn a_request_too_many_in_the_kernel_profile() {

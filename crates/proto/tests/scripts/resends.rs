@@ -216,7 +216,7 @@ fn a_client_that_lost_the_call() {
     ");
 }
 
-/// TIME-1, row P-15: BUSY means that somebody is there.
+/// TIME-1, row P-15: BUSY means that the peer is alive.
 #[test]
 fn busy_resets_the_silence() {
     assert_snapshot!(run("
@@ -261,10 +261,10 @@ fn bytes_that_have_not_left_are_not_silence() {
     ");
 }
 
-/// TIME-3, ours: on a slow link a packet may wait for the 960,000 bytes before it, and nobody asks for it
+/// TIME-3, chosen by us: on a slow link a packet may wait for the 960,000 bytes before it, and is not requested
 /// meanwhile: 77 ms at 100 Mbit/s.
 #[test]
-fn what_stands_in_a_queue_is_not_silence() {
+fn waiting_in_a_queue_is_not_silence() {
     assert_snapshot!(run("
         config link_mbps=100
         meet P
@@ -353,8 +353,8 @@ fn patience_grows_with_the_round_trip_time() {
     ");
 }
 
-/// TIME-11: a first GRANT that comes late has waited for shorter messages. (It used to count, so that losses were
-/// asked for ever later while many messages waited, which made GRANTs even later.)
+/// TIME-11: a first GRANT that is late has waited for shorter messages. (It used to count, so that losses were
+/// requested later and later while many messages waited, which made GRANTs even later.)
 #[test]
 fn patience_does_not_grow_with_the_wait_for_a_grant() {
     assert_snapshot!(run("

@@ -107,7 +107,7 @@ fn a_refusal_by_another_life_of_the_server_promises_nothing() {
     ");
 }
 
-/// RPC-14, row X-10, P-23: nobody listens: every RPC with that peer ends, the others go on.
+/// RPC-14, row X-10, P-23: the port is closed: every RPC with that peer ends, the others continue.
 #[test]
 fn a_closed_port() {
     assert_snapshot!(run("

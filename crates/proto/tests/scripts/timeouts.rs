@@ -134,7 +134,7 @@ fn a_response_without_ack() {
     ");
 }
 
-/// TIME-9, row K-3, ours: a client that has vanished does not hold its response for ever.
+/// TIME-9, row K-3, chosen by us: the response for a client that has vanished is not kept forever.
 #[test]
 fn a_vanished_client() {
     assert_snapshot!(run("
@@ -165,7 +165,7 @@ fn a_vanished_client() {
     ");
 }
 
-/// The same while it still had to grant the rest of the response.
+/// A client that has vanished while it still had to grant the rest of the response.
 #[test]
 fn a_client_that_vanishes_without_granting() {
     assert_snapshot!(run("
@@ -302,8 +302,8 @@ fn idle_peers_are_forgotten() {
     ");
 }
 
-/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and is told to wait
-/// for the others. (Found by many receivers on a loaded machine: the burst's room went below zero.)
+/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and BUSY
+/// for the other calls. (Found by many receivers on a loaded machine: the burst's room went below zero.)
 #[test]
 fn need_acks_for_many_incomplete_calls() {
     let calls = "call P 10\n".repeat(66);

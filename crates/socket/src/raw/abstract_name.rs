@@ -1,8 +1,9 @@
 //! Abstract names: reservations that all processes of a host share.
 //!
-//! A reservation is a unix socket with an *abstract* name (unix(7)). The system gives a name to one socket at a time and
-//! releases it with the socket, however the process ends; no file is left behind. Abstract names belong to a network
-//! namespace, as IP addresses do, so that one namespace is one host here, too.
+//! A reservation is a unix socket with an *abstract* name (unix(7)). The system gives a name to one
+//! socket at a time and releases it with the socket, however the process ends; no file is left
+//! behind. Abstract names belong to a network namespace, as IP addresses do, so that one namespace
+//! is one host here, too.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;

@@ -12,17 +12,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawConfig {
-    /// Address to listen on, and the Homa port. `0.0.0.0`, the default: all of the host's IPv4 addresses; `[::]`: all
-    /// of its IPv6 addresses. Port 0: any free port from 32768 on, where the kernel module takes its clients' (row
-    /// L-4).
+    /// Address to listen on, and the Homa port. `0.0.0.0`, the default: all of the host's IPv4
+    /// addresses; `[::]`: all of its IPv6 addresses. Port 0: any free port from 32768 on, where the
+    /// kernel module takes its clients' (row L-4).
     pub bind: SocketAddr,
     /// Bytes of the receive buffer to request; the granted size is in
-    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB, as over UDP.
+    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB,
+    /// as over UDP.
     pub receive_buffer: usize,
     /// Bytes of the send buffer to request. Default 1 MiB, as over UDP.
     pub send_buffer: usize,
-    /// Longest IP packet in bytes, including the IP header; the path may carry less. Default 9000, range 1280 to
-    /// 65535.
+    /// Longest IP packet in bytes, including the IP header; the path may carry less. Default 9000,
+    /// range 1280 to 65535.
     pub max_ip_packet: usize,
     /// Whether packets carry their priority in the traffic class.
     pub priorities: bool,

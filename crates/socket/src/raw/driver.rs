@@ -42,8 +42,8 @@ impl Raw {
     ///
     /// # Errors
     ///
-    /// [`RawOpenError`] if the process lacks CAP_NET_RAW, the port is in use, the address does not belong to this host,
-    /// or a setting is out of range.
+    /// [`RawOpenError`] if the process lacks CAP_NET_RAW, the port is in use, the address does not
+    /// belong to this host, or a setting is out of range.
     pub fn open(config: &RawConfig) -> Result<Self, RawOpenError> {
         let opened = socket::open(config)?;
         let Opened { socket, family, local, any, ids, port, .. } = opened;
@@ -71,8 +71,9 @@ impl Raw {
         })
     }
 
-    /// Returns the first RPC id for an endpoint on this driver, which increments its ids by two. No other endpoint of
-    /// this host uses these ids while the driver, or one of its halves, lives, and none has used them before.
+    /// Returns the first RPC id for an endpoint on this driver, which increments its ids by two. No
+    /// other endpoint of this host uses these ids while the driver, or one of its halves, lives,
+    /// and none has used them before.
     #[must_use]
     pub const fn first_id(&self) -> u64 {
         self.first_id

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub enum RawOpenError {
     /// The process lacks CAP_NET_RAW.
     #[error(
-        "open a raw socket for {address}: this takes the capability CAP_NET_RAW; \
-         `sudo setcap cap_net_raw+ep {}` gives it to the program, once for all",
+        "open a raw socket for {address}: this needs the capability CAP_NET_RAW; \
+         `sudo setcap cap_net_raw+ep {}` grants it to the program permanently",
         .program.display()
     )]
     NotPermitted {

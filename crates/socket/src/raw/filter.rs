@@ -1,13 +1,15 @@
 //! Socket filter: only packets for the driver's port wake it.
 //!
-//! A classic BPF program in the system (socket(7), SO_ATTACH_FILTER) checks each packet of the protocol and passes those for
-//! the driver's port. ICMP errors do not pass the filter; they enter the socket's error queue. `Carrier` discards those of
-//! other processes' packets, by the source port of the returned packet.
+//! A classic BPF program in the system (socket(7), SO_ATTACH_FILTER) checks each packet of the
+//! protocol and passes those for the driver's port. ICMP errors do not pass the filter; they enter
+//! the socket's error queue. `Carrier` discards those of other processes' packets, by the source
+//! port of the returned packet.
 
 use crate::address::Family;
 use socket2::SockFilter;
 
-/// Loads the length of the IPv4 header, the low half of byte k times 4, into the index register: `BPF_LDX|BPF_B|BPF_MSH`.
+/// Loads the length of the IPv4 header, the low half of byte k times 4, into the index register:
+/// `BPF_LDX|BPF_B|BPF_MSH`.
 const LOAD_IP_HEADER_LEN: u16 = 0xb1;
 /// Loads two bytes at index + k: `BPF_LD|BPF_H|BPF_IND`.
 const LOAD_AT_INDEX: u16 = 0x48;
@@ -21,8 +23,8 @@ const KEEP: u16 = 0x06;
 /// Offset of the destination port in a packet.
 const DESTINATION: u32 = 2;
 
-/// Returns the program that passes packets for `port`. A packet that is too short to have a port does not pass: a load out
-/// of bounds ends the program (`bpf_prog_run` in Linux).
+/// Returns the program that passes packets for `port`. A packet that is too short to have a port
+/// does not pass: a load out of bounds ends the program (`bpf_prog_run` in Linux).
 pub(crate) fn for_port(port: u16, family: Family) -> Vec<SockFilter> {
     let step = |code, k| SockFilter::new(code, 0, 0, k);
     let load = match family {

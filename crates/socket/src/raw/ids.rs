@@ -1,22 +1,23 @@
 //! RPC ids of endpoints, unique on a host.
 //!
-//! A server of the kernel profile identifies a call by the client's *host* and its id (row L-2). Two processes of one host
-//! must therefore never use the same id, and no process may reuse an id of an earlier process, or its own: the server would
-//! take the call for a duplicate. The kernel module has one counter per host. Here an id consists of
+//! A server of the kernel profile identifies a call by the client's *host* and its id (row L-2).
+//! Two processes of one host must therefore never use the same id, and no process may reuse an id
+//! of an earlier process, or its own: the server would take the call for a duplicate. The kernel
+//! module has one counter per host. Here an id consists of
 //!
 //! ```text
 //!   63  62 ─── 52  51 ──────────────────── 1   0
 //!    1    range         offset + time          0
 //! ```
 //!
-//! - A *range* belongs to one endpoint at a time, which holds the range's name ([`crate::raw::abstract_name`]) while it is
-//!   open.
-//! - An endpoint begins at the time since the host was started, in units of [`UNIT`], and counts from there. A call takes
-//!   more time than a unit, so a later endpoint with the same range begins above all ids that were used there. That clock
-//!   is never set.
-//! - The *offset* is random for each start of the host and each network namespace: after a restart ids begin elsewhere. Ids
-//!   from before the restart are then repeated only by chance: 10^9 calls before it and 10^9 after it have one in common in
-//!   two cases of a million.
+//! - A *range* belongs to one endpoint at a time, which holds the range's name
+//!   ([`crate::raw::abstract_name`]) while it is open.
+//! - An endpoint begins at the time since the host was started, in units of [`UNIT`], and counts
+//!   from there. A call takes more time than a unit, so a later endpoint with the same range begins
+//!   above all ids that were used there. That clock is never set.
+//! - The *offset* is random for each start of the host and each network namespace: after a restart
+//!   ids begin elsewhere. Ids from before the restart are then repeated only by chance: 10^9 calls
+//!   before it and 10^9 after it have one in common in two cases of a million.
 //! - Bit 63 is set: the kernel module on the same host counts from 2 up and does not get there.
 
 use std::fs;
@@ -37,8 +38,8 @@ const COUNT_BITS: u32 = 51;
 /// Bits of offset and of time; their sum has one more.
 const PART_BITS: u32 = COUNT_BITS - 1;
 
-/// Nanoseconds of one step of the clock. Chosen by us: no endpoint makes 7.8 million calls in a second, and 2^50 steps are
-/// four and a half years.
+/// Nanoseconds of one step of the clock. Chosen by us: no endpoint makes 7.8 million calls in a
+/// second, and 2^50 steps are four and a half years.
 const UNIT: u64 = 128;
 
 const _: () = assert!(1 + RANGE_BITS + COUNT_BITS + 1 == 64);
@@ -56,7 +57,8 @@ impl IdRange {
     pub(crate) fn reserve() -> io::Result<Option<Self>> {
         for range in 0..RANGES {
             if let Some(name) = AbstractName::bind(&format!("ids/{range}"))? {
-                // The clock is read only now, when the previous owner of the range has stopped counting.
+                // The clock is read only now, when the previous owner of the range has stopped
+                // counting.
                 let first = id(range, offset(), uptime());
                 return Ok(Some(Self { first, _name: name }));
             }
@@ -65,7 +67,8 @@ impl IdRange {
     }
 }
 
-/// Returns the first id of an endpoint that takes `range` when the host has been up for `uptime` nanoseconds.
+/// Returns the first id of an endpoint that takes `range` when the host has been up for `uptime`
+/// nanoseconds.
 const fn id(range: u64, offset: u64, uptime: u64) -> u64 {
     let part = (1 << PART_BITS) - 1;
     let count = (offset & part) + ((uptime / UNIT) & part);
@@ -78,7 +81,8 @@ fn uptime() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Returns a number that is equal for all processes of a network namespace until the host is restarted.
+/// Returns a number that is equal for all processes of a network namespace until the host is
+/// restarted.
 fn offset() -> u64 {
     // Without /proc, all processes read nothing.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Homa ports of a host.
 //!
-//! Raw sockets have no ports, so this module ensures that no two endpoints of a host use the same one.
+//! Raw sockets have no ports, so this module ensures that no two endpoints of a host use the same
+//! one.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -10,7 +11,8 @@ use crate::address::Family;
 
 use crate::raw::abstract_name::AbstractName;
 
-/// The first port for drivers that accept any. Row L-4: the kernel module takes its clients' from there on.
+/// The first port for drivers that accept any. Row L-4: the kernel module takes its clients' from
+/// there on.
 const FIRST_FREE: u16 = 0x8000;
 
 /// A port that no other driver of this host has, for one of the two protocols.
@@ -33,7 +35,8 @@ impl Port {
 
     /// Reserves any free port; `None` if there is none.
     pub(crate) fn reserve_any(family: Family) -> io::Result<Option<Self>> {
-        // Begins at a random port: a caller of a port that was closed must not reach another process at once.
+        // Begins at a random port: a caller of a port that was closed must not reach another
+        // process at once.
         let begin = RandomState::new().build_hasher().finish().to_le_bytes();
         let begin = u16::from_le_bytes([begin[0], begin[1]]);
         for step in 0..FIRST_FREE {

@@ -13,11 +13,13 @@ use crate::group::{Group, SendMode};
 use crate::kernel::{self, Outgoing};
 use crate::submit::{Obstacle, Submitted, submit};
 
-/// Messages of one system call. Chosen by us: more saves nothing measurable, and they are on the stack.
+/// Messages of one system call. Chosen by us: more saves nothing measurable, and they are on the
+/// stack.
 const MESSAGES: usize = 32;
 
 impl SocketTransmit {
-    /// Sends staged packets with one system call, and handles the obstacle if the system does not accept all.
+    /// Sends staged packets with one system call, and handles the obstacle if the system does not
+    /// accept all.
     #[inline]
     pub(super) fn send_waiting(&mut self) -> io::Result<()> {
         self.update_class();
@@ -85,7 +87,8 @@ impl SocketTransmit {
                 left -= 1;
             }
             if group.is_done() && group.mode == (SendMode::OneByOne { refused: false }) {
-                // The packets were accepted one by one, so segmentation was the problem: stop using it.
+                // The packets were accepted one by one, so segmentation was the problem: stop using
+                // it.
                 self.options.segments = 1;
             }
         }
@@ -93,7 +96,8 @@ impl SocketTransmit {
         self.staging.remove_done();
     }
 
-    /// Handles the refusal of the first staged send: sends it in another way (TRANSMIT-2), or reports it.
+    /// Handles the refusal of the first staged send: sends it in another way (TRANSMIT-2), or
+    /// reports it.
     #[cold]
     fn handle_refusal(&mut self, error: Errno, cause: NetworkError) {
         let segments = self.options.segments;

@@ -14,8 +14,8 @@ use crate::kernel::{self, Outgoing};
 use crate::shared::BEGINNING;
 use crate::submit::{Obstacle, submit};
 
-/// Slices of one send. Chosen by us: seven jumbo packets have 14 if each is a header and one slice of
-/// payload. This leaves room for messages in many small slices, and fits on the stack.
+/// Slices of one send. Chosen by us: seven jumbo packets have 14 if each is a header and one slice
+/// of payload. This leaves room for messages in many small slices, and fits on the stack.
 const PIECES: usize = 128;
 
 /// Packets of one burst, in the engine's memory.
@@ -50,8 +50,8 @@ impl<'a> Gathered<'a> {
 }
 
 impl SocketTransmit {
-    /// Sends the packets of one burst at once, after all staged packets. Packets that cannot be sent
-    /// this way are staged, and `flush` handles them.
+    /// Sends the packets of one burst at once, after all staged packets. Packets that cannot be
+    /// sent this way are staged, and `flush` handles them.
     pub(super) fn gather(&mut self, flow: &Flow, mut packets: BurstPackets<'_>) -> io::Result<()> {
         self.flush()?;
         let name =

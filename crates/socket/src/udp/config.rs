@@ -21,12 +21,13 @@ pub struct UdpConfig {
     /// chosen by us: the packets of a millisecond at 25 Gbit/s, plus the system's own structures.
     /// Without privileges `net.core.rmem_max` is the maximum.
     pub receive_buffer: usize,
-    /// Bytes of the send buffer to request. Default 1 MiB, chosen by us: as much as waits in the queue
-    /// of a NIC, where priorities have no effect. Without privileges `net.core.wmem_max` is the
-    /// maximum.
+    /// Bytes of the send buffer to request. Default 1 MiB, chosen by us: as much as waits in the
+    /// queue of a NIC, where priorities have no effect. Without privileges `net.core.wmem_max` is
+    /// the maximum.
     pub send_buffer: usize,
     /// Longest IP packet in bytes, including IP and UDP headers; the path may carry less. Default
-    /// 9000: jumbo frames. Range 1280, which every IPv6 path carries (RFC 8200 section 5), to 65535.
+    /// 9000: jumbo frames. Range 1280, which every IPv6 path carries (RFC 8200 section 5), to
+    /// 65535.
     pub max_ip_packet: usize,
     /// Whether to send several packets with one system call and one pass through the system
     /// (UDP_SEGMENT, Linux 4.18).
@@ -37,17 +38,17 @@ pub struct UdpConfig {
     pub priorities: bool,
     /// Whether ICMP errors are reported (IP_RECVERR).
     pub reports: bool,
-    /// Microseconds for which the kernel itself polls the network interface when no packet has arrived,
-    /// instead of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with SO_PREFER_BUSY_POLL and
-    /// SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to `net.core.busy_read`. More needs
-    /// CAP_NET_ADMIN; the granted time is in
+    /// Microseconds for which the kernel itself polls the network interface when no packet has
+    /// arrived, instead of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with
+    /// SO_PREFER_BUSY_POLL and SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to
+    /// `net.core.busy_read`. More needs CAP_NET_ADMIN; the granted time is in
     /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). The kernel's
     /// documentation recommends 50.
     ///
     /// Receives here never block, so each of them polls once. While a thread sleeps until a packet
-    /// arrives, the kernel polls for that time only if `net.core.busy_poll` is set, too. Busy polling
-    /// costs processor time of the receiving thread, pays off on an interface whose queue this endpoint
-    /// has to itself, and has no effect on loopback.
+    /// arrives, the kernel polls for that time only if `net.core.busy_poll` is set, too. Busy
+    /// polling costs processor time of the receiving thread, pays off on an interface whose queue
+    /// this endpoint has to itself, and has no effect on loopback.
     pub busy_poll_usecs: u32,
     /// Whether to use IPv6. `false` imitates a system without it.
     pub ipv6: bool,

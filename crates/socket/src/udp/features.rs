@@ -59,11 +59,12 @@ impl Features {
     }
 }
 
-/// Packets that the kernel takes from the interface in one round of its own polling: a whole round of
-/// NAPI, instead of 8. Without privileges it stays at 8.
+/// Packets that the kernel takes from the interface in one round of its own polling: a whole round
+/// of NAPI, instead of 8. Without privileges it stays at 8.
 const BUSY_POLL_BUDGET: libc::c_int = 64;
 
-/// Requests busy polling for `usecs` microseconds; returns the granted time, 0 if the kernel refuses.
+/// Requests busy polling for `usecs` microseconds; returns the granted time, 0 if the kernel
+/// refuses.
 fn busy_poll(fd: BorrowedFd<'_>, usecs: u32) -> u32 {
     let set = |name, value| set_option(fd, libc::SOL_SOCKET, name, value);
     let asked = libc::c_int::try_from(usecs).unwrap_or(libc::c_int::MAX);

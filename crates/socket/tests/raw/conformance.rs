@@ -1,5 +1,5 @@
-//! The conformance suite over raw IP: between two hosts on a cable, and on the loopback device, both families, sockets that
-//! listen on all addresses, systems that lack features.
+//! The conformance suite over raw IP: between two hosts on a cable, and on the loopback device,
+//! both families, sockets that listen on all addresses, systems that lack features.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
@@ -40,7 +40,8 @@ impl Sockets {
             } else {
                 Place::Loopback(Arc::new(Namespace::new()))
             };
-            // The suite's own thread enters the namespace of the clients, where it asks for packet limits.
+            // The suite's own thread enters the namespace of the clients, where it asks for packet
+            // limits.
             match &place {
                 Place::Cable(Pair { left: host, .. }) | Place::Loopback(host) => host.enter(),
             }

@@ -1,6 +1,7 @@
 //! Network namespaces for tests.
 //!
-//! A process that waits for the end of its input holds the namespace, which therefore ends with the test in any case.
+//! A process that waits for the end of its input holds the namespace, which therefore ends with the
+//! test in any case.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -74,8 +75,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Two hosts and a cable: 10.9.0.1 and fd09::1 on the left, 10.9.0.2 and fd09::2 on the right, with static neighbour
-/// entries.
+/// Two hosts and a cable: 10.9.0.1 and fd09::1 on the left, 10.9.0.2 and fd09::2 on the right, with
+/// static neighbour entries.
 pub(crate) struct Pair {
     pub(crate) left: Arc<Namespace>,
     pub(crate) right: Arc<Namespace>,
@@ -99,8 +100,9 @@ impl Pair {
                  done"
             ));
         }
-        // The side that came up first had no carrier, and drops packets until the system has noticed the carrier. `state UP` is
-        // shown slightly too early; a command that takes the same lock runs after all of that.
+        // The side that came up first had no carrier, and drops packets until the system has
+        // noticed the carrier. `state UP` is shown slightly too early; a command that takes the
+        // same lock runs after all of that.
         for host in [&left, &right] {
             host.run(
                 "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up",

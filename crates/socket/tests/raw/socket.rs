@@ -40,7 +40,8 @@ fn packets_for_other_ports_do_not_wake_the_driver() {
         let mut host = Host::open(&pair.right, to);
         let to = SocketAddr::new(host.address.ip(), 0);
         let send = |bytes: &[u8]| sendto(&sender, bytes, SendFlags::empty(), &to).unwrap();
-        // None of these passes: other ports, the driver's port as the source, and packets too short for ports.
+        // None of these passes: other ports, the driver's port as the source, and packets too short
+        // for ports.
         for wrong in [packet(4000, 4001, 60), packet(7, 0, 60), packet(7, 4001, 4), vec![0x0f; 3]] {
             send(&wrong);
         }

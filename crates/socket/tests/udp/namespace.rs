@@ -1,7 +1,8 @@
 //! The UDP driver on slow, narrow and missing networks.
 //!
-//! Each test runs again inside a network namespace of its own, which it configures with `ip` and `tc`
-//! and which ends with it. Ordinary users may do that on most systems; elsewhere the test is skipped.
+//! Each test runs again inside a network namespace of its own, which it configures with `ip` and
+//! `tc` and which ends with it. Ordinary users may do that on most systems; elsewhere the test is
+//! skipped.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -103,7 +104,8 @@ fn a_full_send_buffer_keeps_large_packets_for_later() {
 
 #[test]
 fn a_full_interface_queue_loses_nothing() {
-    // The system returns ENOBUFS then. Without segmentation, as half of a merged datagram may be lost.
+    // The system returns ENOBUFS then. Without segmentation, as half of a merged datagram may be
+    // lost.
     let setup = "tc qdisc add dev lo root tbf rate 200mbit burst 10kb limit 30kb";
     in_namespace("a_full_interface_queue_loses_nothing", setup, || {
         let config = UdpConfig { segmentation_offload: false, ..bound_to(LOOPBACK) };

@@ -1,4 +1,5 @@
-//! Effects of the UDP driver on peers and on the system, tested with sockets that do not use this crate.
+//! Effects of the UDP driver on peers and on the system, tested with sockets that do not use this
+//! crate.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

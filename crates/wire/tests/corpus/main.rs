@@ -1,6 +1,6 @@
-//! Do the fuzzer's findings still hold?
+//! Replay of the fuzzer's findings.
 //!
-//! The body of the fuzz target is here, so that everybody has it; `fuzz/` at the root of the repository
+//! The body of the fuzz target is here, so that plain `cargo test` runs it; `fuzz/` at the root of the repository
 //! feeds it with new inputs, and this test with those that are kept in `fuzz/corpus`.
 
 mod parse;

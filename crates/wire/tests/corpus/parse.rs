@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a packet?
+//! What holds for any bytes that are parsed as a packet.
 
 use apus_wire::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet, Profile};
 

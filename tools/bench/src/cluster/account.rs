@@ -1,4 +1,4 @@
-//! What is a reader told about what was measured?
+//! The account of a cluster: from options and runs to what a report is made from.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(super) struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Everything, for a report. `runs` are those of each mix of the options.
+    /// Returns everything, for a report. `runs` are those of each mix of the options.
     pub(super) fn measured(
         &self,
         runs: Vec<Vec<RunResult>>,
@@ -42,7 +42,7 @@ impl Account<'_> {
         Ok(Measured { settings: self.settings(command), transports, notes })
     }
 
-    /// Those that ran together.
+    /// Returns those that ran together.
     fn transports(&self, mix: &Mix, runs: &[RunResult]) -> Result<Vec<Transport>, Error> {
         let names: Vec<&str> = mix.parts().collect();
         let offered_load = self.options.load / names.len() as f64;
@@ -86,11 +86,11 @@ impl Account<'_> {
             link_how: link.how.clone(),
             load: options.load,
             rate: phases.offered(link.mbps),
-            seconds: options.seconds,
-            runs: options.runs,
-            seed: options.seed,
+            seconds: options.repetition.seconds,
+            runs: options.repetition.runs,
+            seed: options.repetition.seed,
             mtu: options.fabric.mtu,
-            poll: options.poll,
+            poll: options.repetition.poll,
             ports: options.ports,
             receivers: options.receivers,
             client_max: options.client_max,
@@ -110,14 +110,14 @@ impl Account<'_> {
         Links { mbps, mtu, crossed, load: self.options.load, shares: self.phases.shares() }
     }
 
-    /// What there is to know besides.
+    /// Returns further settings by name.
     fn more(&self) -> Map<String, Value> {
         let Self { options, venue, .. } = self;
         let mut more = Map::new();
         let mut add = |name: &str, value: Value| more.insert(name.to_owned(), value);
         add("truncate", json!(options.truncate));
         add("launch", json!(venue.provider()));
-        // Nobody knows what the network of others is like.
+        // The network of provided hosts is unknown.
         if venue.is_here() {
             add("buffer", json!(options.fabric.buffer));
             add("loss", json!(options.fabric.loss));
@@ -132,7 +132,7 @@ impl Account<'_> {
     }
 }
 
-/// What slowdown is held against.
+/// Returns what slowdown is held against.
 fn in_words(base: &Base) -> String {
     if base.best.is_empty() {
         return "not known".to_owned();
@@ -154,7 +154,7 @@ fn in_words(base: &Base) -> String {
     )
 }
 
-/// The options as a command line that does all of it again.
+/// Returns the options as a command line that does all of it again.
 pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Setting]) -> String {
     let fabric = &options.fabric;
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
@@ -171,10 +171,10 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     add("client-max", options.client_max.to_string());
     add("ports", options.ports.to_string());
     add("receivers", options.receivers.to_string());
-    add("poll", options.poll.to_string());
-    add("seconds", options.seconds.to_string());
-    add("runs", options.runs.to_string());
-    add("seed", options.seed.to_string());
+    add("poll", options.repetition.poll.to_string());
+    add("seconds", options.repetition.seconds.to_string());
+    add("runs", options.repetition.runs.to_string());
+    add("seed", options.repetition.seed.to_string());
     add("mtu", fabric.mtu.to_string());
     if venue.is_here() {
         add("buffer", fabric.buffer.to_string());
@@ -192,7 +192,7 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     words.join(" ")
 }
 
-/// A word for a shell; as it is, if a shell would leave it so.
+/// Returns a word for a shell; as it is, if a shell would leave it so.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "+,-./:=@_".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {

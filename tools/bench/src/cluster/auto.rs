@@ -1,4 +1,4 @@
-//! Which rate leaves the cores idle enough?
+//! The rate of the links for `--link auto`: the one that leaves the cores idle enough.
 //!
 //! The links are to be what messages wait for, and not the cores of the one machine that plays all hosts. How
 //! busy a rate makes them is tried: it differs from machine to machine, and from transport to transport.
@@ -6,12 +6,12 @@
 use super::IDLE;
 use apus_testbed::error::Error;
 
-/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Ours: less than is
+/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Chosen by us: less than is
 /// allowed, because runs differ by several hundredths, and the busier the cores are, the longer a thread that
 /// has been woken waits for one.
 const AIM: f64 = (1.0 - IDLE) * 0.75;
 
-/// Nearer than this to [`AIM`] nobody looks for.
+/// The search ends when it is nearer than this to [`AIM`].
 const NEAR: f64 = 0.85;
 
 /// From here on a core that is busier tells nothing about who needs more.
@@ -33,7 +33,7 @@ pub(super) struct Found {
     pub(super) idle: f64,
 }
 
-/// Looks for the rate, for so many mixes. `busy` tells the share of the time that the cores are busy with one of
+/// Searches the rate for `mixes` mixes. `busy` returns the share of the time that the cores are busy with one of
 /// them at a rate.
 ///
 /// # Errors

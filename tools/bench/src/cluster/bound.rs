@@ -1,13 +1,13 @@
-//! How fast can short messages be, if nobody is interrupted?
+//! The bound: the best p99 of short messages on links that do not interrupt a packet.
 //!
-//! A link that has begun a packet finishes it, whoever waits. A short message that goes before all others still
-//! waits for what is on the wire at that moment, at each link that it crosses. On slow links this is a multiple
-//! of what it takes when nothing else is under way, and no transport changes it.
+//! A link that has begun a packet finishes it. A short message that precedes all others still waits for the packet that
+//! is on the wire at that moment, at each link that it crosses. On slow links this is a multiple of the time that the
+//! message takes on an idle path, and no transport changes it.
 
 use super::offered::packets;
 use crate::slowdown::Scale;
 
-/// What the bound is reckoned from.
+/// The properties of the links that determine the bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links<'a> {
     pub(super) mbps: u64,
@@ -23,7 +23,8 @@ pub(super) struct Links<'a> {
 /// Parts into which the longest packet's time is cut.
 const STEPS: usize = 400;
 
-/// The arithmetic of the best p99 slowdown of short messages, line by line; none if their best times are not known.
+/// Returns the arithmetic of the best p99 slowdown of short messages, line by line; none if their best times are not
+/// known.
 pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
     let Links { mbps, mtu, crossed, load, shares } = links;
     let full = links.longest();
@@ -42,7 +43,7 @@ pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
     let waits = links.waits();
     vec![
         format!(
-            "a full packet of {mtu} bytes takes {full:.1} us on a link of {mbps} Mbit/s, and nobody interrupts it"
+            "a full packet of {mtu} bytes takes {full:.1} us on a link of {mbps} Mbit/s, and is not interrupted"
         ),
         format!(
             "a request and its reply cross {crossed} links, each of them busy for {:.0} % of the time: one in a \
@@ -59,17 +60,17 @@ pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
 }
 
 impl Links<'_> {
-    /// Microseconds that a full packet takes.
+    /// Returns the microseconds that a full packet takes.
     fn longest(&self) -> f64 {
         let full = packets(self.mtu);
         full.wire_bytes(full.payload) as f64 * 8.0 / self.mbps as f64
     }
 
-    /// How long a message waits at all links together.
+    /// Returns how long a message waits at all links together.
     fn waits(&self) -> Waits {
         let cut = packets(self.mtu);
         let longest = cut.wire_bytes(cut.payload) as f64;
-        // What a link is busy with, in bytes on the wire: packets of so many of them.
+        // The packets that a link is busy with, by their bytes on the wire.
         let mut kinds: Vec<(f64, f64)> = Vec::new();
         for &(size, share) in self.shares {
             let (full, rest) = (size / cut.payload, size % cut.payload);
@@ -96,7 +97,7 @@ impl Links<'_> {
     }
 }
 
-/// How long messages wait: the share of those that wait for so many steps.
+/// The distribution of waits: the share of the messages that wait for each number of steps.
 struct Waits {
     shares: Vec<f64>,
     /// In microseconds.
@@ -104,13 +105,13 @@ struct Waits {
 }
 
 impl Waits {
-    /// Share of the messages that wait for longer than that.
+    /// Returns the share of the messages that wait for longer than that.
     fn beyond(&self, micros: f64) -> f64 {
         let steps = (micros / self.step) as usize;
         self.shares.iter().skip(steps + 1).sum()
     }
 
-    /// What that share of the messages does not exceed.
+    /// Returns what that share of the messages does not exceed.
     fn quantile(&self, share: f64) -> f64 {
         let mut sum = 0.0;
         let reached = |each: &f64| {
@@ -122,7 +123,7 @@ impl Waits {
     }
 }
 
-/// The slowdown that one in a hundred messages exceeds; each kind has a base and a share.
+/// Returns the slowdown that one in a hundred messages exceeds; each kind has a base and a share.
 fn p99(waits: &Waits, kinds: &[(f64, f64)]) -> f64 {
     let all: f64 = kinds.iter().map(|&(_, share)| share).sum();
     let beyond = |slowdown: f64| {
@@ -137,7 +138,7 @@ fn p99(waits: &Waits, kinds: &[(f64, f64)]) -> f64 {
     high
 }
 
-/// The distribution of the sum of two that do not depend on each other.
+/// Returns the distribution of the sum of two that do not depend on each other.
 fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; one.len() + other.len() - 1];
     for (at, share) in one.iter().enumerate() {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_longer_than_a_packet_at_each_link() {
+    fn no_message_waits_for_longer_than_a_packet_at_each_link() {
         let waits = links(4, 0.8).waits();
         assert!(waits.beyond(4.0 * 123.04) < 1e-9);
         close(waits.shares.iter().sum(), 1.0);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_links_delay_nobody() {
+    fn idle_links_delay_no_message() {
         let waits = links(4, 0.0).waits();
         assert_eq!((waits.beyond(0.0), waits.quantile(0.99)), (0.0, 0.0));
         close(p99(&waits, &[(100.0, 1.0)]), 1.0);

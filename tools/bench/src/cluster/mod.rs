@@ -1,4 +1,4 @@
-//! What do short messages suffer when the network is busy?
+//! The cluster benchmark: slowdown of short messages when the network is busy.
 //!
 //! Several hosts, each of them server and client, exchange the messages of a workload at a load that hurts,
 //! over real sockets and links of a real rate. Each transport in turn, or several at once; [`run`] with some
@@ -40,7 +40,8 @@ use serde_json::Value;
 
 use self::account::Account;
 use self::phases::{Phases, Runs};
-use self::report::Findings;
+use self::report::Analysis;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::BackgroundLoad;
@@ -65,7 +66,8 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     options.check()?;
     venue.check(options)?;
     let neighbours = BackgroundLoad::watch();
-    let progress = Progress::of(options.alone().len() + options.runs * options.transports.len());
+    let progress =
+        Progress::of(options.alone().len() + options.repetition.runs * options.transports.len());
     let phases = Phases::new(venue, options, &progress)?;
     let link = phases.link()?;
     let base = phases.base(link.mbps)?;
@@ -78,7 +80,7 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
     let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
     let account = Account { venue, options, phases: &phases, link: &link, base: &base };
-    Ok(Findings::new(account.measured(of, notes, command)?))
+    Ok(Analysis::of(account.measured(of, notes, command)?).findings())
 }
 
 /// Does one node's work in an agent.
@@ -86,7 +88,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     node::agent(task, control)
 }
 
-/// A rate that the options have been checked to allow.
+/// Returns a rate that the options have been checked to allow.
 fn rate(mbps: u64) -> Rate {
     Rate::from_mbps(mbps).expect("a rate within the limits of a fabric")
 }

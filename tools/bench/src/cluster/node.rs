@@ -1,4 +1,4 @@
-//! What does each host of a cluster do?
+//! A node: the agent of one port of a host, server and client.
 //!
 //! Every node is server and client. It opens its transport, tells where others reach it, learns where the
 //! others are, connects, and begins at the instant that all have agreed on.
@@ -26,7 +26,7 @@ use apus_testbed::machine::CpuTicks;
 use apus_testbed::machine::PmQosRequest;
 use apus_testbed::process::{Begin, Control, Task};
 
-/// What a node is told before it opens its transport.
+/// The instructions for a node before it opens its transport.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     /// The transport, by its name.
@@ -43,7 +43,7 @@ pub(super) struct Setup {
     pub(super) parameters: Vec<(String, u64)>,
 }
 
-/// What a node is told once all are open.
+/// The instructions for a node when all are open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Work {
     /// The other nodes.
@@ -59,7 +59,7 @@ pub(super) struct Work {
 /// What is measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// Nothing: the node only serves until it is told to stop.
+    /// The node serves until it has to stop, and calls no other.
     Serve,
     /// The best time of each size to the first peer. Result: pairs of a size and nanoseconds.
     Unloaded {
@@ -80,7 +80,7 @@ pub(super) enum Phase {
         client_max: u32,
         /// What slowdown is held against.
         scale: Scale,
-        /// Whether to tell how idle this host's cores are. Where several nodes share them, somebody else does.
+        /// Whether to report how idle the cores of this host are. Where several nodes share them, the coordinator does.
         watch_cores: bool,
     },
 }
@@ -114,12 +114,12 @@ const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 
 /// Does a node's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
-    let setup: Setup = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
+    let setup: Setup = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    // Whoever may not ask for it measures with cores that sleep.
+    // Without the right to ask for it, cores sleep.
     let _awake = PmQosRequest::open();
     let opening = NodeOptions {
         at,
@@ -144,7 +144,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         // The others may need this node for longer than it needs them.
         let done = work(&*node, setup.poll, control).and_then(|result| control.report(result));
         if done.is_err() {
-            // Nobody else would end the receivers.
+            // Nothing else would end the receivers.
             stop.ask();
         }
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
@@ -154,7 +154,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     })
 }
 
-/// The client's part.
+/// Returns the client's part.
 fn work(node: &dyn Node, poll: PollMode, control: &mut Control) -> Result<Value, Error> {
     control.ready(node.address())?;
     let Begin { details: work, at } = control.begin::<Work>()?;
@@ -227,7 +227,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     })
 }
 
-/// The requests in the order in which they are due: Poisson arrivals, each to any of the peers.
+/// Returns the requests in the order in which they are due: Poisson arrivals, each to any of the peers.
 fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
     let seed = work.seed;
     let sizes = SizeDistribution::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));

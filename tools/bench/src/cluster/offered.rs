@@ -1,16 +1,16 @@
-//! How many requests make a load?
+//! The offered load: requests per second that make a share of the links busy.
 
 use apus_workload::{PacketOverhead, SizeDistribution};
 
 /// Bytes of an IP packet of ours that are not payload: IPv4 20, UDP 8, and 56 of a DATA packet.
 const HEADERS: u32 = 20 + 8 + 56;
 
-/// How apus cuts messages into packets.
+/// Returns how apus cuts messages into packets.
 pub(super) const fn packets(mtu: u32) -> PacketOverhead {
     PacketOverhead::ethernet(mtu, HEADERS)
 }
 
-/// Requests per second and node that keep every link busy for the share `load`, headers included.
+/// Returns the requests per second and node that keep every link busy for the share `load`, headers included.
 ///
 /// Each node sends requests and, as a server, their echoes: a link carries every message twice in each
 /// direction on average. Headers are counted as apus has them; TCP's are shorter, so its links are a little

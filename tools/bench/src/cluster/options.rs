@@ -1,4 +1,4 @@
-//! What can be asked of the cluster benchmark?
+//! Options of the cluster benchmark.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,51 +6,81 @@ use std::str::FromStr;
 use apus::PollMode;
 use apus_workload::Workload;
 use apus_workload::{Rate, units};
+use clap::Args;
 
-use crate::contest::check_repetition;
+use crate::options::Repetition;
 use crate::slowdown::OURS;
 use apus_contenders::contender::Plan;
 use apus_contenders::transport;
+use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 use apus_testbed::fabric::Spec;
 
-/// Options of the cluster benchmark.
-#[derive(Clone, Debug)]
+/// Options of the cluster benchmark, except for where its hosts are.
+#[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("seconds", |argument| argument.default_value("5")),
+    mut_arg("poll", |argument| argument.default_value(PollMode::Block.to_string()))
+)]
 pub struct Options {
-    /// Whose messages: `w1` to `w5`, a size, or a file.
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
+    /// `SIZE SHARE`, the share of the messages up to that size
+    #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
     pub workload: String,
-    /// Longer messages are as long as this. The kernel module and the published comparisons truncate at
-    /// 1 MB.
+    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, allow_negative_numbers = true)]
     pub truncate: u32,
-    /// Load as a share of each link, headers included: 0.01 to 1.
+    /// Share of every link that is busy in each direction with requests and replies, headers included:
+    /// 0.01 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.8, allow_negative_numbers = true)]
     pub load: f64,
-    /// Rate of the links.
+    /// Rate of every link, 1mbit to 100gbit; `auto` tries some, and aims at the one at which the transport that
+    /// needs most leaves the cores of this machine idle for 55 % of the time; 40 % is the least. On hosts of --launch
+    /// ssh and env: the rate that their links have
+    #[arg(long, value_name = "RATE", default_value_t = Link::Auto, value_parser = parse::<Link>)]
     pub link: Link,
-    /// What is compared.
+    /// The transports: `apus`, `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
+    /// 4 by default), `tcp-per-request` (one for each outstanding request); TCP with another congestion
+    /// control as `tcp:bbr`. `apus+tcp` runs both at the same time, each with half of the load
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "apus,tcp,tcp-pool,tcp-per-request",
+        value_parser = parse::<Mix>
+    )]
     pub transports: Vec<Mix>,
-    /// Requests under way at most at each node, for each of the transports that run together; more are due
-    /// but wait: 1 to 10,000. Source: `--client-max` of the kernel module's `cp_node`.
+    /// Maximum outstanding requests per host, 1 to 10000; further requests queue, and their latency includes the
+    /// wait. The `--client-max` of the kernel module's `cp_node`
+    #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub client_max: u32,
-    /// Ports of each node: 1 to 16. Each of them is an agent of its own, server and client, with its share of the
-    /// requests and of `client_max`. Source: `--ports` of the kernel module's `cp_node`.
+    /// Ports of each host, 1 to 16: each is an agent of its own, client and server, with its share of the requests
+    /// and of --client-max, and with connections of its own to all ports of the other hosts
+    #[arg(long, value_name = "PORTS", default_value_t = 1, allow_negative_numbers = true)]
     pub ports: usize,
-    /// Threads that serve at each port: 1 to 64.
+    /// Threads that serve at each port: 1 to 64
+    #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub receivers: usize,
-    /// How threads wait.
-    pub poll: PollMode,
-    /// Seconds that count in each run: 0.01 to 3600.
-    pub seconds: f64,
-    /// How often each transport is measured: 1 to 1000.
-    pub runs: usize,
-    /// Where chance begins.
-    pub seed: u64,
-    /// Nodes, and what the network between them is like. Its link is set by `link`.
+    /// Length, number and seed of the runs, and how threads wait.
+    #[command(flatten)]
+    pub repetition: Repetition,
+    /// Nodes, and the network between them. `link` sets its rate.
+    #[arg(skip)]
     pub fabric: Spec,
     /// Parameters of apus by name, where they are not the default.
+    #[arg(skip)]
     pub parameters: Vec<(String, u64)>,
 }
 
-/// Most requests under way at a node.
+/// Parses the value of an option. The error is without the name of the option, which clap adds.
+fn parse<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| match error {
+        Error::Option { problem, .. } => problem,
+        error => error.to_string(),
+    })
+}
+
+/// Most outstanding requests of a node.
 const LARGEST_CLIENT_MAX: u32 = 10_000;
 
 /// Most ports of a node.
@@ -61,40 +91,23 @@ const MOST_RECEIVERS: usize = 64;
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            workload: "w4".to_owned(),
-            truncate: 1_000_000,
-            load: 0.8,
-            link: Link::Auto,
-            transports: ["apus", "tcp", "tcp-pool", "tcp-per-request"]
-                .map(|name| name.parse().expect("names of ours"))
-                .to_vec(),
-            client_max: 200,
-            ports: 1,
-            receivers: 1,
-            poll: PollMode::Block,
-            seconds: 5.0,
-            runs: 5,
-            seed: 1,
-            fabric: Spec::default(),
-            parameters: Vec::new(),
-        }
+        defaults()
     }
 }
 
 impl Options {
-    /// Whether each value is in its range, and the workload exists.
+    /// Checks that each value is in its range, and that the workload exists.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and one that would be.
+    /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
         require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
         let load = (0.01..=1.0).contains(&self.load);
         require(load, "load", "a load is 0.01 to 1 of each link; try 0.8")?;
         let client_max = (1..=LARGEST_CLIENT_MAX).contains(&self.client_max);
-        require(client_max, "client-max", "1 to 10000 requests are under way at most; try 200")?;
+        require(client_max, "client-max", "1 to 10000 requests are outstanding at most; try 200")?;
         let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
         require(receivers, "receivers", "1 to 64 threads serve at each port; try 2")?;
         let ports = (1..=MOST_PORTS).contains(&self.ports);
@@ -104,7 +117,7 @@ impl Options {
             let twice = format!("{mix} is given twice");
             require(!self.transports[..index].contains(mix), "transports", &twice)?;
         }
-        check_repetition(self.seconds, self.runs)?;
+        self.repetition.check()?;
         let link = match self.link {
             Link::Auto => self.fabric.link,
             Link::Rate(rate) => rate,
@@ -114,15 +127,15 @@ impl Options {
         self.workload().map(drop)
     }
 
-    /// Whether it can be measured on hosts that somebody else provides, whose network is what it is.
+    /// Checks that the options can be measured on provided hosts, whose network cannot be set.
     ///
     /// # Errors
     ///
-    /// Names the first option that asks for what only a fabric can be made to do.
+    /// Names the first option that only a fabric of this machine can fulfil.
     pub fn check_elsewhere(&self) -> Result<(), Error> {
         let (ours, usual) = (&self.fabric, Spec::default());
         let problem =
-            "auto is for links that can be set; say how fast those of these hosts are, like 10gbit";
+            "auto is for links that can be set; give the rate of those of these hosts, like 10gbit";
         require(self.link != Link::Auto, "link", problem)?;
         let unset = [
             ("buffer", ours.buffer == usual.buffer),
@@ -135,7 +148,7 @@ impl Options {
         unset.into_iter().try_for_each(|(option, good)| require(good, option, problem))
     }
 
-    /// The workload as it is used.
+    /// Returns the workload, truncated.
     ///
     /// # Errors
     ///
@@ -144,7 +157,7 @@ impl Options {
         crate::demo::workload(&self.workload, self.truncate)
     }
 
-    /// The value of a parameter of apus; 0 if there is none of that name.
+    /// Returns the value of a parameter of apus; 0 if there is none of that name.
     pub(super) fn parameter(&self, name: &str) -> u64 {
         let set = self.parameters.iter().rev().find(|(each, _)| each == name);
         let default =
@@ -152,17 +165,17 @@ impl Options {
         set.map(|&(_, value)| value).or_else(default).unwrap_or_default()
     }
 
-    /// The same on links of that rate.
+    /// Returns the options with links of `mbps`.
     pub(super) fn with_link(&self, mbps: u64) -> Self {
         Self { link: Link::Rate(super::rate(mbps)), ..self.clone() }
     }
 
-    /// Requests under way at most at each port.
+    /// Returns the maximum number of outstanding requests per port.
     pub(super) const fn client_max_of_a_port(&self) -> u32 {
         self.client_max.div_ceil(self.ports as u32)
     }
 
-    /// Every transport that takes part, once.
+    /// Returns the name of every transport that takes part, once.
     pub(super) fn alone(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.transports.iter().flat_map(Mix::parts) {
@@ -212,17 +225,17 @@ impl fmt::Display for Link {
 pub struct Mix(Vec<String>);
 
 impl Mix {
-    /// The names of those in it.
+    /// Returns the names of the transports.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether apus is among them.
+    /// Returns whether apus is among them.
     pub(super) fn has_apus(&self) -> bool {
         self.parts().any(|name| name == OURS)
     }
 
-    /// What one of them is called in results: its name, and beside whom it ran.
+    /// Returns the name of a part in results: the transport, and the ones beside it.
     #[must_use]
     pub fn row(&self, part: usize) -> String {
         let name = &self.0[part];

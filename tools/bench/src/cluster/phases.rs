@@ -1,4 +1,4 @@
-//! In which order does the cluster benchmark find things out?
+//! The phases of the cluster benchmark: link, base, runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use super::options::{Link, Mix, Options};
 use super::run::{self, Loaded, Offered, RunResult};
 use super::site::Venue;
 use super::{auto, offered};
+use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
@@ -23,7 +24,7 @@ const UNLOADED_RUNS: f64 = 2.0;
 /// How long a rate is tried.
 const TRIAL: f64 = 1.5;
 
-/// Runs that may fail one after the other before the rest is given up. Ours: what fails so often is no
+/// Runs that may fail one after the other before the rest is given up. Chosen by us: what fails so often is no
 /// accident, and each failure may take as long as a timeout.
 const PATIENCE: usize = 3;
 
@@ -75,7 +76,7 @@ impl<'a> Phases<'a> {
         Ok(Self { venue, options, progress, about: String::new(), workload, shares })
     }
 
-    /// The same, for a reader of the progress who has to be told which options they are.
+    /// Sets the text before each step of the progress, which says which options are measured.
     pub(super) fn about(self, about: &str) -> Self {
         Self { about: format!("{about}: "), ..self }
     }
@@ -84,12 +85,12 @@ impl<'a> Phases<'a> {
         &self.workload
     }
 
-    /// Each size of a message and its share.
+    /// Returns each size of a message and its share.
     pub(super) fn shares(&self) -> &[(u32, f64)] {
         &self.shares
     }
 
-    /// The rate of the links.
+    /// Returns the rate of the links.
     pub(super) fn link(&self) -> Result<Chosen, Error> {
         let start = match self.options.link {
             Link::Rate(rate) => {
@@ -105,7 +106,7 @@ impl<'a> Phases<'a> {
             let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
             let idle = trial.idle.ok_or_else(|| Error::Option {
                 option: "link",
-                problem: "nobody can tell how busy the cores are here; try 200mbit".to_owned(),
+                problem: "the system does not say how busy the cores are; try 200mbit".to_owned(),
             })?;
             // A second or two do not contain as many long messages as there are on average.
             let carried: f64 = trial.parts.iter().map(|part| part.throughput).sum();
@@ -120,11 +121,12 @@ impl<'a> Phases<'a> {
         Ok(Chosen { mbps, how })
     }
 
-    /// The least time of each size, whoever reached it.
+    /// Returns the least time of each size over all transports.
     pub(super) fn base(&self, mbps: u64) -> Result<Base, Error> {
         let mut base = Base { best: BTreeMap::new(), notes: Vec::new() };
         let names = self.options.alone();
-        let time = UNLOADED.min(Duration::from_secs_f64(UNLOADED_RUNS * self.options.seconds));
+        let time =
+            UNLOADED.min(Duration::from_secs_f64(UNLOADED_RUNS * self.options.repetition.seconds));
         let mut failures = Vec::new();
         for name in &names {
             self.progress.step(&format!("{}best time of each size: {name}", self.about));
@@ -145,7 +147,7 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// What slowdown is held against.
+    /// Returns what slowdown is held against.
     pub(super) fn scale(&self, base: &Base) -> Scale {
         let best = base.best.iter().map(|(&size, &(time, _))| (size, time)).collect();
         Scale { best, ..self.no_scale() }
@@ -158,10 +160,10 @@ impl<'a> Phases<'a> {
         Scale { best, groups: tenths(sizes), short: sizes.quantile(0.5) }
     }
 
-    /// All runs of each mix. Another one begins each round.
+    /// Returns all runs of each mix. Another one begins each round.
     pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Runs {
         let mut runs = Runs::none(mixes);
-        let Options { runs: rounds, seconds, .. } = *self.options;
+        let Repetition { runs: rounds, seconds, .. } = self.options.repetition;
         let mut in_a_row = 0;
         let turns = (0..rounds)
             .flat_map(|run| (0..mixes.len()).map(move |turn| (run, (run + turn) % mixes.len())));
@@ -209,7 +211,7 @@ impl<'a> Phases<'a> {
         messages * self.workload.sizes().mean() * 8.0
     }
 
-    /// Requests per second and node.
+    /// Returns the requests per second and node.
     pub(super) fn offered(&self, mbps: u64) -> f64 {
         let Options { load, fabric, .. } = self.options;
         offered::rate(*load, mbps, fabric.mtu, self.workload.sizes())
@@ -241,5 +243,5 @@ impl Base {
     }
 }
 
-/// Mbit/s for each core that the search begins with. Ours: of the order of what it finds.
+/// Mbit/s for each core that the search begins with. Chosen by us: of the order of the result.
 const STARTS_AT: u64 = 20;

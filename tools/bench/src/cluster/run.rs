@@ -1,4 +1,4 @@
-//! How does one run go?
+//! A run: all nodes of a cluster, from a common start to the last reply.
 //!
 //! With everything fresh: hosts, processes, connections. State that is left over from one run changes the
 //! next one (published numbers B.4, B.5).
@@ -23,7 +23,7 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
 
-/// How long replies are waited for after the last request was due, at least. Ours: the backlog of a transport
+/// How long replies are waited for after the last request was due, at least. Chosen by us: the backlog of a transport
 /// that does not keep up is an error soon enough.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -34,10 +34,10 @@ const GRACE_MESSAGES: f64 = 24.0;
 /// Time from the order to begin to the start: each node connects to all others meanwhile.
 const LEAD: Duration = Duration::from_millis(300);
 
-/// What a connection adds to that. Ours: two cores open 20,000 a second.
+/// The part of that for each connection. Chosen by us: two cores open 20,000 per second.
 const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
 
-/// Time between two looks at the queues of the switch. Each takes about 3 ms of a core.
+/// Time between two samples of the queues of the switch. Each takes about 3 ms of a core.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What came of one run of transports that ran at the same time.
@@ -48,7 +48,7 @@ pub(super) struct RunResult {
     /// One for each transport.
     pub(super) parts: Vec<PartResult>,
     /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
-    /// nobody can tell.
+    /// it is unknown.
     pub(super) idle: Option<f64>,
     /// What passed the switch, if there is one.
     pub(super) switch: Option<SwitchLoad>,
@@ -82,7 +82,7 @@ pub(super) struct Offered {
     pub(super) rate: f64,
 }
 
-/// The best time of each size, one request at a time.
+/// Returns the best time of each size, one request at a time.
 pub(super) fn unloaded(
     venue: &Venue,
     options: &Options,
@@ -97,7 +97,7 @@ pub(super) fn unloaded(
     let work = |phase, peer: SocketAddr| Work {
         peers: vec![peer],
         shares: shares.to_vec(),
-        seed: options.seed,
+        seed: options.repetition.seed,
         phase,
     };
     let works =
@@ -158,7 +158,7 @@ impl Loaded<'_> {
         Ok(RunResult { number: self.number, parts, idle, switch })
     }
 
-    /// What each agent is told, in the order of the tasks: of each transport, the first port of each node, then the
+    /// Returns the instructions for each agent, in the order of the tasks: of each transport, the first port of each node, then the
     /// second.
     fn works(
         &self,
@@ -183,7 +183,10 @@ impl Loaded<'_> {
             peers: peers(addresses, nodes, agents, who),
             shares: offered.shares.clone(),
             // Every transport carries the same messages; every port of a node and every run draws others.
-            seed: options.seed.wrapping_add((number * 1_000 * options.ports + who % agents) as u64),
+            seed: options
+                .repetition
+                .seed
+                .wrapping_add((number * 1_000 * options.ports + who % agents) as u64),
             phase: phase.clone(),
         };
         (0..addresses.len()).map(work).collect()
@@ -199,29 +202,29 @@ impl Loaded<'_> {
     }
 }
 
-/// The lesser one; unknown if one is.
+/// Returns the lesser one; unknown if one is.
 fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.zip(other).map(|(one, other)| one.min(other))
 }
 
-/// Shortest warm-up. Ours: round trip times, windows and cutoffs have settled.
+/// Shortest warm-up. Chosen by us: round trip times, windows and cutoffs have settled.
 const WARM: Duration = Duration::from_millis(500);
 
-/// How long replies are waited for.
+/// Returns how long replies are waited for.
 fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
     let longest = shares.last().map_or(0, |&(size, _)| size);
     let time = f64::from(longest) * 8.0 / (mbps as f64 * 1e6);
     GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
 }
 
-/// All ports of the other nodes where the same transport runs; it has so many agents.
+/// Returns all ports of the other nodes where the same transport runs.
 fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> Vec<SocketAddr> {
     let first = who / agents * agents;
     let same = first..first + agents;
     same.filter(|&other| other % nodes != who % nodes).map(|other| addresses[other]).collect()
 }
 
-/// What all nodes of one transport found, put together.
+/// Returns what all nodes of one transport found, put together.
 fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
     let mut slowdowns: Slowdowns = nodes[0].slowdowns.clone();
     nodes[1..].iter().for_each(|node| slowdowns.merge(&node.slowdowns));
@@ -249,7 +252,7 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
 fn task(options: &Options, mbps: u64, transport: &str) -> Task {
     let setup = Setup {
         transport: transport.to_owned(),
-        poll: options.poll,
+        poll: options.repetition.poll,
         receivers: options.receivers,
         link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
         mtu: options.fabric.mtu as usize,
@@ -259,7 +262,7 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
     Task { name, core: None, bind: None, job, details: json!(setup) }
 }
 
-/// The time until an instant of this host's clock.
+/// Returns the time until an instant of this host's clock.
 fn until(at: u64) -> Duration {
     Duration::from_nanos(at.saturating_sub(clock::now()))
 }

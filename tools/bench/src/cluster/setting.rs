@@ -1,4 +1,4 @@
-//! Which settings of the cluster benchmark have names, and which values can they have?
+//! Settings: options and parameters by name, with the values to measure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,25 +37,25 @@ impl Setting {
         "receivers",
     ];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its values, as they were written.
+    /// Returns its values, as they were written.
     #[must_use]
     pub fn values(&self) -> &[String] {
         &self.values
     }
 
-    /// Whether it changes nothing but apus.
+    /// Returns whether it changes nothing but apus.
     #[must_use]
     pub fn is_parameter(&self) -> bool {
         !Self::OPTIONS.contains(&self.name.as_str())
     }
 
-    /// The value that options have for it.
+    /// Returns the value that options have for it.
     pub(super) fn value_of(&self, options: &Options) -> String {
         let fabric = &options.fabric;
         match self.name.as_str() {
@@ -66,7 +66,7 @@ impl Setting {
             "loss" => fabric.loss.to_string(),
             "mtu" => fabric.mtu.to_string(),
             "nodes" => fabric.nodes.to_string(),
-            "poll_usecs" => match options.poll {
+            "poll_usecs" => match options.repetition.poll {
                 PollMode::Hybrid(time) => time.as_micros().to_string(),
                 PollMode::Block => "0".to_owned(),
                 poll => poll.to_string(),
@@ -139,7 +139,7 @@ fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
         "loss" => fabric.loss = number(name, value, "0.001")?,
         "mtu" => fabric.mtu = number(name, value, "1500")?,
         "nodes" => fabric.nodes = number(name, value, "8")?,
-        "poll_usecs" => options.poll = poll(number(name, value, "50")?),
+        "poll_usecs" => options.repetition.poll = poll(number(name, value, "50")?),
         "ports" => options.ports = number(name, value, "2")?,
         "receivers" => options.receivers = number(name, value, "2")?,
         _ => {
@@ -152,14 +152,14 @@ fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
-/// What is said of a name that nothing has.
+/// Returns what is said of a name that nothing has.
 fn unknown(name: &str) -> String {
     let parameters: Vec<&str> = transport::parameters().map(|each| each.name).collect();
     let (parameters, options) = (parameters.join(", "), Setting::OPTIONS.join(", "));
     format!("apus has no parameter `{name}`; it has {parameters}; and the benchmark has {options}")
 }
 
-/// Spins for so many microseconds before it sleeps.
+/// Returns the mode that spins for `micros` microseconds before it sleeps.
 const fn poll(micros: u64) -> PollMode {
     match micros {
         0 => PollMode::Block,
@@ -188,7 +188,7 @@ mod tests {
             (options.fabric.buffer, options.fabric.mtu, options.fabric.nodes),
             (200_000, 9000, 3)
         );
-        assert_eq!((options.client_max, options.poll), (50, PollMode::Block));
+        assert_eq!((options.client_max, options.repetition.poll), (50, PollMode::Block));
         assert_eq!((options.ports, options.receivers), (4, 2));
         assert_eq!((options.load, options.fabric.loss), (0.5, 0.01));
         let parameters = [("burst_bytes", 3000), ("receive_batch", 4)];
@@ -217,7 +217,7 @@ mod tests {
     fn the_last_value_of_a_parameter_counts() {
         let options = options(&["max_overcommit=2", "max_overcommit=3", "poll_usecs=20"]);
         assert_eq!(options.parameters, [("max_overcommit".to_owned(), 3)]);
-        assert_eq!(options.poll, PollMode::Hybrid(Duration::from_micros(20)));
+        assert_eq!(options.repetition.poll, PollMode::Hybrid(Duration::from_micros(20)));
     }
 
     #[test]

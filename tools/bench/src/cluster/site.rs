@@ -1,4 +1,4 @@
-//! Where do the nodes of a cluster run?
+//! The site of a run: a fabric of this machine, or hosts that a launcher provides.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub enum Venue {
         /// The program that is an agent when its first argument is [`apus_testbed::process::AGENT`].
         program: PathBuf,
     },
-    /// On hosts that somebody else provides, with the network that they have.
+    /// On hosts that a launcher provides, with their own network.
     Elsewhere {
         /// Who starts the agents there.
         launch: Launch,
@@ -26,7 +26,7 @@ pub enum Venue {
 }
 
 impl Venue {
-    /// The fabric, with the program that is running.
+    /// Returns the fabric, with the program that is running.
     ///
     /// # Errors
     ///
@@ -51,12 +51,12 @@ impl Venue {
         require(options.fabric.nodes <= launch.nodes(), "nodes", &problem)
     }
 
-    /// Whether all nodes share the cores of this machine.
+    /// Returns whether all nodes share the cores of this machine.
     pub(super) const fn is_here(&self) -> bool {
         matches!(self, Self::Fabric { .. })
     }
 
-    /// How the command line says it.
+    /// Returns how the command line says it.
     pub(super) fn words(&self) -> Vec<&str> {
         match self {
             Self::Fabric { .. } => vec!["--launch", "local"],
@@ -64,7 +64,7 @@ impl Venue {
         }
     }
 
-    /// Who provides the hosts: `local`, `ssh` or `env`.
+    /// Returns who provides the hosts: `local`, `ssh` or `env`.
     pub(super) fn provider(&self) -> &str {
         self.words().get(1).copied().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl<'a> Site<'a> {
         Ok(Self { nodes, ground })
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub(super) const fn nodes(&self) -> usize {
         self.nodes
     }
@@ -120,7 +120,7 @@ impl<'a> Site<'a> {
         launch.start_on(self.nodes, tasks)
     }
 
-    /// What the switch counts, if it is ours.
+    /// Returns what the switch counts, if it is ours.
     pub(super) fn counters(&self) -> Result<Option<Vec<PortCounters>>, Error> {
         match &self.ground {
             Ground::Made { fabric, .. } => fabric.counters().map(Some),

@@ -1,4 +1,4 @@
-//! What happened in the switch during a run?
+//! The load of the switch during a run: packets, drops and queues by priority.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct LevelLoad {
     pub queue_max: u64,
 }
 
-/// Looks at the switch now and then.
+/// Samples the switch at intervals.
 pub(super) struct Switch {
     first: Option<Vec<PortCounters>>,
     looks: Vec<Vec<PortCounters>>,
@@ -59,7 +59,7 @@ impl Switch {
     }
 }
 
-/// What happened from the first look to the last one of `looks`.
+/// Returns what happened from the first look to the last one of `looks`.
 fn total(first: &[PortCounters], looks: &[Vec<PortCounters>]) -> SwitchLoad {
     let mut load =
         SwitchLoad { levels: vec![LevelLoad::default(); LEVELS.into()], ..Default::default() };

@@ -1,27 +1,36 @@
-//! How often does a message change hands on its way to the thread that receives it?
+//! The handoff contest: how often a message changes hands on its way to the thread that receives it.
 //!
-//! Each handoff is a message that one thread took from the network and another one received, and a
-//! wake-up if the latter slept. A thread that polls the network itself needs none; a dedicated engine
-//! needs exactly one per message, however many threads receive. More would be work for nothing (the
-//! Linux kernel's Homa module needed 1.148 before it was mended: it woke a thread before the packet
-//! was on the queue), and a thread that wakes up and finds nothing is counted besides.
+//! Each handoff is a message that one thread received from the network and another one receives from the endpoint,
+//! with a wake-up if the latter slept. A thread that polls the network itself needs none; a dedicated engine needs
+//! exactly one per message, however many threads receive. More would be needless work (the Linux kernel's Homa module
+//! needed 1.148 before it was mended: it woke a thread before the packet was on the queue). A thread that wakes up and
+//! finds nothing is counted in addition.
 //!
-//! A thread that polls itself can still be interrupted by the system for milliseconds just when it
-//! does not wait. Then the endpoint's keeper polls in its place, and hands over what comes meanwhile:
-//! `keeper_turns` counts that. Seen here once in 400,000 messages, with other programs on all cores.
+//! The system can interrupt a polling thread for milliseconds just when it does not wait. Then the endpoint's
+//! background poller polls in its place, and hands over what arrives meanwhile: `keeper_turns` counts that. Seen here
+//! once in 400,000 messages, with other programs on all cores.
 //!
-//! Threads sleep while they wait unless something else is asked for: that is when handing over costs
-//! most, and all threads of the server share a core.
+//! Threads sleep while they wait unless another way is requested: that is when handing over costs most, and all threads
+//! of the server share a core.
 
-use super::{Experiment, Options, Pair, Reading};
+use super::{Contest, Options, Pair, Reading};
 use ::apus::PollMode;
 use apus_contenders::apus::{ReceiveMode, counters};
 use apus_contenders::contender::Contender;
 
 /// Small requests, one at a time, to servers with 1 to 4 receiving threads.
-pub static HANDOFF: Experiment = Experiment {
+pub static HANDOFF: Contest = Contest {
     name: "handoff",
-    defaults: || Options { poll: PollMode::Block, ..Options::new(64, 1) },
+    about: "Wake-ups and handoffs per message, with 1 to 4 receiving threads",
+    more: "How often a message crosses from the thread that received it to the one that waits \
+           for it: never when the receiver polls itself, exactly once when another thread \
+           does. Needless wake-ups are counted too.",
+    example: "apus bench handoff --seconds 1",
+    defaults: || {
+        let mut options = Options::new(64, 1);
+        options.repetition.poll = PollMode::Block;
+        options
+    },
     contenders,
     figures,
     compared: "handoffs_per_message",

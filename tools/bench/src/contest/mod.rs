@@ -1,9 +1,8 @@
-//! How fast is one thing, beside others, on this machine?
+//! Contests: one figure of several contenders on this machine, side by side.
 //!
-//! Each file names one experiment: its contenders, the figures of a row and the ratios. How an
-//! experiment is run is the same for all of them: inside one run the contenders take turns, each
-//! with fresh processes, and from run to run another one begins, so that whatever the machine does
-//! meanwhile meets all of them.
+//! Each file names one contest: its contenders, the figures of a row and the ratios. All are run in the same way:
+//! inside one run the contenders take turns, each with fresh processes, and from run to run another one begins, so that
+//! whatever the machine does meanwhile meets all of them.
 
 mod handoff;
 mod options;
@@ -15,27 +14,33 @@ mod throughput;
 
 pub use handoff::HANDOFF;
 pub use options::Options;
-pub use options::{check_only, check_repetition, nobody_left};
 pub use rate::RATE;
 pub use reading::Reading;
 pub use rounds::Pair;
 pub use rtt::RTT;
 pub use throughput::THROUGHPUT;
 
+use clap::Command;
 use serde_json::Value;
 
 use apus_contenders::contender::{Contender, Plan};
-use apus_report::result::Outcome;
+use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// An experiment: who takes part in it, and what is measured.
+/// A contest: its contenders, and what is measured of them.
 #[derive(Debug)]
-pub struct Experiment {
+pub struct Contest {
     /// Its name, like `rtt`.
     pub name: &'static str,
-    /// What it does if nothing else is asked for.
+    /// One line of help.
+    pub about: &'static str,
+    /// More help: what is measured, and of which contenders.
+    pub more: &'static str,
+    /// A typical invocation.
+    pub example: &'static str,
+    /// The defaults of its options.
     pub defaults: fn() -> Options,
     /// Who takes part.
     contenders: fn() -> Vec<Box<dyn Contender>>,
@@ -47,22 +52,25 @@ pub struct Experiment {
     ratios: &'static [(&'static str, &'static str)],
 }
 
-/// All experiments of this kind.
-pub const EXPERIMENTS: [&Experiment; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
+/// All contests.
+pub const CONTESTS: [&Contest; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
 
-impl Experiment {
-    /// Runs the experiment.
+impl Contest {
+    /// Runs the contest.
     ///
     /// # Errors
     ///
-    /// An option does not fit, or a contender failed.
-    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
-        rounds::run(self, options, host)
+    /// An option is out of range, or a contender failed.
+    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
+        let outcome = rounds::run(self, options, host)?;
+        Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
     }
-}
 
-impl Experiment {
-    /// One run of apus alone, as the plan sets it up: its figures by name.
+    /// Measures apus alone in one run, as the plan sets it up. Returns its figures by name.
+    ///
+    /// # Errors
+    ///
+    /// A side failed.
     pub fn apus_alone(
         &self,
         plan: &Plan,
@@ -70,6 +78,20 @@ impl Experiment {
         cores: Cores,
     ) -> Result<Vec<(&'static str, Reading)>, Error> {
         rounds::measure(self, "apus", plan, host, cores).map(|pair| (self.figures)(&pair))
+    }
+
+    /// Returns `command`, which has [`Options`], with the defaults and the help of this contest.
+    #[must_use]
+    pub fn describe(&self, command: Command) -> Command {
+        let Self { about, more, example, .. } = self;
+        let Options { size, outstanding, repetition, .. } = (self.defaults)();
+        command
+            .mut_arg("size", |argument| argument.default_value(size.to_string()))
+            .mut_arg("outstanding", |argument| argument.default_value(outstanding.to_string()))
+            .mut_arg("poll", |argument| argument.default_value(repetition.poll.to_string()))
+            .about(*about)
+            .long_about(format!("{about}\n\n{more}"))
+            .after_help(format!("Examples:\n  {example}\n  {example} --json"))
     }
 }
 

@@ -1,13 +1,17 @@
-//! How many small requests per second does one core on each side handle?
+//! The rate contest: small requests per second with one core on each side.
 
-use super::{Experiment, Options, Pair, Reading};
+use super::{Contest, Options, Pair, Reading};
 use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
 use apus_contenders::baseline::{SendMode, Tcp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them under way.
-pub static RATE: Experiment = Experiment {
+pub static RATE: Contest = Contest {
     name: "rate",
+    about: "Small messages, many outstanding at a time, one core on each side",
+    more: "Requests and replies completed per second, over apus, over TCP with one system call \
+           for each message, and over TCP with one for everything that is ready.",
+    example: "apus bench rate --size 100 --outstanding 64",
     defaults: || Options::new(100, 64),
     contenders,
     figures,

@@ -1,4 +1,4 @@
-//! What does one run say about a figure, and what do all of them together?
+//! Readings: a figure of one contender in one run, and over all runs.
 
 use apus_report::result::Figure;
 use apus_report::stats::Spread;
@@ -21,7 +21,7 @@ impl Reading {
         }
     }
 
-    /// What is shown of the readings of all runs, which are of one kind. `None` if one is not a number,
+    /// Returns what is shown of the readings of all runs, which are of one kind. `None` if one is not a number,
     /// because there was nothing to divide by.
     pub(super) fn over_runs(runs: &[Self]) -> Option<Figure> {
         let values: Vec<f64> = runs.iter().map(|reading| reading.value()).collect();

@@ -1,11 +1,12 @@
-//! How do the contenders of an experiment take turns?
+//! The rounds of a contest: contenders take turns in every run.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{EXPERIMENTS, Experiment, JOB, Options, Reading, check_only, nobody_left};
+use super::{CONTESTS, Contest, JOB, Options, Reading};
+use crate::options::{check_only, none_left};
 use apus_contenders::contender::{Contender, Plan, Side};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
@@ -22,7 +23,7 @@ pub struct Pair {
     pub server: Side,
 }
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     experiment: String,
@@ -33,21 +34,15 @@ struct Details {
 }
 
 /// Runs an experiment and puts the result together.
-pub(super) fn run(
-    experiment: &Experiment,
-    options: &Options,
-    host: &Spawner,
-) -> Result<Outcome, Error> {
+pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let runs = options.repetition.runs;
     let plan = options.plan();
-    let mut outcome = Outcome::new(experiment.name, options.config());
-    let contenders = selected(experiment, options, &mut outcome.notes)?;
+    let mut outcome = Outcome::new(contest.name, options.config());
+    let contenders = selected(contest, options, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
     if options.raw {
         outcome
@@ -55,30 +50,30 @@ pub(super) fn run(
             .push("apus goes over raw IP, protocol 146, in the kernel's profile".to_owned());
     }
     outcome.config.insert("settings".to_owned(), settings(&contenders));
-    let progress = Progress::of(options.runs * contenders.len());
+    let progress = Progress::of(runs * contenders.len());
     let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
-    for run in 0..options.runs {
+    for run in 0..runs {
         for turn in 0..contenders.len() {
             let index = (run + turn) % contenders.len();
             let name = contenders[index].name();
-            progress.step(&format!("run {} of {}: {name}", run + 1, options.runs));
-            pairs[index].push(measure(experiment, name, &plan, host, cores)?);
+            progress.step(&format!("run {} of {}: {name}", run + 1, runs));
+            pairs[index].push(measure(contest, name, &plan, host, cores)?);
         }
     }
     drop(progress);
     outcome.notes.extend(neighbours.note());
-    summarize(experiment, &contenders, &pairs, &mut outcome)?;
+    summarize(contest, &contenders, &pairs, &mut outcome)?;
     Ok(outcome)
 }
 
-/// The contenders that were asked for and can take part.
+/// Returns the contenders that were asked for and can take part.
 fn selected(
-    experiment: &Experiment,
+    contest: &Contest,
     options: &Options,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Box<dyn Contender>>, Error> {
     let plan = options.plan();
-    let mut contenders = (experiment.contenders)();
+    let mut contenders = (contest.contenders)();
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
     check_only(&options.only, &names)?;
     contenders.retain(|contender| {
@@ -93,20 +88,20 @@ fn selected(
         None => true,
     });
     if contenders.is_empty() {
-        return Err(nobody_left(notes));
+        return Err(none_left(notes));
     }
     Ok(contenders)
 }
 
-/// How each contender is set up.
+/// Returns how each contender is set up.
 fn settings(contenders: &[Box<dyn Contender>]) -> Value {
     let pairs = contenders.iter().map(|each| (each.name().to_owned(), json!(each.settings())));
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 
-/// One contender in one run.
+/// Returns one contender in one run.
 pub(super) fn measure(
-    experiment: &Experiment,
+    contest: &Contest,
     contender: &str,
     plan: &Plan,
     host: &Spawner,
@@ -118,7 +113,7 @@ pub(super) fn measure(
         bind: None,
         job: JOB.to_owned(),
         details: json!(Details {
-            experiment: experiment.name.to_owned(),
+            experiment: contest.name.to_owned(),
             contender: contender.to_owned(),
             plan: plan.clone(),
             server,
@@ -133,7 +128,7 @@ pub(super) fn measure(
 
 /// Turns what was seen into rows and ratios.
 fn summarize(
-    experiment: &Experiment,
+    contest: &Contest,
     contenders: &[Box<dyn Contender>],
     pairs: &[Vec<Pair>],
     outcome: &mut Outcome,
@@ -142,7 +137,7 @@ fn summarize(
     for (contender, pairs) in contenders.iter().zip(pairs) {
         let name = contender.name();
         let mut row = Row::new(name);
-        let runs: Vec<_> = pairs.iter().map(experiment.figures).collect();
+        let runs: Vec<_> = pairs.iter().map(contest.figures).collect();
         for (index, &(figure, _)) in runs[0].iter().enumerate() {
             let readings: Vec<Reading> = runs.iter().map(|figures| figures[index].1).collect();
             let Some(value) = Reading::over_runs(&readings) else {
@@ -150,14 +145,14 @@ fn summarize(
                 return Err(Error::Option { option: "seconds", problem });
             };
             row = row.with(figure, value);
-            if figure == experiment.compared {
+            if figure == contest.compared {
                 compared.push((name, readings.into_iter().map(Reading::value).collect()));
             }
         }
         outcome.rows.push(row);
     }
     let of = |name| compared.iter().find(|(each, _)| *each == name).map(|(_, values)| values);
-    for (dividend, divisor) in experiment.ratios {
+    for (dividend, divisor) in contest.ratios {
         if let (Some(a), Some(b)) = (of(*dividend), of(*divisor)) {
             let ratio = Ratio::over(a, b);
             outcome.ratios.extend(ratio.map(|ratio| (format!("{dividend}/{divisor}"), ratio)));
@@ -168,14 +163,14 @@ fn summarize(
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
-        .map_err(|error| strange(&error.to_string()))?;
-    let experiment = EXPERIMENTS.iter().find(|each| each.name == details.experiment);
-    let experiment = experiment.ok_or_else(|| strange(&details.experiment))?;
-    let contenders = (experiment.contenders)();
+        .map_err(|error| malformed(&error.to_string()))?;
+    let contest = CONTESTS.iter().find(|each| each.name == details.experiment);
+    let contest = contest.ok_or_else(|| malformed(&details.experiment))?;
+    let contenders = (contest.contenders)();
     let contender = contenders.iter().find(|each| each.name() == details.contender);
-    let contender = contender.ok_or_else(|| strange(&details.contender))?;
+    let contender = contender.ok_or_else(|| malformed(&details.contender))?;
     let side = match details.server {
         None => contender.serve(&details.plan, control),
         Some(server) => contender.drive(&details.plan, server, control),

@@ -1,13 +1,18 @@
-//! How long does one request and its reply take?
+//! The round trip contest: the time of one request and its reply.
 
-use super::{Experiment, Options, Pair, Reading};
+use super::{Contest, Options, Pair, Reading};
 use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
 use apus_contenders::baseline::{SendMode, Tcp, Udp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
-pub static RTT: Experiment = Experiment {
+pub static RTT: Contest = Contest {
     name: "rtt",
+    about: "One client, one server, one request at a time",
+    more: "The time from a request to its reply, over apus, over a bare UDP socket (unconnected, \
+           the cheapest way to talk to many peers, and connected) and over TCP. Packets have the \
+           same size on the wire.",
+    example: "apus bench rtt --size 100 --seconds 1",
     defaults: || Options::new(100, 1),
     contenders,
     figures,

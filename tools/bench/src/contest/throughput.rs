@@ -1,13 +1,17 @@
-//! How many bytes per second go from client to server in large messages?
+//! The throughput contest: bytes per second from client to server in large messages.
 
-use super::{Experiment, Options, Pair, Reading};
+use super::{Contest, Options, Pair, Reading};
 use apus_contenders::apus::{Apus, Calls, Path};
 use apus_contenders::baseline::{SendMode, Tcp, UdpGso};
 use apus_contenders::contender::{Contender, Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
-pub static THROUGHPUT: Experiment = Experiment {
+pub static THROUGHPUT: Contest = Contest {
     name: "throughput",
+    about: "Large messages, a few outstanding at a time",
+    more: "Payload carried in one direction, and the processor time that it takes both sides, \
+           over apus, over UDP with segmentation offload and over TCP.",
+    example: "apus bench throughput --size 500000 --outstanding 8",
     defaults: || Options::new(500_000, 8),
     contenders,
     figures,

@@ -1,15 +1,14 @@
-//! What did the demo find out?
-
-use std::fmt;
+//! The result of the demo: rows, ratios, charts and explanations.
 
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::page;
 use super::phases::LIMIT;
 use super::sides::{GRACE, LoadResult};
 use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
-use apus_report::result::{Figure, Outcome, Ratio, Row, Table, rounded, short, table};
+use apus_report::experiment::config;
+use apus_report::findings::{Findings, Part, Section};
+use apus_report::result::{Figure, Outcome, Ratio, Row, named, rounded, short};
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
 
@@ -23,66 +22,50 @@ pub(super) struct Measured {
     pub(super) runs: Vec<LoadResult>,
 }
 
-/// The result of the demo: the outcome as every experiment has one, and what is drawn from it.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Rows, ratios and settings.
-    pub outcome: Outcome,
-    /// What the figures mean, in sentences.
-    pub(super) explanation: Vec<String>,
-    /// One for each contender.
-    pub(super) curves: Vec<Curve>,
-    /// How each contender is set up, in the same order.
-    pub(super) settings: Vec<String>,
-}
-
 /// Below this share of the requests that were due, a contender did not keep up: its queue grew for as
-/// long as the load lasted. Ours: what is under way at the end is far less than a hundredth.
+/// long as the load lasted. Chosen by us: far less than a hundredth is outstanding at the end.
 const KEPT_UP: f64 = 0.97;
 
-impl Findings {
-    pub(super) fn new(
-        options: &Options,
-        rate: f64,
-        scale: &Scale,
-        measured: &[Measured],
-    ) -> Result<Self, Error> {
-        let workload = options.workload()?;
-        let slowest = slowest(measured);
-        let load = rate / slowest.capacity;
-        let settings = measured.iter().map(|each| (each.name.to_owned(), json!(each.settings)));
-        let config = [
-            ("workload", json!(options.workload)),
-            ("truncate", json!(options.truncate)),
-            ("load", json!(rounded(load))),
-            ("rate_krps", json!(rounded(rate / 1e3))),
-            ("capacity_krps", json!(rounded(slowest.capacity / 1e3))),
-            ("capacity_of", json!(slowest.name)),
-            ("outstanding", json!(LIMIT)),
-            ("seconds", json!(options.seconds)),
-            ("runs", json!(options.runs)),
-            ("seed", json!(options.seed)),
-            ("poll", json!(options.poll)),
-            ("settings", Value::Object(settings.collect())),
-        ];
-        let config = config.map(|(name, value)| (name.to_owned(), value));
-        let mut outcome = Outcome::new("demo", config.into_iter().collect::<Map<_, _>>());
-        let curves: Vec<Curve> = measured.iter().map(Measured::curve).collect();
-        outcome.rows =
-            measured.iter().zip(&curves).map(|(each, curve)| each.row(curve, load)).collect();
-        outcome.ratios = ratios(measured);
-        outcome.notes = measured.iter().filter_map(Measured::trouble).collect();
-        let gbps = slowest.capacity * workload.sizes().mean() * 8.0 / 1e9;
-        let explanation = vec![
+/// Returns the result of a load of `rate` requests per second.
+pub(super) fn findings(
+    options: &Options,
+    rate: f64,
+    scale: &Scale,
+    measured: &[Measured],
+) -> Result<Findings, Error> {
+    let workload = options.workload()?;
+    let slowest = slowest(measured);
+    let load = rate / slowest.capacity;
+    let settings = measured.iter().map(|each| (each.name.to_owned(), json!(each.settings)));
+    let own = [
+        ("workload", json!(options.workload)),
+        ("truncate", json!(options.truncate)),
+        ("load", json!(rounded(load))),
+        ("rate_krps", json!(rounded(rate / 1e3))),
+        ("capacity_krps", json!(rounded(slowest.capacity / 1e3))),
+        ("capacity_of", json!(slowest.name)),
+        ("outstanding", json!(LIMIT)),
+    ];
+    let mut config: Map<String, Value> =
+        named(own).into_iter().chain(config(&options.repetition)).collect();
+    config.insert("settings".to_owned(), Value::Object(settings.collect()));
+    let mut outcome = Outcome::new("demo", config);
+    let curves: Vec<Curve> = measured.iter().map(Measured::curve).collect();
+    outcome.rows =
+        measured.iter().zip(&curves).map(|(each, curve)| each.row(curve, load)).collect();
+    outcome.ratios = ratios(measured);
+    outcome.notes = measured.iter().filter_map(Measured::trouble).collect();
+    let gbps = slowest.capacity * workload.sizes().mean() * 8.0 / 1e9;
+    let explanation = vec![
             format!(
                 "Messages: {workload}, mean {:.0} bytes, each echoed. Requests are due at random \
-                 instants (Poisson) whether or not earlier ones are done; {LIMIT} are under way at \
-                 most, and the time of one that has to wait for that runs, too.",
+                 instants (Poisson) whether or not earlier ones are done; {LIMIT} are outstanding at \
+                 most, and the latency of a request that waits for that includes the wait.",
                 workload.sizes().mean(),
             ),
             format!(
                 "Load: 100 % is {:.0} requests per second ({} Gbit/s of payload in each direction), \
-                 what the slowest contender ({}) completes when {LIMIT} are always under way. \
+                 what the slowest contender ({}) completes when {LIMIT} are always outstanding. \
                  Offered: {:.0} % of it.",
                 slowest.capacity,
                 short(gbps),
@@ -95,45 +78,43 @@ impl Findings {
                  else was running. Short messages are the smaller half, up to {} bytes.",
                 scale.short,
             ),
+            "Client and server are processes of their own, each on its core. Every contender carries the same requests; \
+             they take turns, and another one begins each run."
+                .to_owned(),
             "Path: loopback of one machine, where the processors are the bottleneck and no link is. \
              What is compared is how much work each transport is, and whether short messages wait \
              behind long ones inside the hosts. There are no queues in switches here, which apus is \
              made to keep short."
                 .to_owned(),
         ];
-        let settings = measured.iter().map(|each| each.settings.clone()).collect();
-        Ok(Self { outcome, explanation, curves, settings })
-    }
-
-    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(self)
-    }
-
-    /// Slowdown by size.
-    pub(super) fn by_size(&self) -> Table {
-        slowdown::table(&self.curves, &[Percentile::P50, Percentile::P99])
-    }
+    let lead = format!(
+        "{} at {:.0} % load over loopback: 99th percentile of the slowdown of short messages, median of {} runs",
+        options.workload,
+        100.0 * load,
+        options.repetition.runs
+    );
+    let ratios = (!outcome.ratios.is_empty()).then_some(Part::Ratios);
+    let findings = Findings::new(outcome, "How long do messages take under load?", lead)
+        .with_columns(&["short_p50", "short_p99", "short_p99_us", "all_p99", "errors"])
+        .with(Section::new("").with(slowdown::by_size(&curves)).with(slowdown::cdf(&curves)))
+        .with(
+            Section::new("The same in numbers")
+                .with(slowdown::table(&curves, &[Percentile::P50, Percentile::P99]))
+                .with_all(ratios),
+        )
+        .with(Section::new("What was measured").with(Part::List(explanation)));
+    let contenders = Section::contenders(&findings.outcome).on_page();
+    let findings = findings.with(contenders);
+    Ok(Findings { cards: slowdown::cards(&curves), ..findings })
 }
 
-/// The table for people.
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const COLUMNS: [&str; 5] = ["short_p50", "short_p99", "short_p99_us", "all_p99", "errors"];
-        let explanation = self.explanation.join("\n");
-        let by_size = format!("{explanation}\n\n{}", self.by_size());
-        table::write(&self.outcome, &COLUMNS, [&by_size, ""], formatter)
-    }
-}
-
-/// Whoever completes the fewest requests.
+/// Returns the contender that completes the fewest requests per second.
 fn slowest(measured: &[Measured]) -> &Measured {
     let by_capacity = |a: &&Measured, b: &&Measured| a.capacity.total_cmp(&b.capacity);
-    measured.iter().min_by(by_capacity).expect("somebody takes part")
+    measured.iter().min_by(by_capacity).expect("a contender takes part")
 }
 
-/// Every other contender's short messages divided by ours.
+/// Returns every other contender's short messages divided by ours.
 fn ratios(measured: &[Measured]) -> Vec<(String, Ratio)> {
     let Some(ours) = measured.iter().find(|each| each.name == OURS) else { return Vec::new() };
     let mut ratios = Vec::new();
@@ -149,7 +130,7 @@ fn ratios(measured: &[Measured]) -> Vec<(String, Ratio)> {
 }
 
 impl Measured {
-    /// One value per run.
+    /// Returns one value per run.
     fn over_runs(&self, figure: impl Fn(&LoadResult) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
     }
@@ -164,27 +145,24 @@ impl Measured {
     }
 
     fn row(&self, curve: &Curve, load: f64) -> Row {
-        let spread =
-            |figure: fn(&LoadResult) -> f64| Figure::Spread(Spread::over(&self.over_runs(figure)));
-        let achieved: Vec<f64> = self.over_runs(|run| run.kept_up * load);
-        let messages = self.runs.iter().map(|run| run.summary.messages).sum();
+        let runs = &self.runs;
         Row::new(&self.name)
-            .with("short_p50", spread(|run| run.summary.short.p50))
-            .with("short_p99", spread(|run| run.summary.short.p99))
-            .with("short_p50_us", spread(|run| run.summary.short_us.p50))
-            .with("short_p99_us", spread(|run| run.summary.short_us.p99))
-            .with("all_p50", spread(|run| run.summary.all.p50))
-            .with("all_p99", spread(|run| run.summary.all.p99))
-            .with("mean_by_bytes", spread(|run| run.summary.mean_by_bytes))
+            .with_spread("short_p50", runs, |run| run.summary.short.p50)
+            .with_spread("short_p99", runs, |run| run.summary.short.p99)
+            .with_spread("short_p50_us", runs, |run| run.summary.short_us.p50)
+            .with_spread("short_p99_us", runs, |run| run.summary.short_us.p99)
+            .with_spread("all_p50", runs, |run| run.summary.all.p50)
+            .with_spread("all_p99", runs, |run| run.summary.all.p99)
+            .with_spread("mean_by_bytes", runs, |run| run.summary.mean_by_bytes)
             .with("offered_load", Figure::Detail(json!(rounded(load))))
-            .with("achieved_load", Figure::Spread(Spread::over(&achieved)))
+            .with_spread("achieved_load", runs, |run| run.kept_up * load)
             .with("capacity_krps", Figure::Detail(json!(rounded(self.capacity / 1e3))))
-            .with("messages", Figure::Count(messages))
+            .with_sum("messages", runs, |run| run.summary.messages)
             .with("errors", Figure::Count(self.errors()))
             .with("by_size", Figure::Detail(json!(curve.by_size)))
     }
 
-    /// What a reader has to know about this contender's runs, if they went wrong.
+    /// Returns what a reader has to know about this contender's runs, if they went wrong.
     fn trouble(&self) -> Option<String> {
         let kept_up = Spread::over(&self.over_runs(|run| run.kept_up)).min;
         let errors = self.errors();

@@ -1,4 +1,4 @@
-//! What does a message transport do for tail latency, on the machine of whoever asks?
+//! The demo: the tail latency of a published workload over apus and over TCP, on this machine.
 //!
 //! A server and a client in separate processes exchange messages of a published workload, first one
 //! by one, then as fast as they can, then at a load that leaves every contender some air. Requests
@@ -7,17 +7,15 @@
 //!
 //! ```text
 //!   unloaded   one request at a time, each size      → best possible time of each size
-//!   capacity   200 requests always under way          → 100 % = what the slowest contender completes
+//!   capacity   200 requests always outstanding         → 100 % = what the slowest contender completes
 //!   load       open loop at 80 % of that, n runs     → slowdown by size
 //! ```
 
 mod findings;
 mod options;
-mod page;
 mod phases;
 mod sides;
 
-pub use findings::Findings;
 pub use options::Options;
 pub(crate) use options::workload;
 
@@ -25,10 +23,11 @@ use serde_json::Value;
 
 use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
+use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// Who takes part.
+/// Returns the contenders.
 fn contenders() -> Vec<Box<dyn Transport>> {
     let tcp =
         |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
@@ -39,7 +38,7 @@ fn contenders() -> Vec<Box<dyn Transport>> {
 ///
 /// # Errors
 ///
-/// An option does not fit, or a contender failed.
+/// An option is out of range, or a contender failed.
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }

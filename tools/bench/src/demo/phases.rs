@@ -1,4 +1,4 @@
-//! In which order does the demo find things out?
+//! The phases of the demo: unloaded, capacity, load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::JOB;
-use super::findings::{Findings, Measured};
+use super::findings::{Measured, findings};
 use super::options::Options;
 use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
+use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
 use apus_contenders::transport::Transport;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
@@ -49,16 +51,13 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = super::contenders();
     let bench = Bench {
         host,
         cores,
         options,
-        progress: Progress::of((1 + CAPACITY_RUNS + options.runs) * contenders.len()),
+        progress: Progress::of((1 + CAPACITY_RUNS + options.repetition.runs) * contenders.len()),
         contenders,
     };
     let scale = bench.scale()?;
@@ -74,13 +73,13 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
         runs,
     });
     let measured: Vec<Measured> = measured.collect();
-    let mut findings = Findings::new(options, rate, &scale, &measured)?;
+    let mut findings = findings(options, rate, &scale, &measured)?;
     findings.outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
     Ok(findings)
 }
 
 impl Bench<'_> {
-    /// The base of all slowdowns: the least time of each size, whoever reached it.
+    /// Returns the base of all slowdowns: the least time of each size over all contenders.
     fn scale(&self) -> Result<Scale, Error> {
         let mut best: BTreeMap<u32, u64> = BTreeMap::new();
         for contender in &self.contenders {
@@ -100,7 +99,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Requests per second that each contender completes, the median of a few measurements: neither what it can
+    /// Returns the requests per second that each contender completes, the median of a few measurements: neither what it can
     /// do only now and then, nor what it did while others had the machine, is what a load should be a share of.
     fn capacity(&self) -> Result<Vec<f64>, Error> {
         let (warm, measure) = CAPACITY;
@@ -116,18 +115,22 @@ impl Bench<'_> {
         Ok(found.iter().map(|found| Spread::over(found).median).collect())
     }
 
-    /// All runs of each contender under load. Another contender begins each run.
+    /// Returns all runs of each contender under load. Another contender begins each run.
     fn loads(&self, rate: f64, scale: &Scale) -> Result<Vec<Vec<LoadResult>>, Error> {
-        let measure = Duration::from_secs_f64(self.options.seconds);
+        let measure = Duration::from_secs_f64(self.options.repetition.seconds);
         let warm = measure / 10;
         let phase = Phase::Load { rate, warm, measure, limit: LIMIT, scale: scale.clone() };
         let count = self.contenders.len();
         let mut results: Vec<Vec<LoadResult>> = vec![Vec::new(); count];
-        for run in 0..self.options.runs {
+        for run in 0..self.options.repetition.runs {
             for turn in 0..count {
                 let index = (run + turn) % count;
                 let name = self.contenders[index].name();
-                self.progress.step(&format!("run {} of {}: {name}", run + 1, self.options.runs));
+                self.progress.step(&format!(
+                    "run {} of {}: {name}",
+                    run + 1,
+                    self.options.repetition.runs
+                ));
                 let duration = warm + measure + GRACE;
                 results[index].push(self.measure(&name, run as u64, phase.clone(), duration)?);
             }
@@ -135,7 +138,7 @@ impl Bench<'_> {
         Ok(results)
     }
 
-    /// One phase of one contender, with fresh processes. Each run draws other messages.
+    /// Returns one phase of one contender, with fresh processes. Each run draws other messages.
     fn measure<T: DeserializeOwned>(
         &self,
         contender: &str,
@@ -150,7 +153,8 @@ impl Bench<'_> {
             job: JOB.to_owned(),
             details: json!(Details { contender: contender.to_owned(), side }),
         };
-        let Options { workload, truncate, seed, poll, .. } = self.options;
+        let Options { workload, truncate, repetition, .. } = self.options;
+        let Repetition { seed, poll, .. } = repetition;
         let side = Side::Server { poll: *poll };
         let mut server = self.host.start(task("server", self.cores.server, side))?;
         let side = Side::Client(ClientSide {

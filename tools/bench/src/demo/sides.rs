@@ -1,4 +1,4 @@
-//! What does each side of the demo do in its process?
+//! The two sides of the demo: server and open-loop client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) contender: String,
@@ -71,18 +71,18 @@ pub(super) struct LoadResult {
     pub(super) errors: u64,
 }
 
-/// How long a client waits for replies after the last request was due. Ours: far longer than a queue
+/// How long a client waits for replies after the last request was due. Chosen by us: far longer than a queue
 /// of [`Phase::Load`]'s limit takes.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: String| Error::Peer(format!("a task that nobody can do: {what}"));
-    let details: Details =
-        serde_json::from_value(task.details.clone()).map_err(|error| strange(error.to_string()))?;
+    let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| malformed(error.to_string()))?;
     let contenders = super::contenders();
     let contender = contenders.iter().find(|each| each.name() == details.contender);
-    let contender = contender.ok_or_else(|| strange(details.contender.clone()))?;
+    let contender = contender.ok_or_else(|| malformed(details.contender.clone()))?;
     let client = match details.side {
         Side::Server { poll } => return serve(&**contender, poll, control).map(|()| json!(null)),
         Side::Client(client) => client,
@@ -99,7 +99,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, says that clients may come, and serves until it is told to stop.
+/// Opens a server, reports its address, and serves until it has to stop.
 fn serve(contender: &dyn Transport, poll: PollMode, control: &mut Control) -> Result<(), Error> {
     let node: Arc<dyn Node> = contender.open(&NodeOptions::on_loopback(poll, true))?.into();
     let to_wake = Arc::clone(&node);

@@ -1,4 +1,4 @@
-//! Who takes part?
+//! The contenders of the local experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Entrant {
     pub(super) const ALL: [Self; 6] =
         [Self::Local, Self::Pair, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
 
-    /// The names that can be asked for.
+    /// Returns the names that can be asked for.
     pub(super) fn names() -> Vec<&'static str> {
         let mut names = Self::ALL.map(Self::name).to_vec();
         let stream = Self::ALL.iter().position(|entrant| *entrant == Self::Stream);
@@ -42,7 +42,7 @@ impl Entrant {
         names
     }
 
-    /// Whether it takes part if only these are asked for, or all.
+    /// Returns whether it takes part if only these are asked for, or all.
     pub(super) fn is_asked(self, only: &[String]) -> bool {
         let named = |name: &String| name == self.name() || (name == UNIX && KINDS.contains(&self));
         only.is_empty() || only.iter().any(named)
@@ -60,7 +60,7 @@ impl Entrant {
         }
     }
 
-    /// How one client and one server exchange messages.
+    /// Returns how one client and one server exchange messages.
     pub(super) fn contender(self, calls: Calls) -> Box<dyn Contender> {
         let replies = match calls {
             Calls::OneByOne => Replies::Echo,
@@ -76,7 +76,7 @@ impl Entrant {
         }
     }
 
-    /// Whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
+    /// Returns whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
     /// over sockets that keep messages apart is nothing that anybody has.
     pub(super) const fn takes_clients(self) -> bool {
         !matches!(self, Self::Pair | Self::Packets)

@@ -1,10 +1,10 @@
-//! What do messages between processes of one host cost?
+//! The local experiment: messages between processes of one host.
 //!
 //! An endpoint through shared memory beside what users have: unix sockets, TCP on loopback, and the same endpoint
 //! over UDP. Below it is a bare pair of `apus-local`, so that one sees what the endpoint adds.
 //!
 //! ```text
-//!   sizes     one client, one server: one request at a time → latency; many under way → rate, or throughput of
+//!   sizes     one client, one server: one request at a time → latency; many outstanding → rate, or throughput of
 //!             large messages
 //!   workers   1, 2, 4 … N at a time, each with a connection of its own: in one task (as unix1 of
 //!             will-it-scale), and as a ping-pong between two tasks
@@ -16,22 +16,22 @@
 //!
 //! # Small and large
 //!
-//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are under way, and
+//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are outstanding, and
 //! what counts is their bytes, so they get short replies, as in `bench throughput`. Smaller ones are echoed.
 
 mod entrant;
-mod findings;
 mod one_task;
 mod options;
 mod phases;
 mod report;
 mod sides;
+mod tables;
 
-pub use findings::Findings;
 pub use options::Options;
 
 use serde_json::Value;
 
+use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 

@@ -1,7 +1,7 @@
-//! How many messages does one task write and read, if it has both ends of a connection?
+//! Both ends of a connection in one task.
 //!
-//! As `unix1_processes` of will-it-scale: a byte is written at one end and read at the other, by the same task. Nobody
-//! waits and nobody is woken, so what is measured is the path itself, and what several such tasks at a time share
+//! As `unix1_processes` of will-it-scale: a byte is written at one end and read at the other, by the same task. No task
+//! waits and none is woken, so what is measured is the path itself, and what several such tasks at a time share
 //! with each other: locks, counters, cache lines. Here each byte is answered by another one, because calls
 //! have responses; each way counts as a message, so that a figure is what `unix1` counts.
 
@@ -25,7 +25,7 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Exchanges between two looks at the clock. Ours: what reading it costs is lost among them.
+/// Exchanges between two readings of the clock. Chosen by us: the cost of a reading disappears among them.
 const EXCHANGES: u64 = 64;
 
 /// Writes and reads for the time that the plan gives.
@@ -43,7 +43,7 @@ pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Er
     }
 }
 
-/// Both ends of a TCP connection; `None` if the side is to stop.
+/// Returns both ends of a TCP connection; `None` if the side is to stop.
 fn connection(stop: &Stop) -> Result<Option<(OwnedFd, OwnedFd)>, Error> {
     let settings = Settings::LOOPBACK;
     let (listener, address) = socket::listen_at(Ipv4Addr::LOCALHOST.into(), &settings)?;

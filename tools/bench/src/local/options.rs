@@ -1,70 +1,98 @@
-//! What can be asked of the experiment?
+//! Options of the local experiment.
 
 use std::time::Duration;
 
 use apus::PollMode;
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::contest::check_repetition;
+use crate::options::Repetition;
 use apus_contenders::contender::Plan;
+use apus_report::experiment::{Experiment, config, defaults};
+use apus_report::findings::Findings;
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
+use apus_testbed::process::Spawner;
 
-/// Options of the experiment.
-#[derive(Clone, Debug, PartialEq)]
+/// Processes of one host: shared memory beside unix sockets and TCP
+///
+/// `apus-local` are endpoints, which take the path through shared memory by themselves when their peer is on the same
+/// host; `apus-local-pair` is the pair of rings below them, without an endpoint. `unix` is the faster kind of unix
+/// socket, figure by figure in each run: of `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose
+/// packets are as long as a socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp`
+/// endpoints over loopback without shared memory. Sockets carry a length before each message, one send for each, and
+/// readers take what has arrived; but servers of many clients use epoll and answer what is ready in one send. All wait
+/// as --poll says.
+///
+/// p50 and p99: one request and its echo at a time. krps: with --outstanding of them outstanding. Messages of 64 KiB and
+/// more are large: at most 8 are outstanding, their replies are short, and gbps is what the server receives. Rows and
+/// ratios show the first size, and gbps the largest one.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(
+    mut_arg("seconds", |argument| argument.default_value("0.5")),
+    after_help = "Examples:
+  apus bench local
+  apus bench local --size 1,100,4096,65536,1000000 --poll block
+  apus bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
+)]
 pub struct Options {
-    /// Payload bytes of requests, each size once: 1 to 64 MB. The first one is what rows and ratios are about.
+    /// Payload bytes of requests, with commas between them: 1 to 64000000 each
+    #[arg(
+        long = "size",
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "100,500000",
+        allow_negative_numbers = true
+    )]
     pub sizes: Vec<usize>,
-    /// Small requests under way at the same time: 1 to 65536.
+    /// Small requests that are outstanding at a time: 1 to 65536
+    #[arg(long, value_name = "REQUESTS", default_value_t = 64, allow_negative_numbers = true)]
     pub outstanding: usize,
-    /// Workers at a time, up to so many: 1 to 1024; 0 leaves them out.
-    pub workers: usize,
-    /// Clients of one server at a time, up to so many: 1 to 1024; 0 leaves them out.
-    pub clients: usize,
-    /// Seconds that count, for each contender in each phase of each run: 0.01 to 3600. A tenth of it is
-    /// warm-up before.
-    pub seconds: f64,
-    /// How often everything is repeated: 1 to 1000.
-    pub runs: usize,
-    /// Where chance begins.
-    pub seed: u64,
-    /// How both sides wait.
-    pub poll: PollMode,
-    /// Only these contenders, by name; all if empty.
+    /// Also 1, 2, 4 … up to `WORKERS` workers at a time, each with a connection of its own: a byte written and
+    /// read by the same task, as unix1_processes of will-it-scale does it (kops: writes that were read), and a ping-pong
+    /// of a byte between two tasks; 1 to 1024
+    #[arg(long, value_name = "WORKERS", allow_negative_numbers = true)]
+    pub workers: Option<usize>,
+    /// Also 1, 2, 4 … up to `CLIENTS` clients of one server, with --outstanding requests in sum: 1 to 1024
+    #[arg(long, value_name = "CLIENTS", allow_negative_numbers = true)]
+    pub clients: Option<usize>,
+    /// Only these contenders, by the names of their rows, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Length, seed and waiting of each phase; a tenth of the seconds is warm-up before.
+    #[command(flatten)]
+    pub repetition: Repetition,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            sizes: vec![100, 500_000],
-            outstanding: 64,
-            workers: 0,
-            clients: 0,
-            seconds: 0.5,
-            runs: 5,
-            seed: 1,
-            poll: PollMode::Spin,
-            only: Vec::new(),
-        }
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        super::run(self, &Spawner::this_program()?)
     }
 }
 
 impl Options {
-    /// Bytes from which on a message is large. Ours: what one call takes from a stream at most.
+    /// Bytes from which on a message is large. Chosen by us: the most that one call takes from a stream.
     pub const LARGE: usize = 64 << 10;
 
-    /// Large messages under way at most, as in `bench throughput`.
+    /// Most outstanding large messages, as in `bench throughput`.
     pub const LARGE_OUTSTANDING: usize = 8;
 
-    /// Most workers, and most clients. Ours: more than the largest hosts have cores.
+    /// Most workers, and most clients. Chosen by us: more than the largest hosts have cores.
     const MOST: usize = 1024;
 
-    /// Whether each value is in its range.
+    /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and one that would be.
+    /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let range = self.sizes.iter().all(|size| (1..=Plan::LARGEST).contains(size));
         require(range, "size", "a message has 1 to 64000000 bytes; try 100")?;
@@ -74,28 +102,30 @@ impl Options {
         let once = once.len() == self.sizes.len() && !once.is_empty();
         require(once, "size", "there is a size at least, and each once; try 100,500000")?;
         let outstanding = (1..=65_536).contains(&self.outstanding);
-        require(outstanding, "outstanding", "1 to 65536 requests may be under way; try 64")?;
-        require(self.workers <= Self::MOST, "workers", "there are 1 to 1024 workers; try 2")?;
-        require(self.clients <= Self::MOST, "clients", "there are 1 to 1024 clients; try 4")?;
-        check_repetition(self.seconds, self.runs)
+        require(outstanding, "outstanding", "1 to 65536 requests are outstanding; try 64")?;
+        let in_range = |count: Option<usize>| count.is_none_or(|it| (1..=Self::MOST).contains(&it));
+        require(in_range(self.workers), "workers", "there are 1 to 1024 workers; try 2")?;
+        require(in_range(self.clients), "clients", "there are 1 to 1024 clients; try 4")?;
+        self.repetition.check()
     }
 
-    /// How many there are at a time, if there are up to `most`: 1, 2, 4 and so on, and `most`.
-    pub(super) fn counts(most: usize) -> Vec<usize> {
+    /// Returns the counts up to `most` that are measured: 1, 2, 4 and so on, and `most`.
+    pub(super) fn counts(most: Option<usize>) -> Vec<usize> {
+        let Some(most) = most else { return Vec::new() };
         let doubled = std::iter::successors(Some(1), |count| Some(count * 2));
         let mut counts: Vec<usize> = doubled.take_while(|count| *count < most).collect();
-        counts.extend((most > 0).then_some(most));
+        counts.push(most);
         counts
     }
 
-    /// Whether a message of that size is large.
+    /// Returns whether a message of `size` bytes is large.
     pub(super) const fn is_large(size: usize) -> bool {
         size >= Self::LARGE
     }
 
-    /// What each side is told when so many messages of that size are under way.
+    /// Returns the plan of both sides for `outstanding` messages of `size` bytes.
     pub(super) fn plan(&self, size: usize, outstanding: usize, poll: PollMode) -> Plan {
-        let measure = Duration::from_secs_f64(self.seconds);
+        let measure = Duration::from_secs_f64(self.repetition.seconds);
         let settings = apus::Settings::default();
         Plan {
             size,
@@ -104,12 +134,12 @@ impl Options {
             settings,
             warmup: measure / 10,
             measure,
-            seed: self.seed,
+            seed: self.repetition.seed,
             raw: false,
         }
     }
 
-    /// Messages of that size under way where there are many.
+    /// Returns the number of outstanding messages of `size` bytes in the phases with many.
     pub(super) const fn many(&self, size: usize) -> usize {
         if Self::is_large(size) && self.outstanding > Self::LARGE_OUTSTANDING {
             Self::LARGE_OUTSTANDING
@@ -118,20 +148,17 @@ impl Options {
         }
     }
 
-    /// As a result shows it.
+    /// Returns the options as a result shows them.
     pub(super) fn config(&self) -> Map<String, Value> {
-        named([
+        let own = named([
             ("size", json!(self.sizes[0])),
             ("sizes", json!(self.sizes)),
             ("outstanding", json!(self.outstanding)),
             ("large_outstanding", json!(self.many(Self::LARGE))),
-            ("workers", json!(self.workers)),
-            ("clients", json!(self.clients)),
-            ("seconds", json!(self.seconds)),
-            ("runs", json!(self.runs)),
-            ("seed", json!(self.seed)),
-            ("poll", json!(self.poll)),
-        ])
+            ("workers", json!(self.workers.unwrap_or(0))),
+            ("clients", json!(self.clients.unwrap_or(0))),
+        ]);
+        own.into_iter().chain(config(&self.repetition)).collect()
     }
 }
 
@@ -153,10 +180,10 @@ mod tests {
             Options { sizes: vec![], ..good() },
             Options { sizes: vec![7, 100, 7], ..good() },
             Options { outstanding: 0, ..good() },
-            Options { workers: 1025, ..good() },
-            Options { clients: 1025, ..good() },
-            Options { seconds: 0.0, ..good() },
-            Options { runs: 0, ..good() },
+            Options { workers: Some(1025), ..good() },
+            Options { clients: Some(0), ..good() },
+            Options { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
+            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"
@@ -164,7 +191,7 @@ mod tests {
         size: a message has 1 to 64000000 bytes; try 100
         size: there is a size at least, and each once; try 100,500000
         size: there is a size at least, and each once; try 100,500000
-        outstanding: 1 to 65536 requests may be under way; try 64
+        outstanding: 1 to 65536 requests are outstanding; try 64
         workers: there are 1 to 1024 workers; try 2
         clients: there are 1 to 1024 clients; try 4
         seconds: a contender is measured for 0.01 to 3600 seconds; try 1
@@ -174,11 +201,11 @@ mod tests {
 
     #[test]
     fn numbers_double_up_to_the_last_one() {
-        assert_eq!(Options::counts(0), [0; 0]);
-        assert_eq!(Options::counts(1), [1]);
-        assert_eq!(Options::counts(2), [1, 2]);
-        assert_eq!(Options::counts(7), [1, 2, 4, 7]);
-        assert_eq!(Options::counts(8), [1, 2, 4, 8]);
+        assert_eq!(Options::counts(None), [0; 0]);
+        assert_eq!(Options::counts(Some(1)), [1]);
+        assert_eq!(Options::counts(Some(2)), [1, 2]);
+        assert_eq!(Options::counts(Some(7)), [1, 2, 4, 7]);
+        assert_eq!(Options::counts(Some(8)), [1, 2, 4, 8]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! In which order are things found out?
+//! The phases of the local experiment: sizes, workers, clients.
 
 use std::time::Duration;
 
@@ -7,19 +7,20 @@ use serde_json::{Value, json};
 
 use super::JOB;
 use super::entrant::Entrant;
-use super::findings::Findings;
 use super::options::Options;
 use super::report::{self, Figures, Run, Taken};
 use super::sides::{Details, Role};
-use crate::contest::{check_only, nobody_left};
+use crate::options::{check_only, none_left};
 use apus_contenders::apus::Calls;
 use apus_contenders::contender::{Plan, Replies, Side};
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::{Crew, Spawner, Task};
 
-/// How long before the common start agents are told of it. Ours: telling one takes a tenth of a millisecond.
+/// Time between the notice of the common start and the start. Chosen by us: notifying one agent takes a tenth of a
+/// millisecond.
 const LEAD: Duration = Duration::from_millis(50);
 
 /// What is done over and over.
@@ -35,17 +36,14 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let mut notes = Vec::new();
     let entrants = selected(options, &mut notes)?;
     let [workers, clients] = [options.workers, options.clients].map(Options::counts);
     let phases = 2 * options.sizes.len() + 2 * workers.len() + clients.len();
-    let progress = Progress::of(options.runs * entrants.len() * phases);
+    let progress = Progress::of(options.repetition.runs * entrants.len() * phases);
     let bench = Bench { host, options, entrants, progress };
-    let runs = (0..options.runs)
+    let runs = (0..options.repetition.runs)
         .map(|run| bench.run(run, &workers, &clients))
         .collect::<Result<Vec<_>, _>>()?;
     let Bench { entrants, progress, .. } = bench;
@@ -56,7 +54,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     report::findings(options, &entrants, (&workers, &clients), &runs, notes)
 }
 
-/// Those who were asked for and can take part with a size at least.
+/// Returns those who were asked for and can take part with a size at least.
 fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
     check_only(&options.only, &Entrant::names())?;
     let mut entrants = Vec::new();
@@ -68,15 +66,15 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
             entrants.push(entrant);
         }
     }
-    if entrants.is_empty() { Err(nobody_left(notes)) } else { Ok(entrants) }
+    if entrants.is_empty() { Err(none_left(notes)) } else { Ok(entrants) }
 }
 
-/// Why it cannot take part with messages of that size, if so.
+/// Returns why it cannot take part with messages of that size, if so.
 fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
-    entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.poll))
+    entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.repetition.poll))
 }
 
-/// What is said if there are more tasks at a time than cores.
+/// Returns what is said if there are more tasks at a time than cores.
 fn crowded(workers: &[usize], clients: &[usize]) -> Option<String> {
     let tasks = workers.iter().map(|count| 2 * count).chain(clients.iter().map(|count| count + 1));
     let most = tasks.max().filter(|tasks| !Cores::suffice_for(*tasks))?;
@@ -87,7 +85,7 @@ fn crowded(workers: &[usize], clients: &[usize]) -> Option<String> {
 }
 
 impl Bench<'_> {
-    /// Everything once. Another contender begins each run.
+    /// Returns everything once. Another contender begins each run.
     fn run(&self, run: usize, workers: &[usize], clients: &[usize]) -> Result<Run, Error> {
         let options = self.options;
         let sizes = options.sizes.iter();
@@ -121,7 +119,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What was measured of each contender, in the order of the rows.
+    /// Returns what was measured of each contender, in the order of the rows.
     fn turns<T>(
         &self,
         run: usize,
@@ -133,17 +131,17 @@ impl Bench<'_> {
         for turn in 0..count {
             let index = (run + turn) % count;
             let entrant = self.entrants[index];
-            let (runs, name) = (self.options.runs, entrant.name());
+            let (runs, name) = (self.options.repetition.runs, entrant.name());
             self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
             taken[index] = measure(entrant)?;
         }
         Ok(taken)
     }
 
-    /// One client and one server: one message at a time, then many.
+    /// Returns one client and one server: one message at a time, then many.
     fn at_size(&self, entrant: Entrant, size: usize) -> Result<Figures, Error> {
         let large = Options::is_large(size);
-        let poll = self.options.poll;
+        let poll = self.options.repetition.poll;
         let plan = self.options.plan(size, 1, poll);
         let one = self.pairs(entrant, Calls::OneByOne, &plan, 1)?;
         let replies = if large { Replies::Short } else { Replies::Echo };
@@ -152,10 +150,10 @@ impl Bench<'_> {
         Ok(Figures::at_size(&one.clients[0], &many.clients[0], large.then_some(&many.servers[0])))
     }
 
-    /// So many workers at a time: both sides in one task, then a ping-pong between two.
+    /// Measures `count` workers at a time: both sides in one task, then a ping-pong between two.
     fn workers(&self, entrant: Entrant, count: usize) -> Result<Figures, Error> {
         let plan = self.options.plan(1, 1, self.poll_of(count));
-        let both = |_| told(entrant, Calls::OneByOne, &plan, Role::Both, count > 1);
+        let both = |_| details_of(entrant, Calls::OneByOne, &plan, Role::Both, count > 1);
         let name = format!("{} task", entrant.name());
         let cores = |index| Cores::of_pair(index).client;
         let tasks = (0..count).map(|index| task(&name, cores(index), both(index)));
@@ -165,21 +163,21 @@ impl Bench<'_> {
         Ok(Figures::of_workers(&alone, &apart.clients))
     }
 
-    /// So many clients of one server, with as many messages under way as one has otherwise, in sum.
+    /// Measures `count` clients of one server, which together have as many outstanding messages as one has otherwise.
     fn clients(&self, entrant: Entrant, count: usize) -> Result<Figures, Error> {
         let calls = Calls::Many(Replies::Echo);
         let size = self.options.sizes[0];
         let outstanding = self.options.many(size).div_ceil(count);
         let name = entrant.name();
-        let plan = self.options.plan(size, outstanding, self.options.poll);
-        let details = told(entrant, calls, &plan, Role::ServerOfMany, false);
+        let plan = self.options.plan(size, outstanding, self.options.repetition.poll);
+        let details = details_of(entrant, calls, &plan, Role::ServerOfMany, false);
         let core = Cores::choose().server;
         let mut server = self.host.start(task(&format!("{name} server"), core, details))?;
         let role = Role::Client(server.address()?);
         // The server has a core for itself.
         let plan = Plan { poll: self.poll_of(count + 1), ..plan };
         let clients = (0..count).map(|index| {
-            let details = told(entrant, calls, &plan, role, count > 1);
+            let details = details_of(entrant, calls, &plan, role, count > 1);
             task(&format!("{name} client"), Cores::of_client(index), details)
         });
         let clients = self.together(clients, &plan)?;
@@ -187,7 +185,7 @@ impl Bench<'_> {
         Ok(Figures::of_clients(&clients))
     }
 
-    /// So many pairs of a client and a server at a time.
+    /// Runs `count` pairs of a client and a server at a time.
     fn pairs(
         &self,
         entrant: Entrant,
@@ -197,13 +195,13 @@ impl Bench<'_> {
     ) -> Result<Taken, Error> {
         let name = entrant.name();
         let servers = (0..count).map(|index| {
-            let details = told(entrant, calls, plan, Role::Server, false);
+            let details = details_of(entrant, calls, plan, Role::Server, false);
             let task = task(&format!("{name} server"), Cores::of_pair(index).server, details);
             (self.host.clone(), task)
         });
         let mut servers = Crew::start(servers)?;
         let clients = servers.addresses()?.into_iter().enumerate().map(|(index, server)| {
-            let details = told(entrant, calls, plan, Role::Client(server), count > 1);
+            let details = details_of(entrant, calls, plan, Role::Client(server), count > 1);
             task(&format!("{name} client"), Cores::of_pair(index).client, details)
         });
         let clients = self.together(clients, plan)?;
@@ -211,7 +209,7 @@ impl Bench<'_> {
         Ok(Taken { clients, servers: servers.results(Duration::ZERO).all()? })
     }
 
-    /// What agents saw that do the same at the same time.
+    /// Returns what agents saw that do the same at the same time.
     fn together(&self, tasks: impl Iterator<Item = Task>, plan: &Plan) -> Result<Vec<Side>, Error> {
         let mut crew = Crew::start(tasks.map(|task| (self.host.clone(), task)))?;
         let count = crew.len();
@@ -221,14 +219,14 @@ impl Bench<'_> {
         crew.results(LEAD + plan.duration()).all()
     }
 
-    /// How so many tasks wait: who spins on a core that others need keeps them from answering.
+    /// Returns how `tasks` tasks wait: one that spins on a core that others need keeps them from answering.
     fn poll_of(&self, tasks: usize) -> PollMode {
-        if Cores::suffice_for(tasks) { self.options.poll } else { PollMode::Block }
+        if Cores::suffice_for(tasks) { self.options.repetition.poll } else { PollMode::Block }
     }
 }
 
-/// What an agent is told.
-fn told(entrant: Entrant, calls: Calls, plan: &Plan, role: Role, together: bool) -> Value {
+/// Returns the details of an agent's task.
+fn details_of(entrant: Entrant, calls: Calls, plan: &Plan, role: Role, together: bool) -> Value {
     json!(Details { entrant, calls, plan: plan.clone(), role, together })
 }
 

@@ -1,12 +1,13 @@
-//! What do all runs say together?
+//! The result of the local experiment: rows and ratios over all runs.
 
 use serde_json::{Map, Value, json};
 
 use super::entrant::{Entrant, KINDS, UNIX};
-use super::findings::Findings;
 use super::options::Options;
+use super::tables::tables;
 use apus_contenders::apus::Calls;
 use apus_contenders::contender::Side;
+use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, rounded};
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
@@ -65,7 +66,7 @@ impl Figures {
     }
 }
 
-/// Thousands of messages a second.
+/// Returns the thousands of messages a second.
 fn thousands(side: &Side) -> f64 {
     side.messages as f64 / side.elapsed as f64 * 1e6
 }
@@ -80,7 +81,7 @@ pub(super) struct Line {
     of: Vec<usize>,
 }
 
-/// One line for each contender, and one for the better kind of unix socket.
+/// Returns one line for each contender, and one for the better kind of unix socket.
 fn lines(entrants: &[Entrant]) -> Vec<Line> {
     let each = entrants.iter().enumerate();
     let mut lines: Vec<Line> = each
@@ -95,7 +96,7 @@ fn lines(entrants: &[Entrant]) -> Vec<Line> {
     lines
 }
 
-/// What was measured, as one looks at it for a row, a ratio, a table.
+/// All measurements, as rows, ratios and tables read them.
 pub(super) struct Seen<'a> {
     pub(super) options: &'a Options,
     pub(super) lines: Vec<Line>,
@@ -105,17 +106,18 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// A figure of a line at the size of that index, a value per run; `None` if nobody of it took part.
+    /// Returns a figure of a line at the size with that index, one value per run; `None` if no contender of the line took
+    /// part.
     pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
         self.series(line, name, |run| &run.sizes[size])
     }
 
-    /// The same with the number of workers of that index.
+    /// Returns a figure of a line with the number of workers at that index.
     pub(super) fn of_workers(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
         self.series(line, name, |run| &run.workers[count])
     }
 
-    /// The same with the number of clients of that index.
+    /// Returns a figure of a line with the number of clients at that index.
     pub(super) fn of_clients(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
         self.series(line, name, |run| &run.clients[count])
     }
@@ -134,7 +136,7 @@ impl Seen<'_> {
         self.runs.iter().map(value).collect()
     }
 
-    /// The figure that rows and ratios show, of that name.
+    /// Returns the figure that rows and ratios show, of that name.
     fn main(&self, line: &Line, name: &str) -> Option<Vec<f64>> {
         match name {
             "gbps" => self.at_size(self.largest()?, line, name),
@@ -143,7 +145,7 @@ impl Seen<'_> {
         }
     }
 
-    /// The index of the largest size, if it is large.
+    /// Returns the index of the largest size, if it is large.
     fn largest(&self) -> Option<usize> {
         let sizes = self.options.sizes.iter().enumerate();
         let large = sizes.filter(|(_, size)| Options::is_large(**size));
@@ -151,7 +153,7 @@ impl Seen<'_> {
     }
 }
 
-/// Whether less is better.
+/// Returns whether less is better.
 fn is_time(figure: &str) -> bool {
     figure.ends_with("_us")
 }
@@ -180,10 +182,13 @@ pub(super) fn findings(
     }
     outcome.notes.extend(which_kind(seen));
     outcome.ratios = ratios(seen);
-    Ok(Findings { tables: super::findings::tables(seen), outcome })
+    let lead = "Processes of one host exchange messages through the endpoints' shared memory, through unix sockets and over \
+                loopback. p50 and p99 are of one request at a time, krps of many; gbps is of large messages.";
+    Ok(Findings::new(outcome, "What do messages between processes of one host cost?", lead)
+        .with_all(Vec::new(), Vec::new(), tables(seen)))
 }
 
-/// How each contender is set up.
+/// Returns how each contender is set up.
 fn settings(entrants: &[Entrant]) -> Value {
     let of = |entrant: &Entrant| entrant.contender(Calls::OneByOne).settings();
     let pairs = entrants.iter().map(|entrant| (entrant.name().to_owned(), json!(of(entrant))));
@@ -196,7 +201,7 @@ fn settings(entrants: &[Entrant]) -> Value {
     Value::Object(settings)
 }
 
-/// Which kind of unix socket the figures of their common row come from.
+/// Returns which kind of unix socket the figures of their common row come from.
 fn which_kind(seen: &Seen<'_>) -> Option<String> {
     let unix = seen.lines.iter().find(|line| line.of.len() > 1)?;
     let kinds =
@@ -237,7 +242,7 @@ fn row(seen: &Seen<'_>, line: &Line) -> Result<Row, Error> {
     Ok(named.fold(row, |row, (name, list)| row.with(name, Figure::Detail(json!(list)))))
 }
 
-/// One object for each size, or number: its figures, each with the least and the greatest value.
+/// Returns one object for each size, or number: its figures, each with the least and the greatest value.
 fn details(
     key: &str,
     keys: &[usize],
@@ -258,7 +263,7 @@ fn details(
     keys.iter().enumerate().filter_map(object).collect()
 }
 
-/// What apus is to each other one.
+/// Returns what apus is to each other one.
 fn ratios(seen: &Seen<'_>) -> Vec<(String, Ratio)> {
     let ours = Entrant::Local.name();
     let Some(apus) = seen.lines.iter().find(|line| line.name == ours) else {

@@ -1,4 +1,4 @@
-//! What does each side do in its process?
+//! The sides of the local experiment, each in its process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
@@ -19,14 +19,14 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task. Its result is a [`Side`].
+/// The details of an agent's task. Its result is a [`Side`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) entrant: Entrant,
     pub(super) calls: Calls,
     pub(super) plan: Plan,
     pub(super) role: Role,
-    /// Whether others do the same, and all are told when to begin.
+    /// Whether others do the same, and all begin at a common instant.
     pub(super) together: bool,
 }
 
@@ -45,8 +45,8 @@ pub(super) enum Role {
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
-    let details: Details = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
+    let details: Details = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let Details { entrant, calls, plan, role, together } = details;
     if together {
         clock::sleep_until(control.begin::<()>()?.at);

@@ -1,12 +1,12 @@
-//! What becomes of a server that is offered more than it can do?
+//! The overload experiment: a server that is offered more than it can do.
 //!
 //! A server that computes for a fixed time on each request, and a client that sends requests at random instants
 //! (Poisson), whether or not earlier ones are done: first less than the server can do, then several times as
-//! many. A client has patience: a reply that comes too late is of no use, although it was work. What is left is
+//! many. A client has patience: a reply that arrives too late is useless, although it cost work. The useful replies are
 //! the *goodput*. TCP does the same work beside it, at the same load, with as many threads.
 //!
 //! ```text
-//!   capacity   a few requests always under way     → 1x = what apus completes
+//!   capacity   a few requests always outstanding   → 1x = what apus completes
 //!   load       open loop at 0.25x … 4x, n runs     → goodput, latency of what was served, refused, dropped
 //!   idle       nothing for a second, then one      → processor time of an idle server, its first reply
 //! ```
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
-use apus_report::result::Outcome;
+use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
@@ -30,12 +30,13 @@ use apus_testbed::process::{Control, Spawner, Task};
 ///
 /// # Errors
 ///
-/// An option does not fit, or a contender failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+/// An option is out of range, or a contender failed.
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 
-/// Who takes part, with a server of so many threads: TCP has as many connections, so that each thread has one.
+/// Returns the contenders, with a server of `threads` threads. TCP has as many connections, so that each thread has
+/// one.
 fn contenders(threads: usize) -> [Box<dyn Transport>; 2] {
     let connections = if threads == 1 { Connections::One } else { Connections::Pool(threads) };
     let tcp = Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };

@@ -1,51 +1,86 @@
-//! What can be asked of the experiment?
+//! Options of the overload experiment.
 
 use std::time::Duration;
 
 use apus::PollMode;
-use serde_json::{Map, Value, json};
+use clap::Args;
+use serde::Serialize;
 
-use crate::contest::check_repetition;
+use crate::options::Repetition;
 use apus_contenders::contender::Plan;
-use apus_report::result::named;
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
+use apus_testbed::process::Spawner;
 
-/// Options of the experiment.
-#[derive(Clone, Debug, PartialEq)]
+/// Open-loop requests from 0.25x to 4x of capacity: goodput and latency
+///
+/// The server computes for a fixed time on each request; requests are due at random instants (Poisson), whether or
+/// not earlier ones are done. Capacity is what apus completes with a few requests always outstanding. Goodput is what
+/// was answered before the client lost patience. All other requests are counted: refused by
+/// the server, failed, answered too late, or dropped (not answered when the client left). A TCP server (epoll, the same
+/// cost, as many threads and connections) does the same beside it. Finally both have nothing to do for a second at a
+/// time: the processor time of an idle server, and how soon it answers the first request after that.
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
+#[command(
+    mut_arg("seconds", |argument| argument.default_value("0.5")),
+    mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
+    after_help = "Examples:
+  apus bench overload
+  apus bench overload --cost 100 --loads 0.75,1,2,4 --json
+  apus bench overload --threads 2 --patience 10"
+)]
 pub struct Options {
-    /// Payload bytes of a request and of its reply: 1 to 64 MB.
+    /// Payload bytes of a request and of its reply: 1 to 64000000
+    #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
-    /// Microseconds that the application computes on each request: 1 to 100,000.
+    /// Microseconds that the server computes on each request: 1 to 100000
+    #[arg(
+        long = "cost",
+        value_name = "MICROSECONDS",
+        default_value_t = 50.0,
+        allow_negative_numbers = true
+    )]
     pub cost_us: f64,
-    /// Threads of the server: 1 to 64.
+    /// Threads of the server: 1 to 64
+    #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub threads: usize,
-    /// Milliseconds after which a client has no use for a reply any more: 1 to 10,000.
+    /// Milliseconds after which a reply is too late: 1 to 10000
+    #[arg(
+        long = "patience",
+        value_name = "MILLISECONDS",
+        default_value_t = 50.0,
+        allow_negative_numbers = true
+    )]
     pub patience_ms: f64,
-    /// Loads as multiples of the capacity, ascending: 0.01 to 100 each.
+    /// Loads as multiples of the capacity, with commas between them: 0.01 to 100 each, ascending
+    #[arg(
+        long,
+        value_name = "LOADS",
+        value_delimiter = ',',
+        default_value = "0.25,0.5,0.75,1,1.5,2,3,4",
+        allow_negative_numbers = true
+    )]
+    #[serde(skip)]
     pub loads: Vec<f64>,
-    /// Seconds that count, for each contender at each load in each run: 0.01 to 3600.
-    pub seconds: f64,
-    /// How often everything is repeated: 1 to 1000.
-    pub runs: usize,
-    /// Where chance begins.
-    pub seed: u64,
-    /// How servers wait. The load generator never waits, so that no request begins late.
-    pub poll: PollMode,
+    /// Seconds and runs of each contender at each load. The way to wait is the server's: the load generator never
+    /// waits, so that no request begins late.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repetition: Repetition,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            size: 100,
-            cost_us: 50.0,
-            threads: 1,
-            patience_ms: 50.0,
-            loads: vec![0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0],
-            seconds: 0.5,
-            runs: 5,
-            seed: 1,
-            poll: PollMode::default(),
-        }
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        super::run(self, &Spawner::this_program()?)
     }
 }
 
@@ -53,11 +88,11 @@ impl Options {
     /// The load with which tails under overload are compared: busy, and with time to spare.
     pub(super) const BUSY: f64 = 0.75;
 
-    /// Whether each value is in its range.
+    /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and one that would be.
+    /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let size = (1..=Plan::LARGEST).contains(&self.size);
         require(size, "size", "a message has 1 to 64000000 bytes; try 100")?;
@@ -72,26 +107,12 @@ impl Options {
         let problem =
             "loads are 0.01 to 100 times the capacity, each once, ascending; try 0.75,1,4";
         require(ranges && ascending, "loads", problem)?;
-        check_repetition(self.seconds, self.runs)
+        self.repetition.check()
     }
 
-    /// What a request costs the application.
+    /// Returns what a request costs the application.
     pub(super) fn cost(&self) -> Duration {
         Duration::from_secs_f64(self.cost_us / 1e6)
-    }
-
-    /// As a result shows it.
-    pub(super) fn config(&self) -> Map<String, Value> {
-        named([
-            ("size", json!(self.size)),
-            ("cost_us", json!(self.cost_us)),
-            ("threads", json!(self.threads)),
-            ("patience_ms", json!(self.patience_ms)),
-            ("seconds", json!(self.seconds)),
-            ("runs", json!(self.runs)),
-            ("seed", json!(self.seed)),
-            ("poll", json!(self.poll)),
-        ])
     }
 }
 
@@ -116,8 +137,8 @@ mod tests {
             Options { loads: vec![], ..good() },
             Options { loads: vec![1.0, 1.0], ..good() },
             Options { loads: vec![0.0, 1.0], ..good() },
-            Options { seconds: 0.0, ..good() },
-            Options { runs: 0, ..good() },
+            Options { repetition: Repetition { seconds: 0.0, ..good().repetition }, ..good() },
+            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
         let names = wrong.map(|options| match options.check().unwrap_err() {
             Error::Option { option, .. } => option,

@@ -1,4 +1,4 @@
-//! In which order are things found out?
+//! The phases of the overload experiment: capacity, load, idle.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::options::Options;
-use super::report::{self, AtLoad, Findings, Paused};
+use super::report::{self, AtLoad, Paused, Run};
 use super::sides::{ClientSide, Details, Phase, Served, Side};
 use super::{JOB, contenders};
 use apus_contenders::transport::{Transport, Work};
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
-use apus_report::result::Outcome;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::{Spawner, Task};
 
-/// Warm-up before anything counts. Ours: a server that is offered several times its capacity has found out
+/// Warm-up before anything counts. Chosen by us: a server that is offered several times its capacity has found out
 /// after some tens of milliseconds, and works off what it had accepted until then.
 const WARM: Duration = Duration::from_millis(250);
 
@@ -38,16 +38,13 @@ struct Bench<'a> {
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = contenders(options.threads);
-    let steps = options.runs * (1 + contenders.len() * (1 + options.loads.len()));
+    let steps = options.repetition.runs * (1 + contenders.len() * (1 + options.loads.len()));
     let bench = Bench {
         host,
         cores,
@@ -56,56 +53,58 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
         contenders,
         progress: Progress::of(steps),
     };
-    let runs = (0..options.runs).map(|run| bench.run(run)).collect::<Result<Vec<_>, _>>()?;
+    let runs =
+        (0..options.repetition.runs).map(|run| bench.run(run)).collect::<Result<Vec<_>, _>>()?;
     let mut outcome = report::outcome(options, &bench.contenders, &runs);
     drop(bench);
     outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
-    Ok(outcome)
+    Ok(report::findings(outcome))
 }
 
 impl Bench<'_> {
-    /// Everything once. Another contender begins each run.
-    fn run(&self, run: usize) -> Result<Findings, Error> {
+    /// Returns everything once. Another contender begins each run.
+    fn run(&self, run: usize) -> Result<Run, Error> {
         let count = self.contenders.len();
         let turns = || (0..count).map(|turn| (run + turn) % count);
         self.step(run, "capacity", 0);
         let phase = Phase::Capacity { warm: WARM, measure: CAPACITY };
         let (capacity, _): (f64, Served) = self.measure(0, phase, WARM + CAPACITY)?;
-        let mut findings = Findings::new(capacity, count);
+        let mut found = Run::new(capacity, count);
         for &load in &self.options.loads {
             for contender in turns() {
                 self.step(run, &format!("load {load}"), contender);
-                let measure = Duration::from_secs_f64(self.options.seconds);
+                let measure = Duration::from_secs_f64(self.options.repetition.seconds);
                 let patience = Duration::from_secs_f64(self.options.patience_ms / 1e3);
                 let (warm, rate) = (WARM.max(measure / 10), load * capacity);
-                let seed = self.options.seed + run as u64;
+                let seed = self.options.repetition.seed + run as u64;
                 let phase = Phase::Load { rate, warm, measure, patience, seed };
                 let (result, served) = self.measure(contender, phase, warm + measure + patience)?;
-                findings.loads[contender].push(AtLoad { rate, result, served });
+                found.loads[contender].push(AtLoad { rate, result, served });
             }
         }
         for contender in turns() {
             self.step(run, "idle", contender);
-            let phase = Phase::Idle { pause: PAUSE, times: PAUSES, poll: self.options.poll };
+            let phase =
+                Phase::Idle { pause: PAUSE, times: PAUSES, poll: self.options.repetition.poll };
             let (first, served) = self.measure(contender, phase, PAUSE * PAUSES as u32)?;
-            findings.idle[contender] = Some(Paused { first, served });
+            found.idle[contender] = Some(Paused { first, served });
         }
-        Ok(findings)
+        Ok(found)
     }
 
     fn step(&self, run: usize, what: &str, contender: usize) {
-        let (runs, name) = (self.options.runs, self.contenders[contender].name());
+        let (runs, name) = (self.options.repetition.runs, self.contenders[contender].name());
         self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
     }
 
-    /// One phase of one contender, with fresh processes.
+    /// Returns one phase of one contender, with fresh processes.
     fn measure<T: DeserializeOwned>(
         &self,
         contender: usize,
         phase: Phase,
         duration: Duration,
     ) -> Result<(T, Served), Error> {
-        let Options { threads, size, poll, .. } = *self.options;
+        let Options { threads, size, ref repetition, .. } = *self.options;
         let task = |name: &str, core, side| Task {
             name: format!("{} {name}", self.contenders[contender].name()),
             core,
@@ -113,7 +112,7 @@ impl Bench<'_> {
             job: JOB.to_owned(),
             details: json!(Details { contender, threads, side }),
         };
-        let side = Side::Server { poll, work: self.work };
+        let side = Side::Server { poll: repetition.poll, work: self.work };
         let mut server = self.host.start(task("server", self.cores.server, side))?;
         let client = ClientSide {
             server: server.address()?,

@@ -1,4 +1,4 @@
-//! What do the figures say?
+//! The result of the overload experiment: rows of each load, and ratios.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,15 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::sides::{LoadResult, Served};
 use apus_contenders::transport::Transport;
-use apus_report::result::{Figure, Outcome, Ratio, Row};
+use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, short_number};
+use apus_report::experiment::config;
+use apus_report::findings::Findings;
+use apus_report::result::{Figure, Outcome, Ratio, Row, short};
 use apus_report::stats::{Percentiles, Spread};
 
 /// What one run found out.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(super) struct Run {
     /// Requests per second.
     pub(super) capacity: f64,
     /// By contender, and then by load.
@@ -38,7 +41,7 @@ pub(super) struct Paused {
     pub(super) served: Served,
 }
 
-impl Findings {
+impl Run {
     pub(super) fn new(capacity: f64, contenders: usize) -> Self {
         let loads = (0..contenders).map(|_| Vec::new()).collect();
         Self { capacity, loads, idle: (0..contenders).map(|_| None).collect() }
@@ -46,19 +49,19 @@ impl Findings {
 }
 
 impl LoadResult {
-    /// Requests of which nothing was heard before the client left.
+    /// Returns the requests of which nothing was heard before the client left.
     const fn dropped(&self) -> u64 {
         self.due - self.answered - self.refused - self.failed
     }
 }
 
 impl AtLoad {
-    /// Requests per second that were answered in time.
+    /// Returns the requests per second that were answered in time.
     fn goodput(&self, seconds: f64) -> f64 {
         self.result.good as f64 / seconds
     }
 
-    /// Microseconds that this percentile took; `None` if nothing was answered, which is not fast.
+    /// Returns the microseconds that this percentile took; `None` if nothing was answered, which is not fast.
     fn latency_us(&self, percentile: fn(&Percentiles) -> u64) -> Option<f64> {
         let latency = &self.result.latency;
         (latency.samples > 0).then(|| percentile(latency) as f64 / 1e3)
@@ -73,9 +76,9 @@ impl AtLoad {
 pub(super) fn outcome(
     options: &Options,
     contenders: &[Box<dyn Transport>],
-    runs: &[Findings],
+    runs: &[Run],
 ) -> Outcome {
-    let mut outcome = Outcome::new("overload", options.config());
+    let mut outcome = Outcome::new("overload", config(options));
     let capacity: Vec<f64> = runs.iter().map(|run| run.capacity / 1e3).collect();
     let settings = contenders.iter().map(|each| (each.name(), json!(each.settings())));
     outcome.config.insert(
@@ -102,37 +105,30 @@ pub(super) fn outcome(
     outcome
 }
 
-/// The rows of apus are what the experiment is about, and have no name before theirs.
+/// Returns the rows of apus are what the experiment is about, and have no name before theirs.
 fn prefix(contender: usize, transport: &dyn Transport) -> String {
     if contender == 0 { String::new() } else { format!("{} ", transport.name()) }
 }
 
 fn load_row(name: &str, options: &Options, runs: &[&AtLoad]) -> Row {
-    let each = |value: &dyn Fn(&AtLoad) -> f64| {
-        let values: Vec<f64> = runs.iter().map(|run| value(run)).collect();
-        Figure::Spread(Spread::over(&values))
-    };
-    let sum = |value: &dyn Fn(&LoadResult) -> u64| {
-        Figure::Count(runs.iter().map(|run| value(&run.result)).sum())
-    };
     let latency = |percentile| {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.latency_us(percentile)).collect();
         (!values.is_empty()).then(|| Figure::Spread(Spread::over(&values)))
     };
     Row::new(name)
-        .with("offered_krps", each(&|at| at.rate / 1e3))
-        .with("goodput_krps", each(&|at| at.goodput(options.seconds) / 1e3))
+        .with_spread("offered_krps", runs, |at| at.rate / 1e3)
+        .with_spread("goodput_krps", runs, |at| at.goodput(options.repetition.seconds) / 1e3)
         .with_known("p50_us", latency(|latency| latency.p50))
         .with_known("p99_us", latency(|latency| latency.p99))
-        .with("refused", sum(&|result| result.refused))
-        .with("late", sum(&|result| result.answered - result.good))
-        .with("failed", sum(&|result| result.failed))
-        .with("dropped", sum(&LoadResult::dropped))
-        .with("application_share", each(&|at| application_share(options, at)))
+        .with_sum("refused", runs, |at| at.result.refused)
+        .with_sum("late", runs, |at| at.result.answered - at.result.good)
+        .with_sum("failed", runs, |at| at.result.failed)
+        .with_sum("dropped", runs, |at| at.result.dropped())
+        .with_spread("application_share", runs, |at| application_share(options, at))
         .with_known("counters", counters(runs))
 }
 
-/// What the server's transport counted in all runs, if it counts.
+/// Returns what the server's transport counted in all runs, if it counts.
 fn counters(runs: &[&AtLoad]) -> Option<Figure> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, count) in runs.iter().flat_map(|run| &run.served.counters) {
@@ -141,10 +137,10 @@ fn counters(runs: &[&AtLoad]) -> Option<Figure> {
     (!sums.is_empty()).then(|| Figure::Detail(json!(sums)))
 }
 
-/// Share of the server's threads' time that was spent on requests that were answered.
+/// Returns the share of the server's threads' time that was spent on requests that were answered.
 fn application_share(options: &Options, at: &AtLoad) -> f64 {
     let worked = at.result.answered as f64 * options.cost_us / 1e6;
-    worked / options.seconds / options.threads as f64
+    worked / options.repetition.seconds / options.threads as f64
 }
 
 fn idle_row<'a>(name: &str, runs: impl Iterator<Item = &'a Paused>) -> Option<Row> {
@@ -160,7 +156,7 @@ fn idle_row<'a>(name: &str, runs: impl Iterator<Item = &'a Paused>) -> Option<Ro
     })
 }
 
-/// That nothing was answered at all, in how many of the runs.
+/// Returns that nothing was answered at all, in how many of the runs.
 fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String> {
     let silent = runs.iter().filter(|run| run.result.answered == 0).count();
     let (count, patience) = (runs.len(), options.patience_ms);
@@ -172,25 +168,79 @@ fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String>
     })
 }
 
-/// What the first failure was; being refused is none.
+/// Returns what the first failure was; being refused is none.
 fn why(name: &str, runs: &[&AtLoad]) -> Option<String> {
     let why = runs.iter().find_map(|run| run.result.why.as_deref());
     why.map(|why| format!("{name}: a call failed: {why}"))
 }
 
-/// The goodputs, one per run, at the load where their median is greatest: the peak of the curve that is drawn. The
-/// greatest of each run would be the luckiest of eight tries, which no single one can keep up with.
+/// Returns the goodputs, one per run, at the load where their median is greatest: the peak of the curve that is drawn.
+/// The greatest of each run would be the luckiest of eight tries, which no single one can keep up with.
 fn peak(curve: &[Vec<f64>]) -> &[f64] {
     let median = |goodputs: &Vec<f64>| Spread::over(goodputs).median;
     let peak = curve.iter().max_by(|one, other| median(one).total_cmp(&median(other)));
     peak.map_or(&[], Vec::as_slice)
 }
 
+/// Returns the findings of an outcome, with goodput and tail against the load as plots.
+pub(super) fn findings(outcome: Outcome) -> Findings {
+    let heading = |name, title| Heading {
+        name,
+        title,
+        caption: "By the offered load. Points are medians over the runs, whiskers reach from the least to the greatest.",
+    };
+    let goodput = heading("overload-goodput", "Goodput against load");
+    let tail = heading("overload-p99", "99th percentile of the latency against load");
+    let plots = vec![
+        against_load(
+            &outcome,
+            goodput,
+            "goodput_krps",
+            ("thousand requests per second", Scale::Linear),
+        ),
+        against_load(&outcome, tail, "p99_us", ("microseconds", Scale::Logarithmic)),
+    ];
+    let lead = "A server computes for a fixed time on each request. Requests are due at random instants, first fewer than \
+                it can serve, then several times as many. Goodput is what was answered before the client lost patience.";
+    let title = "What becomes of a server that is offered more than it can do?";
+    Findings::new(outcome, title, lead).with_all(plots, Vec::new(), [])
+}
+
+/// Draws a figure of the rows of each contender against the offered load.
+fn against_load(outcome: &Outcome, heading: Heading<'_>, figure: &str, y: (&str, Scale)) -> Plot {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for row in &outcome.rows {
+        let (contender, load) = row.name.rsplit_once(' ').unwrap_or(("apus", &row.name));
+        let spread = |name| match row.get(name) {
+            Some(Figure::Spread(spread)) => Some(*spread),
+            _ => None,
+        };
+        let (Some(x), Some(y)) = (spread("offered_krps"), spread(figure)) else { continue };
+        let point = Point {
+            x: x.median,
+            y: y.median,
+            range: Some((y.min, y.max)),
+            at: load.into(),
+            says: short(y.median).into(),
+        };
+        match lines.iter_mut().find(|line| line.name == contender) {
+            Some(line) => line.points.push(point),
+            None => {
+                let (name, colour) = (contender.into(), lines.len());
+                lines.push(Line { name, colour, look: Look::Plain, points: vec![point] });
+            }
+        }
+    }
+    let offered: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|it| it.x).collect();
+    let x = Axis::linear("thousand requests per second offered", offered.into_iter(), short_number);
+    Plot::lines(heading, x, y, lines)
+}
+
 /// Goodput and tail at the greatest load, beside the best goodput and the tail of a busy server.
 fn ratios(
     options: &Options,
     contenders: &[Box<dyn Transport>],
-    runs: &[Findings],
+    runs: &[Run],
 ) -> Vec<(String, Ratio)> {
     let last = options.loads.len() - 1;
     let most = options.loads[last];
@@ -202,7 +252,9 @@ fn ratios(
     for (contender, transport) in contenders.iter().enumerate() {
         let prefix = prefix(contender, &**transport);
         let goodputs = |load: usize| -> Vec<f64> {
-            runs.iter().map(|run| run.loads[contender][load].goodput(options.seconds)).collect()
+            runs.iter()
+                .map(|run| run.loads[contender][load].goodput(options.repetition.seconds))
+                .collect()
         };
         let curve: Vec<Vec<f64>> = (0..=last).map(goodputs).collect();
         compare(format!("{prefix}{most}x/peak"), curve[last].clone(), peak(&curve).to_vec());
@@ -232,11 +284,13 @@ fn ratios(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Repetition;
     use crate::overload::contenders;
 
     /// Runs of 1 s, at 0.75 times the capacity of 1,000 requests a second and at four times.
     fn options() -> Options {
-        Options { loads: vec![0.75, 4.0], seconds: 1.0, cost_us: 500.0, ..Options::default() }
+        let repetition = Repetition { seconds: 1.0, ..Options::default().repetition };
+        Options { loads: vec![0.75, 4.0], cost_us: 500.0, repetition, ..Options::default() }
     }
 
     fn at(rate: f64, answered: u64, refused: u64, p99_us: u64) -> AtLoad {
@@ -248,20 +302,20 @@ mod tests {
         AtLoad { rate, result, served: Served { counters, ..Served::default() } }
     }
 
-    /// What becomes of the load at four times the capacity: of apus, and of TCP.
-    fn run(apus: AtLoad, tcp: AtLoad) -> Findings {
+    /// Returns what becomes of the load at four times the capacity: of apus, and of TCP.
+    fn run(apus: AtLoad, tcp: AtLoad) -> Run {
         let idle = |first| {
             let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000, ..Served::default() };
             Some(Paused { first: vec![9_000_000, first, first], served })
         };
-        Findings {
+        Run {
             capacity: 1_000.0,
             loads: vec![vec![at(750.0, 750, 0, 2_000), apus], vec![at(750.0, 750, 0, 1_000), tcp]],
             idle: vec![idle(60_000), idle(40_000)],
         }
     }
 
-    fn of(runs: &[Findings]) -> Outcome {
+    fn of(runs: &[Run]) -> Outcome {
         outcome(&options(), &contenders(1), runs)
     }
 

@@ -1,4 +1,4 @@
-//! What does each side do in its process?
+//! The two sides of the overload experiment: server and open-loop client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     /// Which of the contenders.
@@ -89,10 +89,11 @@ pub(super) struct LoadResult {
     pub(super) why: Option<String>,
 }
 
-/// Requests under way while capacity is measured, per thread of the server. Ours: enough that it never waits.
+/// Outstanding requests while capacity is measured, per thread of the server. Chosen by us: enough that it never waits.
 const UNDER_WAY: u32 = 8;
 
-/// Requests under way at most in an open loop; others that are due wait in the client, and their time runs. Ours:
+/// Most outstanding requests in an open loop; further ones wait in the client, and their latency includes that. Chosen
+/// by us:
 /// more than one can have patience for.
 const LIMIT: u32 = 32_768;
 
@@ -101,11 +102,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
-        .map_err(|error| strange(&error.to_string()))?;
+        .map_err(|error| malformed(&error.to_string()))?;
     let contenders = super::contenders(details.threads);
-    let contender = contenders.get(details.contender).ok_or_else(|| strange("which contender?"))?;
+    let contender =
+        contenders.get(details.contender).ok_or_else(|| malformed("which contender?"))?;
     match details.side {
         Side::Server { poll, work } => {
             let opening = NodeOptions {
@@ -119,7 +121,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, says that clients may come, and serves until it is told to stop.
+/// Opens a server, reports its address, and serves until it has to stop.
 fn serve(
     contender: &dyn Transport,
     opening: &NodeOptions,
@@ -208,7 +210,7 @@ impl ClientSide {
         })
     }
 
-    /// Nanoseconds that one request takes after a pause.
+    /// Returns the nanoseconds that one request takes after a pause.
     fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
         thread::sleep(pause);
         let mut ended = Completions::default();

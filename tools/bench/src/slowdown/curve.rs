@@ -1,4 +1,4 @@
-//! What do the runs of one contender say together?
+//! Curves: slowdowns of one contender over all runs.
 
 use super::summary::{CDF, Group, Percentile, Summary, Tail};
 use apus_report::result::{Table, rounded, short};
@@ -51,27 +51,23 @@ impl Curve {
     }
 }
 
-/// Slowdown by size, one line per size and a column for each of these percentiles of each contender.
+/// Returns slowdown by size: one line per size and one column per contender, with `percentiles` in each cell.
 #[must_use]
 pub fn table(curves: &[Curve], percentiles: &[Percentile]) -> Table {
-    let names = curves.iter().flat_map(|curve| {
-        percentiles.iter().map(|percentile| format!("{} {}", curve.name, percentile.name))
-    });
-    let header = ["size up to".to_owned(), "messages".to_owned()].into_iter().chain(names);
+    let names = curves.iter().map(|curve| curve.name.clone());
     let groups = curves.first().map_or(&[][..], |curve| &curve.by_size);
     let line = |(index, group): (usize, &Group)| {
         let tails = curves.iter().map(|curve| curve.by_size[index].tail);
-        let cells = tails.flat_map(|tail| {
-            percentiles.iter().map(move |percentile| short((percentile.of)(&tail)))
+        let cells = tails.map(|tail| {
+            let each = percentiles.iter().map(|percentile| short((percentile.of)(&tail)));
+            each.collect::<Vec<_>>().join(" / ")
         });
-        let size = [group.upto.to_string(), group.count.to_string()];
-        size.into_iter().chain(cells).collect()
+        [group.upto.to_string(), group.count.to_string()].into_iter().chain(cells).collect()
     };
-    Table {
-        title: "slowdown by size".to_owned(),
-        header: header.collect(),
-        lines: groups.iter().enumerate().map(line).collect(),
-    }
+    let shown: Vec<&str> = percentiles.iter().map(|percentile| percentile.name).collect();
+    let title = format!("slowdown by size, {}", shown.join(" / "));
+    let header = ["size up to".to_owned(), "messages".to_owned()].into_iter().chain(names);
+    Table::new(title, header, groups.iter().enumerate().map(line).collect())
 }
 
 #[cfg(test)]
@@ -98,8 +94,8 @@ mod tests {
         let tail = Tail { p50: 1.0, p99: 5.0, p999: 10.0 };
         assert_eq!(curve.by_size, [Group { upto: 100, count: 60, tail }]);
         assert_eq!((curve.short, curve.cdf[0], curve.cdf.len()), (tail, (50.0, 0.0), CDF.len()));
-        let table = table(&[curve], &[Percentile::P99]);
-        assert_eq!(table.header, ["size up to", "messages", "apus p99"]);
-        assert_eq!(table.lines, [["100", "60", "5.00"]]);
+        let table = table(&[curve], &[Percentile::P50, Percentile::P99]);
+        assert_eq!(table.header, ["size up to", "messages", "apus"]);
+        assert_eq!(table.lines, [["100", "60", "1.00 / 5.00"]]);
     }
 }

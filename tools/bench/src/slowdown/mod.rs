@@ -1,9 +1,9 @@
-//! How much longer did messages take than they had to?
+//! Slowdown: how much longer messages took than on an idle path.
 //!
-//! The figure of the Homa papers, and how it is shown wherever messages of a workload are measured.
+//! The figure of the Homa papers, with its charts and tables wherever messages of a workload are measured.
 //!
 //! ```text
-//!   Slowdowns (one run, every message) ─▶ Summary ─▶ Curve (all runs) ─▶ by_size, cdf, table
+//!   Slowdowns (one run, every message) ─▶ Summary ─▶ Curve (all runs) ─▶ plots, table
 //! ```
 
 mod curve;
@@ -12,6 +12,6 @@ mod record;
 mod summary;
 
 pub use curve::{Curve, table};
-pub use plots::{by_size, cdf, colour};
+pub use plots::{by_size, cards, cdf, colour, far_tail};
 pub use record::{Scale, Slowdowns, tenths};
 pub use summary::{CDF, Group, OURS, Percentile, Summary, Tail};

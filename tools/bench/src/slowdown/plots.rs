@@ -1,14 +1,15 @@
-//! How are slowdowns drawn?
+//! Charts of slowdowns: by message size, and the latency of short messages.
 
 use super::curve::Curve;
 use super::summary::{OURS, Percentile};
 use apus_report::chart::{
-    Axis, Chart, Line, Look, Point, Scale, Ticks, bytes, decades, micros, short_number,
+    Axis, Chart, Line, Look, Plot, Point, Scale, Ticks, bytes, decades, micros, short_number,
 };
+use apus_report::page::Card;
 use apus_report::result::short;
 
-/// Number of a contender's colour among these names: the first one is apus's, whether or not apus is
-/// there.
+/// Returns the number of a contender's colour among `names`. The first colour is that of apus, whether or not apus is
+/// among them.
 #[must_use]
 pub fn colour<'a>(names: impl Iterator<Item = &'a str>, name: &str) -> usize {
     if name == OURS {
@@ -17,11 +18,38 @@ pub fn colour<'a>(names: impl Iterator<Item = &'a str>, name: &str) -> usize {
     1 + names.take_while(|each| *each != name).filter(|each| *each != OURS).count() % 7
 }
 
-/// Slowdown against size: a line for each of these percentiles of each contender, which looks
-/// like that. The level axis is that
-/// of the papers: equal shares of the messages are equally far apart.
+/// Returns the card of each contender: its tail and its median of short messages.
 #[must_use]
-pub fn by_size<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> Chart<'a> {
+pub fn cards(curves: &[Curve]) -> Vec<Card> {
+    let names = || curves.iter().map(|curve| &curve.name[..]);
+    let card = |curve: &Curve| Card {
+        name: curve.name.clone(),
+        colour: colour(names(), &curve.name),
+        figure: short(curve.short.p99),
+        more: format!("median {}; 1 is the best possible", short(curve.short.p50)),
+    };
+    curves.iter().map(card).collect()
+}
+
+/// Returns the median and 99th percentile of slowdown by message size.
+#[must_use]
+pub fn by_size(curves: &[Curve]) -> Plot {
+    let caption = "Solid: 99th percentile. Dashed: median. Each point closes a group of sizes; 1 is the best possible.";
+    let chart = chart(curves, &[(Percentile::P50, Look::Faint), (Percentile::P99, Look::Plain)]);
+    Plot::of_lines("slowdown-p99", "Slowdown by message size", caption, &chart)
+}
+
+/// Returns the 99.9th percentile of slowdown by message size.
+#[must_use]
+pub fn far_tail(curves: &[Curve]) -> Plot {
+    let caption = "99.9th percentile: what one message in a thousand takes or more.";
+    let chart = chart(curves, &[(Percentile::P999, Look::Plain)]);
+    Plot::of_lines("slowdown-p999", "The far tail by message size", caption, &chart)
+}
+
+/// Returns slowdown against size: a line for each percentile of each contender. On the level axis equal shares of the
+/// messages are equally far apart, as in the papers.
+fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> Chart<'a> {
     let shares = shares(curves);
     let names = || curves.iter().map(|curve| &curve.name[..]);
     let line = |curve: &'a Curve, &(percentile, look): &(Percentile, Look)| {
@@ -58,7 +86,7 @@ pub fn by_size<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> C
     }
 }
 
-/// The share of the messages that each group closes. All contenders carry the same messages; the one that
+/// Returns the share of the messages that each group closes. All contenders carry the same messages; the one that
 /// completed the most says how many there are of each size.
 fn shares(curves: &[Curve]) -> Vec<f64> {
     let total = |curve: &&Curve| curve.by_size.iter().map(|group| group.count).sum::<u64>();
@@ -71,7 +99,7 @@ fn shares(curves: &[Curve]) -> Vec<f64> {
     counts.collect()
 }
 
-/// A line at the share that each group closes, with its largest size where there is room.
+/// Returns a line at the share that each group closes, with its largest size where there is room.
 fn size_ticks(curves: &[Curve], shares: &[f64]) -> Ticks {
     const ROOM: f64 = 0.07;
     let groups = curves.first().map_or(&[][..], |curve| &curve.by_size);
@@ -96,13 +124,13 @@ fn size_ticks(curves: &[Curve], shares: &[f64]) -> Ticks {
     ticks
 }
 
-/// Which share of the short messages took how long. Nines are equally far apart, so that the tail is as
+/// Returns the distribution of the latencies of short messages. Nines are equally far apart, so that the tail is as
 /// visible as the median.
 #[must_use]
-pub fn cdf<'a>(curves: &'a [Curve]) -> Chart<'a> {
+pub fn cdf(curves: &[Curve]) -> Plot {
     let latencies = curves.iter().flat_map(|curve| &curve.cdf).map(|&(latency, _)| latency);
     let names = || curves.iter().map(|curve| &curve.name[..]);
-    let line = |curve: &'a Curve| {
+    let line = |curve: &Curve| {
         let points = curve.cdf.iter().map(|&(latency, share)| Point {
             x: latency,
             y: share,
@@ -110,7 +138,7 @@ pub fn cdf<'a>(curves: &'a [Curve]) -> Chart<'a> {
             at: format!("{} % of short messages", percent(share)).into(),
             says: format!("within {}", micros(latency)).into(),
         });
-        let (name, colour) = (curve.name[..].into(), colour(names(), &curve.name));
+        let (name, colour) = (curve.name.clone().into(), colour(names(), &curve.name));
         Line { name, colour, look: Look::Plain, points: points.collect() }
     };
     let ticks = |shares: &[(f64, &str)]| {
@@ -125,7 +153,7 @@ pub fn cdf<'a>(curves: &'a [Curve]) -> Chart<'a> {
         (0.9995, ""),
     ];
     let quarters = [(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")];
-    Chart {
+    let chart = Chart {
         description: "Share of the short messages that took no longer than a time",
         x: Axis::new(
             "round trip time of short messages",
@@ -135,10 +163,13 @@ pub fn cdf<'a>(curves: &'a [Curve]) -> Chart<'a> {
         y: Axis::new("share of messages", Scale::Nines, ticks(&nines))
             .or(Scale::Linear, ticks(&quarters)),
         lines: curves.iter().map(line).collect(),
-    }
+    };
+    let caption = "Share of the smaller half of the messages that took no longer than a time, from the \
+                   instant they were due to the complete reply.";
+    Plot::of_lines("short-cdf", "Latency of short messages", caption, &chart)
 }
 
-/// A share in per cent, to the last nine.
+/// Returns a share in per cent, to the last nine.
 fn percent(share: f64) -> String {
     let text = format!("{:.3}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

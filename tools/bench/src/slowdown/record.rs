@@ -1,4 +1,4 @@
-//! How much longer did each message of a run take than it had to?
+//! The slowdown of every message of a run.
 
 use apus_workload::SizeDistribution;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ impl Scale {
     }
 }
 
-/// The sizes that close each tenth of the messages, smallest first.
+/// Returns the sizes that close each tenth of the messages, smallest first.
 #[must_use]
 pub fn tenths(sizes: &SizeDistribution) -> Vec<u32> {
     let mut ends: Vec<u32> =
@@ -108,13 +108,13 @@ impl Slowdowns {
         self.bytes += other.bytes;
     }
 
-    /// Bytes of the messages.
+    /// Returns the bytes of the messages.
     #[must_use]
     pub const fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// What is kept of the run.
+    /// Returns what is kept of the run.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let micros = |fraction: f64| self.short_latency.quantile(fraction) as f64 / 1e3;

@@ -1,4 +1,4 @@
-//! What is kept of the slowdowns of one run?
+//! The summary of the slowdowns of one run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,23 +1,18 @@
-//! What do short messages suffer when the network is busy?
+//! `apus bench cluster`: slowdown of short messages when the network is busy.
 
 use apus_bench::cluster::{self, Setting};
-use clap::{Args, Command};
+use clap::Args;
 
-use super::asked::{self, Asked};
-use super::hosts::Hosts;
-use super::results::{Results, Shown};
+use super::network::Shared;
 use crate::failure::Failure;
-
-/// Name of the command.
-pub(super) const NAME: &str = "cluster";
 
 /// What do short messages suffer when the network is busy?
 ///
-/// Hosts exchange messages of a workload, each of them client and server: requests come at random instants
-/// (Poisson) whether or not earlier ones are done, so many that every link carries the load that is asked for,
+/// Hosts exchange messages of a workload, each of them client and server: requests are due at random instants
+/// (Poisson) whether or not earlier ones are done, at the rate at which every link carries the given load,
 /// over apus and over TCP in several ways. Slowdown is the time from the instant at which a request was due to
-/// its complete reply, divided by the least time of that size when nothing else is under way, of whichever
-/// transport is the fastest. The hosts are namespaces of this machine, each on a link of a switch that has eight
+/// its complete reply, divided by the least time of that size on an idle path, over the fastest transport.
+/// The hosts are namespaces of this machine, each on a link of a switch that has eight
 /// priorities; or those of ssh, Slurm, MPI or Kubernetes (docs/launching.md). Each run has fresh processes,
 /// fresh connections and a fresh network.
 #[derive(Debug, Args)]
@@ -32,42 +27,25 @@ Examples:
   apus bench cluster --launch ssh --hosts rack.txt --link 10gbit
   apus bench cluster --launch env --link 25gbit"
 )]
-pub(crate) struct Arguments {
+pub(super) struct Arguments {
     #[command(flatten)]
-    asked: Asked,
+    shared: Shared,
     /// A setting by its name: any parameter of apus, or one of those that `apus bench sweep` varies
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<Setting>,
-    #[command(flatten)]
-    hosts: Hosts,
-    #[command(flatten)]
-    results: Results,
 }
 
-/// Measures, prints the result and writes its files.
+/// Measures, and shows the findings.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { asked, param, hosts, results } = arguments;
-    let mut options = asked.options(param)?;
-    hosts.check(&options)?;
-    if hosts.serve()? {
+    let Arguments { shared, param } = arguments;
+    let mut options = shared.options(param)?;
+    if shared.hosts.serve()? {
         return Ok(());
     }
-    let results = results.open(asked.repetition.json)?;
-    let venue = hosts.venue(asked.nodes, &mut options)?;
+    let results = shared.results()?;
+    let venue = shared.hosts.venue(shared.nodes, &mut options)?;
     let findings = cluster::run(&options, &venue)?;
     // Hosts are free before anything is shown.
     drop(venue);
-    results.show(&Shown {
-        outcome: &findings.outcome,
-        tables: &findings,
-        html: &|| findings.html(),
-        svg_files: &|| findings.svg_files(),
-        csv_files: &|| findings.csv_files(),
-        missing: findings.missing(),
-    })
-}
-
-/// The command, with the lab's defaults.
-pub(super) fn command() -> Command {
-    asked::defaults(Arguments::augment_args(Command::new(NAME)))
+    results.show(&findings)
 }

@@ -1,4 +1,4 @@
-//! Where are the hosts of a cluster?
+//! The hosts of a cluster: namespaces of this machine, hosts over ssh, or ranks of a launcher.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,24 +11,24 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 
-/// Who starts the nodes, and where.
+/// The launcher of the nodes.
 #[derive(Debug, Args)]
 pub(super) struct Hosts {
-    /// Who provides the hosts
+    /// Launcher that provides the hosts
     #[arg(long, value_name = "HOW", default_value = "local")]
     launch: How,
     /// Host file for `--launch ssh`: one host per line, `[USER@]HOST[:PORT] [bind=ADDRESS]
     /// [program=PATH]`
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// Where apus is on hosts whose line does not say it [default: where it is here]
+    /// Path of apus on hosts whose line has none [default: the path here]
     #[arg(long, value_name = "PATH")]
     program: Option<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum How {
-    /// Namespaces of this machine, with a switch between them; as root, or where everybody may create them
+    /// Namespaces of this machine, with a switch between them; as root, or where user namespaces are allowed
     Local,
     /// Hosts of a file, over ssh
     Ssh,
@@ -38,8 +38,8 @@ enum How {
 }
 
 impl Hosts {
-    /// Serves another process that runs the experiment, if that is what this one was started for; `false` if
-    /// it is not.
+    /// Serves the process that runs the experiment, if a launcher started this one for that. Returns `false`
+    /// otherwise.
     pub(super) fn serve(&self) -> Result<bool, Failure> {
         if self.launch != How::Env {
             return Ok(false);
@@ -50,12 +50,12 @@ impl Hosts {
         }
         match ranks.join(this_program()?)? {
             Role::Node(node) => node.serve()?,
-            Role::Coordinator(_) => unreachable!("rank 0 was told apart above"),
+            Role::Coordinator(_) => unreachable!("rank 0 has returned above"),
         }
         Ok(true)
     }
 
-    /// Whether these arguments fit together and the options can be measured there, before anything is
+    /// Checks that these arguments fit together and that the options can be measured there, before anything is
     /// started.
     pub(super) fn check(&self, options: &Options) -> Result<(), Failure> {
         let only_ssh = |argument: &str, given: bool| {
@@ -70,7 +70,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Finds the hosts; `nodes` is how many of them take part, if that was said.
+    /// Returns the hosts; `nodes` is the number of them that take part, if it was given.
     pub(super) fn venue(
         &self,
         nodes: Option<usize>,
@@ -90,9 +90,7 @@ impl Hosts {
 
     fn visit(&self) -> Result<Ssh, Failure> {
         let Some(path) = &self.hosts else {
-            return Err(
-                self.wrong(&"ssh has to know the hosts: add --hosts FILE, one host per line")
-            );
+            return Err(self.wrong(&"ssh needs the hosts: add --hosts FILE, one host per line"));
         };
         let bad = |problem: &dyn ToString| {
             wrong("--hosts", &format!("{}: {}", path.display(), problem.to_string()))
@@ -106,7 +104,7 @@ impl Hosts {
         Ok(Ssh::check(&hosts, vec!["ssh".into()], &program)?)
     }
 
-    /// These arguments, word by word.
+    /// Returns these arguments as words of a command line.
     fn words(&self) -> Vec<String> {
         let hosts = self.hosts.as_ref().map(|path| path.display().to_string());
         let program = self.program.as_ref().map(|path| path.display().to_string());
@@ -121,12 +119,12 @@ impl Hosts {
         value.get_name().to_owned()
     }
 
-    /// Rank 0 of those that a launcher started.
+    /// Joins as rank 0 of the processes that a launcher started.
     fn lead(&self) -> Result<Launch, Failure> {
         let ranks = Ranks::here().map_err(|error| self.wrong(&error))?;
         match ranks.join(this_program()?)? {
             Role::Coordinator(coordinator) => Ok(Launch::Ranks(coordinator)),
-            Role::Node(_) => unreachable!("the others serve"),
+            Role::Node(_) => unreachable!("other ranks serve"),
         }
     }
 

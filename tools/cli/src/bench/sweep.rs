@@ -1,17 +1,12 @@
-//! What do settings do to short messages?
+//! `apus bench sweep`: the effect of settings on short messages.
 
 use std::path::PathBuf;
 
 use apus_bench::cluster::{self, Setting};
-use clap::{Args, Command};
+use clap::Args;
 
-use super::asked::{self, Asked};
-use super::hosts::Hosts;
-use super::results::{Results, Shown};
+use super::network::Shared;
 use crate::failure::Failure;
-
-/// Name of the command.
-pub(super) const NAME: &str = "sweep";
 
 /// What do settings do to short messages? The cluster benchmark, once for each value
 ///
@@ -35,45 +30,28 @@ Examples:
   apus bench sweep --param max_incoming=20000,60000 --param max_overcommit=1,2,8 --link 100mbit --out sweep.jsonl
   apus bench sweep --param load=0.5,0.6,0.7,0.8,0.9 --runs 3 --json"
 )]
-pub(crate) struct Arguments {
+pub(super) struct Arguments {
     #[command(flatten)]
-    asked: Asked,
+    shared: Shared,
     /// A setting and its values
     #[arg(long, value_name = "NAME=VALUE,VALUE", required = true)]
     param: Vec<Setting>,
-    /// Keep what has been measured in this file, and take from it what is there already
+    /// Keep what has been measured in this file, and measure only what it lacks
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    hosts: Hosts,
-    #[command(flatten)]
-    results: Results,
 }
 
-/// Measures, prints the result and writes its files.
+/// Measures, and shows the findings.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { asked, param, out, hosts, results } = arguments;
-    let mut options = asked.options(&[])?;
-    hosts.check(&options)?;
-    if hosts.serve()? {
+    let Arguments { shared, param, out } = arguments;
+    let mut options = shared.options(&[])?;
+    if shared.hosts.serve()? {
         return Ok(());
     }
-    let results = results.open(asked.repetition.json)?;
-    let venue = hosts.venue(asked.nodes, &mut options)?;
-    let sweep = cluster::sweep(&options, param, &venue, out.as_deref())?;
+    let results = shared.results()?;
+    let venue = shared.hosts.venue(shared.nodes, &mut options)?;
+    let findings = cluster::sweep(&options, param, &venue, out.as_deref())?;
     // Hosts are free before anything is shown.
     drop(venue);
-    results.show(&Shown {
-        outcome: &sweep.outcome,
-        tables: &sweep,
-        html: &|| sweep.html(),
-        svg_files: &|| sweep.svg_files(),
-        csv_files: &|| sweep.csv_files(),
-        missing: &sweep.missing(),
-    })
-}
-
-/// The command, with the lab's defaults.
-pub(super) fn command() -> Command {
-    asked::defaults(Arguments::augment_args(Command::new(NAME)))
+    results.show(&findings)
 }

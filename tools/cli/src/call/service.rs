@@ -62,7 +62,8 @@ impl Service {
     }
 }
 
-/// Whether no service was reached, so that the request can be sent to another address without executing it twice.
+/// Returns whether no service was reached, so that the request can be sent to another address without executing it
+/// twice.
 fn is_unreachable(error: &CallError) -> bool {
     let CallError::Failed(RpcError { kind, execution: Execution::NotExecuted }) = error else {
         return false;

@@ -1,20 +1,19 @@
-//! How do the parts of a sweep become one result?
+//! `apus sim merge`: one result from the parts of a sweep.
 
 use std::path::PathBuf;
 
-use apus_sweep::report::Findings;
+use apus_sweep::report::findings;
 use apus_sweep::{MergeError, merge, write};
 use clap::Args;
 
-use super::results::Results;
+use crate::experiment::Results;
 use crate::failure::Failure;
 
-/// Put together what the shards of a sweep have found out
+/// Put the results of the shards of a sweep together
 ///
-/// The files are those that `apus sim run --out` has written. The result is the one that a single process
-/// would have come to, but for `packets_per_second`, which only those know who ran it. That all files belong
-/// to the same sweep, that no point is missing and that none has two results is checked, and who is at fault
-/// is named.
+/// The files are those that `apus sim run --out` has written. The result is that of a single process, except for
+/// `packets_per_second`, which only the processes know that ran the points. The command checks that all files belong to
+/// the same sweep, that no point is missing and that none has two results, and names the file at fault.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus sim merge part-0.jsonl part-1.jsonl
@@ -37,10 +36,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.out {
         write(path, &records).map_err(|error| Failure::Work(error.to_string()))?;
     }
-    results.show(&Findings::new(&records, &[]))
+    results.show(&findings(&records, &[]))
 }
 
-/// A file that holds something else is a wrong argument; files that lack points are an incomplete sweep.
+/// Returns a file that holds something else is a wrong argument; files that lack points are an incomplete sweep.
 fn failure(error: MergeError) -> Failure {
     match error {
         MergeError::Different { .. } => Failure::Work(error.to_string()),

@@ -2,7 +2,6 @@
 
 mod check;
 mod merge;
-mod results;
 mod run;
 
 use clap::{Args, Subcommand};

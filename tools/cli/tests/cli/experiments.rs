@@ -4,15 +4,15 @@
 
 use std::fs;
 
-use apus_bench::contest::EXPERIMENTS;
+use apus_bench::contest::CONTESTS;
 
 use crate::contract::check;
 use crate::harness::{apus, run, text};
 
 #[test]
 fn every_bench_prints_one_object_as_promised() {
-    for experiment in EXPERIMENTS {
-        let name = experiment.name;
+    for contest in CONTESTS {
+        let name = contest.name;
         let output = run(["bench", name, "--seconds", "0.2", "--runs", "1", "--json"]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         let json = check(name, &text(&output.stdout)).unwrap();

@@ -157,7 +157,7 @@ fn the_small_writes_experiment_explains_every_variant_from_its_packets() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("small-writes", &text(&output.stdout)).unwrap();
     let notes = json["notes"].to_string();
-    assert!(notes.contains("times are told for a thousand exchanges"), "{notes}");
+    assert!(notes.contains("times are given for a thousand exchanges"), "{notes}");
     let rows = json["rows"].as_array().unwrap();
     let explained =
         |name: &str| &rows.iter().find(|row| row["name"] == name).expect(name)["explanation"];

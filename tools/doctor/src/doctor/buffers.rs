@@ -21,19 +21,19 @@ pub(super) fn check(host: &SystemFiles) -> Vec<Finding> {
 
 fn receive(host: &SystemFiles) -> Finding {
     const CHECK: &str = "receive-buffer";
-    let asked = UdpConfig::default().receive_buffer as u64;
+    let requested = UdpConfig::default().receive_buffer as u64;
     let Some(limit) = host.number::<u64>("/proc/sys/net/core/rmem_max") else {
         return Finding::note(CHECK, "net.core.rmem_max cannot be read");
     };
-    let lost = burst::lost(limit.min(asked)).map(|share| {
+    let lost = burst::lost(limit.min(requested)).map(|share| {
         let what = format!(
             "loss of a burst of {} full packets (one millisecond at 25 Gbit/s) while no thread receives",
             burst::PACKETS
         );
         Measurement::new(what, 100.0 * share, "%")
     });
-    let fact = format!("net.core.rmem_max is {limit} bytes, and apus requests {asked}");
-    if limit >= asked {
+    let fact = format!("net.core.rmem_max is {limit} bytes, and apus requests {requested}");
+    if limit >= requested {
         return Finding::ok(CHECK, fact).with_measurements(lost);
     }
     let finding = match limit {
@@ -47,17 +47,17 @@ fn receive(host: &SystemFiles) -> Finding {
              Only processes with CAP_NET_ADMIN may exceed the limit.",
         )
         .with_measurements(lost)
-        .fix(persistent("net.core.rmem_max", asked))
+        .fix(persistent("net.core.rmem_max", requested))
 }
 
 fn send(host: &SystemFiles) -> Finding {
     const CHECK: &str = "send-buffer";
-    let asked = UdpConfig::default().send_buffer as u64;
+    let requested = UdpConfig::default().send_buffer as u64;
     let Some(limit) = host.number::<u64>("/proc/sys/net/core/wmem_max") else {
         return Finding::note(CHECK, "net.core.wmem_max cannot be read");
     };
-    let fact = format!("net.core.wmem_max is {limit} bytes, and apus requests {asked}");
-    if limit >= asked {
+    let fact = format!("net.core.wmem_max is {limit} bytes, and apus requests {requested}");
+    if limit >= requested {
         return Finding::ok(CHECK, fact);
     }
     Finding::note(CHECK, fact)
@@ -65,7 +65,7 @@ fn send(host: &SystemFiles) -> Finding {
             "The buffer is full sooner. The endpoint then waits for room, which costs a system call and a wake-up. \
              Nothing is lost.",
         )
-        .fix(persistent("net.core.wmem_max", asked))
+        .fix(persistent("net.core.wmem_max", requested))
 }
 
 /// Reports datagrams that met a full buffer since boot.

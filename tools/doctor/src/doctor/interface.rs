@@ -72,8 +72,8 @@ fn address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
 
 fn of(host: &SystemFiles, name: &str) -> Vec<Finding> {
     let folder = format!("{INTERFACES}/{name}");
-    let shown: Option<u32> = host.number(&format!("{folder}/ifindex"));
-    if shown.is_none() || shown != if_nametoindex(name).ok() {
+    let index: Option<u32> = host.number(&format!("{folder}/ifindex"));
+    if index.is_none() || index != if_nametoindex(name).ok() {
         let fact = format!("{name}: /sys shows the interfaces of another network namespace");
         return vec![Finding::note("interface", fact).because("Its rate and MTU are unknown here.").fix([
             "unshare --mount sh -c 'mount -t sysfs sysfs /sys && apus doctor'  # as root: examine this namespace",

@@ -125,8 +125,8 @@ mod tests {
             Options { peer: Some(([127, 0, 0, 1], 0).into()), ..Options::default() },
             Options { root: Some("/no/such/folder".into()), ..Options::default() },
         ];
-        let said = wrong.map(|options| options.check().unwrap_err().to_string());
-        insta::assert_snapshot!(said.join("\n"), @r"
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
         threads: 1 to 1024 threads may wait; try 4
         peer: port 0 cannot be contacted; try 10.0.0.2:4001
         root: there is no such folder; try one that contains proc/ and sys/

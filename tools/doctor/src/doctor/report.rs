@@ -35,9 +35,9 @@ impl DoctorReport {
 
     /// Returns a summary like `1 error, 2 warnings, 3 notes, 12 in order`.
     fn summary(&self) -> String {
-        let counted =
+        let severities =
             [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
-        let mut parts: Vec<String> = counted
+        let mut parts: Vec<String> = severities
             .into_iter()
             .map(|(severity, name)| (self.count(severity), name))
             .filter(|(count, _)| *count > 0)

@@ -7,7 +7,7 @@ use apus::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use apus_bench::contest::{self, Experiment};
+use apus_bench::contest::{self, Contest};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
 
@@ -51,8 +51,8 @@ pub enum Goal {
 impl Goal {
     const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
 
-    /// Returns the experiment that measures the goal.
-    pub(super) const fn experiment(self) -> &'static Experiment {
+    /// The experiment that measures it.
+    pub(super) const fn experiment(self) -> &'static Contest {
         match self {
             Self::Latency => &contest::RTT,
             Self::Rate => &contest::RATE,
@@ -138,8 +138,8 @@ mod tests {
             Options { runs: 2, ..Options::default() },
             Options { goals: Vec::new(), ..Options::default() },
         ];
-        let said = wrong.map(|options| options.check().unwrap_err().to_string());
-        insta::assert_snapshot!(said.join("\n"), @r"
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
         seconds: a search takes 5 to 86400 seconds; try 60
         runs: there are 3 to 100 rounds; try 5
         goals: there is at least one goal; try latency,rate

@@ -237,7 +237,7 @@ impl Search<'_> {
             settings: settings.clone(),
             warmup: counts / 10,
             measure: counts,
-            seed: usual.seed,
+            seed: usual.repetition.seed,
             raw: false,
         };
         let began = Instant::now();

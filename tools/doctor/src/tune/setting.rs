@@ -80,9 +80,9 @@ fn parameter(settings: &mut Settings, name: &str, value: &str) {
 }
 
 impl Setting {
-    /// Returns those of `asked` that the setting can affect.
-    pub(super) fn goals(&self, asked: &[Goal]) -> Vec<Goal> {
-        asked.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
+    /// Returns those of `requested` that the setting can affect.
+    pub(super) fn goals(&self, requested: &[Goal]) -> Vec<Goal> {
+        requested.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
     }
 
     /// Returns the values to compare; the current one is the first.

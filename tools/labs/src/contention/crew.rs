@@ -1,4 +1,4 @@
-//! In which processes and threads are workers?
+//! The crew: the processes and threads in which workers run.
 //!
 //! Each number of workers is measured by fresh agents: one with many threads, or many with one. Each worker makes its
 //! pair on its own core, and all begin at one instant.
@@ -54,7 +54,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Of so many turns at a lock, of which those waited that are in `waits`.
+    /// Returns the waits of `turns` acquisitions of a lock, of which `waits` had to wait.
     fn of(turns: u64, waits: &Latencies) -> Self {
         let taken = waits.len() as f64 / turns.max(1) as f64;
         // The share of those that waited which must not be above.
@@ -63,7 +63,7 @@ impl Wait {
         Self { mean: waits.mean() * taken, p99: Some(p99), taken }
     }
 
-    /// Of so many turns at locks, some of which were counted because they were found taken.
+    /// Returns the waits of `turns` acquisitions of locks, of which some found the lock taken.
     fn counted(turns: u64, counted: Counted) -> Self {
         let share = |value: u64| value as f64 / turns.max(1) as f64;
         let taken = share(counted.times);
@@ -94,7 +94,7 @@ impl Counted {
     }
 }
 
-/// What an agent is told.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 struct Setup {
     contender: Contender,
@@ -111,12 +111,12 @@ struct Place {
     core: usize,
 }
 
-/// Time from the order to begin to the first operation, and as much again for each agent. Ours: ten times what telling
+/// Time from the order to begin to the first operation, and as much again for each agent. Chosen by us: ten times what notifying
 /// one takes.
 const LEAD: Duration = Duration::from_millis(10);
 const LEAD_EACH: Duration = Duration::from_micros(500);
 
-/// How often a window in which no operation ended is made twice as long. Ours: from 20 ms to more than a second, which no
+/// How often a window in which no operation ended is made twice as long. Chosen by us: from 20 ms to more than a second, which no
 /// worker waits for a core.
 const LONGER: u32 = 6;
 
@@ -143,7 +143,7 @@ pub(super) fn measure(
     )))
 }
 
-/// The same in this window; the rate may be 0.
+/// Returns the same in this window; the rate may be 0.
 fn measure_in(case: Case, window: Window, cores: &[usize], host: &Spawner) -> Result<Point, Error> {
     let Case { contender, tasks, workers } = case;
     let registry = (contender == Contender::GlobalLock).then(|| GlobalRegistry::create(workers));
@@ -169,7 +169,7 @@ fn measure_in(case: Case, window: Window, cores: &[usize], host: &Spawner) -> Re
     Ok(sum(contender, window, &reports))
 }
 
-/// All workers together.
+/// Returns all workers together.
 fn sum(contender: Contender, window: Window, reports: &[Report]) -> Point {
     let tallies = || reports.iter().flat_map(|report| &report.tallies);
     let operations: u64 = tallies().map(|tally| tally.operations).sum();
@@ -221,7 +221,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         };
         if let Ok(Begin { details, at }) = &begun {
             for begin in &begins {
-                // Nobody listens who has failed, and says so below.
+                // A worker that has failed does not listen; its error is returned below.
                 let _ = begin.send((*at, *details));
             }
         }
@@ -237,7 +237,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     })
 }
 
-/// One worker's life; `None` if it was not told to begin.
+/// Returns one worker's life; `None` if it was not told to begin.
 fn live(
     setup: &Setup,
     place: Place,
@@ -248,7 +248,7 @@ fn live(
     machine::pin(place.core)?;
     match setup.contender {
         Contender::GlobalLock => {
-            let missing = || Error::Peer("nobody said where the registry is".to_owned());
+            let missing = || Error::Peer("a task without the place of the registry".to_owned());
             let door = setup.door.clone().ok_or_else(missing)?;
             wait_and_work(GlobalLock::connect(door, place.number)?, made, begun, stop)
         }
@@ -264,7 +264,7 @@ fn wait_and_work(
     stop: &Stop,
 ) -> Result<Option<Tally>, Error> {
     let hold = exchange.join()?;
-    // Nobody listens if another worker has failed already.
+    // The channel is closed if another worker has failed already.
     let _ = made.send(());
     drop(made);
     let Ok((at, window)) = begun.recv() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What was measured of one contender, by the number of workers?
+//! A curve: what was measured of one contender, by the number of workers.
 
 use std::fmt;
 
@@ -29,22 +29,22 @@ impl Points {
         self.runs.iter().map(|run| run.rate / 1e3).collect()
     }
 
-    /// Mean nanoseconds that locks were waited for in each run, if they can be seen.
+    /// Returns the mean nanoseconds that locks were waited for in each run, if they can be seen.
     pub(super) fn wait_mean(&self) -> Option<Spread> {
         self.spread(|run| run.wait.map(|wait| wait.mean))
     }
 
-    /// The 99th percentile of them.
+    /// Returns the 99th percentile of them.
     pub(super) fn wait_p99(&self) -> Option<Spread> {
         self.spread(|run| run.wait?.p99)
     }
 
-    /// Share of the times at which they were found taken.
+    /// Returns the share of the times at which they were found taken.
     pub(super) fn taken(&self) -> Option<Spread> {
         self.spread(|run| Some(run.wait?.taken))
     }
 
-    /// Mean nanoseconds that the lock is held by a worker that is by itself.
+    /// Returns the mean nanoseconds that the lock is held by a worker that is by itself.
     pub(super) fn hold(&self) -> Option<Spread> {
         self.spread(|run| run.hold)
     }
@@ -85,8 +85,9 @@ pub(super) mod made_up {
     use super::*;
     use crate::contention::crew::Wait;
 
-    /// A curve of these rates, in thousands: workers, and what they got in each run. Waits are 100 times the number of
-    /// workers, their 99th percentile ten times as much; half of the locks are found taken, and are held for 50 ns.
+    /// Returns a curve of these rates, in thousands: workers, and what they got in each run. Waits are 100 times the
+    /// number of workers, their 99th percentile ten times as much; half of the locks are found taken, and are held for
+    /// 50 ns.
     pub(in crate::contention) fn curve(
         contender: Contender,
         tasks: Tasks,

@@ -1,4 +1,4 @@
-//! How does a worker write and read through the product's pair?
+//! The product's pair: a worker writes and reads without a shared lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct FineGrained {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl FineGrained {
-    /// A new pair.
+    /// Returns a new pair.
     pub(super) fn connect() -> Result<Self, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

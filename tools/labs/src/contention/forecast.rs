@@ -20,7 +20,7 @@ pub(super) struct Forecast {
     pub(super) points: Vec<Ahead>,
 }
 
-/// What is to be expected of so many workers.
+/// The expectation for one number of workers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) workers: usize,
@@ -39,14 +39,14 @@ const FAR: usize = 96;
 const TURNS: f64 = exchange::TURNS as f64;
 
 impl Forecast {
-    /// From all curves of `tasks`, which were measured on so many cores.
+    /// From all curves of `tasks`, which were measured on `cores` cores.
     pub(super) fn of(tasks: Tasks, curves: &[Curve], cores: usize) -> Option<Self> {
         let find =
             |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);
         let (global, fine) = (find(Contender::GlobalLock)?, find(Contender::FineGrained)?);
         let kops = |values: Vec<f64>| Spread::over(&values).median;
         let critical = global.first().hold()?.median.max(1.0);
-        // Nanoseconds of an operation of somebody who is alone.
+        // Nanoseconds of an operation of a single worker.
         let operation = 1e6 / kops(global.first().kops());
         let rest = (operation / TURNS - critical).max(1.0);
         let within = global.last_within(cores);
@@ -68,7 +68,7 @@ impl Forecast {
         *self.points.last().expect("one worker at least")
     }
 
-    /// What the JSON of a contender says; `None` if there is no model of it.
+    /// Returns what the JSON of a contender says; `None` if there is no model of it.
     pub(super) fn json(&self, contender: Contender) -> Option<Value> {
         let of = |value: fn(&Ahead) -> Value| self.points.iter().map(value).collect::<Vec<_>>();
         match contender {

@@ -52,7 +52,7 @@ pub(super) trait Word {
 /// The lock, held until this is dropped.
 pub(super) struct Locked<W: Word>(W);
 
-/// The lock, if it is free.
+/// Returns the lock, if it is free.
 #[inline]
 pub(super) fn try_lock<W: Word>(word: W) -> Option<Locked<W>> {
     word.take().is_ok().then(|| Locked(word))

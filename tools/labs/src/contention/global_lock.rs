@@ -1,4 +1,4 @@
-//! How does a worker write and read when all workers share one lock?
+//! Pairs under one lock that every send and every receive takes.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -22,7 +22,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// For as long as this process keeps `registry`, which has so many places.
+    /// Returns the pairs of `registry`, which has `places` places.
     pub(super) fn to(registry: &GlobalRegistry, places: usize) -> Self {
         let descriptor = registry.as_fd().as_raw_fd();
         Self { process: std::process::id(), descriptor, places }
@@ -48,11 +48,11 @@ pub(super) struct GlobalLock {
     place_among_all: usize,
 }
 
-/// How often somebody who is alone is watched, and the clock is read to know what that costs.
+/// How often a single worker is timed, and how often the clock is read to know what that costs.
 const LOOKS: usize = 1000;
 
 impl GlobalLock {
-    /// A new pair, which is to come to this place of the registry behind `door`, and is by itself before.
+    /// Returns a new pair, which is to come to this place of the registry behind `door`, and is by itself before.
     pub(super) fn connect(door: Door, place: usize) -> Result<Self, Error> {
         let registry = GlobalRegistry::create(1).doing(|| "make a registry".to_owned())?;
         registry.lock().set(0, who(0));
@@ -70,7 +70,7 @@ impl GlobalLock {
         }
     }
 
-    /// How many nanoseconds the lock is held, by a worker that is by itself: the mean of writing and reading.
+    /// Returns how many nanoseconds the lock is held, by a worker that is by itself: the mean of writing and reading.
     fn hold(&mut self) -> Result<f64, Error> {
         let works = [FineGrained::send, FineGrained::receive as fn(&mut FineGrained) -> _];
         let mut holds = [Vec::new(), Vec::new()];
@@ -94,7 +94,7 @@ impl GlobalLock {
     }
 }
 
-/// The lock; how long it was waited for is noted if it was found taken ([`super::exchange`]).
+/// Returns the lock; how long it was waited for is noted if it was found taken ([`super::exchange`]).
 #[inline]
 fn enter<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
     registry.try_lock().unwrap_or_else(|| wait(registry, waits))
@@ -108,7 +108,7 @@ fn wait<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
     entries
 }
 
-/// Whose pair it is.
+/// Returns whose pair it is.
 const fn who(place: usize) -> u64 {
     place as u64 + 1
 }
@@ -167,7 +167,7 @@ mod tests {
         }
         thread::scope(|scope| {
             let mut entries = registry.lock();
-            // From now on nobody is there. A pair that did not take the lock would not notice.
+            // From now on the entry is empty. A pair that did not take the lock would not notice.
             (0..2).for_each(|place| entries.set(place, 0));
             let workers: Vec<_> = pairs
                 .iter_mut()
@@ -187,7 +187,7 @@ mod tests {
         let registry = GlobalRegistry::create(1).unwrap();
         let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
         let entries = registry.lock();
-        // Whoever wanted this lock would wait for ever.
+        // A worker that wants this lock would wait forever.
         pair.operate().unwrap();
         assert_eq!(entries.get(0), 0);
         drop(entries);
@@ -202,7 +202,7 @@ mod tests {
         let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
         pair.join().unwrap();
         (0..100).for_each(|_| pair.operate().unwrap());
-        assert!(pair.waits().unwrap().is_empty(), "there was nobody else");
+        assert!(pair.waits().unwrap().is_empty(), "there was no other worker");
         loop {
             thread::scope(|scope| {
                 let entries = registry.lock();

@@ -100,7 +100,7 @@ impl GlobalRegistry {
         Ok(Self { memory: SharedWords::adopt(file, length(places))?, places })
     }
 
-    /// The lock of the whole registry, if it is free.
+    /// Returns the lock of the whole registry, if it is free.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Entries<'_>> {
         let lock = futex_lock::try_lock(LockWord(&self.memory))?;
@@ -115,14 +115,14 @@ impl GlobalRegistry {
     }
 }
 
-/// Bytes of a registry of `places`.
+/// Returns the bytes of a registry of `places`.
 fn length(places: usize) -> usize {
     assert!((1..=1_000_000).contains(&places), "{places} places");
     ((1 + places) * APART).next_multiple_of(PAGE)
 }
 
 impl Entries<'_> {
-    /// The owner of `place`; 0 for none.
+    /// Returns the owner of `place`; 0 for none.
     ///
     /// # Panics
     ///
@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn a_lock_that_is_taken_is_not_had() {
         let registry = GlobalRegistry::create(1).unwrap();
-        let entries = registry.try_lock().expect("nobody else has it");
+        let entries = registry.try_lock().expect("no other thread holds it");
         assert!(again(&registry, 1).unwrap().try_lock().is_none());
         drop(entries);
         assert!(again(&registry, 1).unwrap().try_lock().is_some());
     }
 
     #[test]
-    fn places_are_apart_and_nobody_is_entered_at_first() {
+    fn places_are_apart_and_empty_at_first() {
         let registry = GlobalRegistry::create(100).unwrap();
         let other = again(&registry, 100).unwrap();
         assert!((0..100).all(|place| registry.lock().get(place) == 0));

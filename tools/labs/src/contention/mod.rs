@@ -1,10 +1,10 @@
-//! What does one lock for all local sockets cost, and what does it bring to have none?
+//! The contention lab: one lock for all local sockets, beside none.
 //!
 //! For years FreeBSD took one lock for every message over any local socket: 96 processes, each with a pair of its own,
 //! got 1.69 million messages a second through, fewer than six did; with a lock for each socket 70.7 million (published
 //! numbers G). Here that is done again beside the product, by the load that showed it there, will-it-scale's
 //! `unix1_processes`: each worker has a pair of its own, writes one byte and reads it itself, again and again.
-//! Nobody has anything to do with anybody else but for locks.
+//! Workers share nothing but locks.
 //!
 //! - `global-lock`: how it was. A registry of all pairs with one lock, which each send and each receive takes to look its pair
 //!   up and to work under it (`global_registry`).

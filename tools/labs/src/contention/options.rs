@@ -1,38 +1,76 @@
-//! What can be asked of the contention experiment?
+//! Options of the contention lab.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::{Map, Value, json};
+use clap::Args;
+use serde::{Serialize, Serializer};
 
-use apus_report::result::named;
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine;
+use apus_testbed::process::Spawner;
 
-/// What is to be measured.
-#[derive(Clone, Debug, PartialEq)]
+/// What does one lock for all local sockets cost?
+///
+/// For years FreeBSD took one lock for every message over any local socket: 96 processes, each with sockets of its own,
+/// got 1.69 million messages a second through, fewer than six did; with a lock for each socket it was 70.7 million.
+/// Here each worker has a pair of its own, writes one byte and reads it itself, as in will-it-scale's unix1:
+/// `global-lock` (the pairs of apus under one lock that each send and each receive takes), `fine-grained` (the pairs as
+/// they are, without a lock that two share), and `unix` (a socket pair of the kernel), with one worker and more. The
+/// result has operations per second, how long locks are waited for, and whether the difference is more than chance
+/// (Student's t at 95 %, as ministat computes it). What to expect with more workers than cores is a model of what the
+/// lock costs here, and is called so in tables, JSON and charts. Rows without a suffix are of processes, those with
+/// `threads` behind the name of threads; with `--as threads` all are of threads.
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
+#[command(after_help = "Examples:
+  apus lab contention
+  apus lab contention --workers 96 --as processes --runs 10 --html contention.html
+  apus lab contention --as threads --seconds 1 --json")]
 pub struct Options {
-    /// The largest number of workers, 1 to 1024.
+    /// The largest number of workers, 1 to 1024: up to 8 each number is measured, and powers of two beyond; by
+    /// default as many as there are cores
+    #[arg(
+        long,
+        value_name = "WORKERS",
+        default_value_t = machine::allowed().len().clamp(1, MOST),
+        hide_default_value = true,
+        allow_negative_numbers = true
+    )]
     pub workers: usize,
-    /// What workers are.
+    /// What workers are: `processes`, `threads` of one process, or `both` in turn
+    #[arg(long = "as", value_name = "WHAT", default_value_t = Tasks::Both)]
+    #[serde(rename = "as")]
     pub tasks: Tasks,
-    /// Seconds that count, for each number of workers, 0.01 to 60.
+    /// Seconds that count, for each number of workers of each contender in each run: 0.01 to 60. Up to 32 times as
+    /// long where no operation ended in them because other programs had the cores
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// How often everything is repeated, 1 to 1000.
+    /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
+    /// greatest. Ten say more about a small difference than five
+    #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// Draws the order in which points are measured.
+    /// Seed of the order of contenders and numbers of workers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
 
 impl Default for Options {
-    /// As many workers as there are cores for this process.
     fn default() -> Self {
-        let workers = machine::allowed().len().clamp(1, MOST);
-        Self { workers, tasks: Tasks::Both, seconds: 0.25, runs: 5, seed: 1 }
+        defaults()
     }
 }
 
-/// Workers at most. Ours: each process has a descriptor or three of ours, and this is more than hosts have cores.
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        super::run(self, &Spawner::this_program()?)
+    }
+}
+
+/// Most workers. Chosen by us: each process takes up to three of our descriptors, and few hosts have more cores.
 const MOST: usize = 1024;
 
 /// Up to here every number of workers is measured, and powers of two beyond.
@@ -52,7 +90,7 @@ pub enum Tasks {
 impl Tasks {
     const ALL: [Self; 3] = [Self::Processes, Self::Threads, Self::Both];
 
-    /// What is to be measured, in the order in which it is shown.
+    /// Returns what is to be measured, in the order in which it is shown.
     pub(super) const fn each(self) -> &'static [Self] {
         match self {
             Self::Processes => &[Self::Processes],
@@ -70,6 +108,12 @@ impl FromStr for Tasks {
             option: "as",
             problem: format!("`{text}` is none of processes, threads and both"),
         })
+    }
+}
+
+impl Serialize for Tasks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -92,7 +136,7 @@ impl Options {
         require((1..=1000).contains(&self.runs), "runs", "from 1 to 1000; try 5")
     }
 
-    /// The numbers of workers that are measured, ascending.
+    /// Returns the numbers of workers that are measured, ascending.
     pub(super) fn counts(&self) -> Vec<usize> {
         let powers = (0..).map(|power| 1 << power).take_while(|count| *count < self.workers);
         if self.workers <= EACH {
@@ -100,17 +144,6 @@ impl Options {
         } else {
             powers.chain([self.workers]).collect()
         }
-    }
-
-    /// What is asked for, for those who read the result.
-    pub(super) fn config(&self) -> Map<String, Value> {
-        named([
-            ("workers", json!(self.workers)),
-            ("as", json!(self.tasks.to_string())),
-            ("seconds", json!(self.seconds)),
-            ("runs", json!(self.runs)),
-            ("seed", json!(self.seed)),
-        ])
     }
 }
 

@@ -1,14 +1,14 @@
-//! How are rates and waits drawn, measured ones and expected ones?
+//! Charts of rates and waits, measured and expected.
 
 use super::curve::{Curve, Points};
 use super::forecast::{Ahead, Forecast};
-use super::published::{FREEBSD, Published};
+use super::published::{Published, freebsd};
 use super::{Contender, Tasks};
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number};
+use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, short_number};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
-/// All plots: of processes, then of threads.
+/// Returns all plots: of processes, then of threads.
 pub(super) fn plots(curves: &[Curve], forecasts: &[Forecast]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for tasks in [Tasks::Processes, Tasks::Threads] {
@@ -28,7 +28,7 @@ struct Kind<'a> {
     forecast: &'a Forecast,
 }
 
-/// The product has the first colour, as everywhere.
+/// Returns the product has the first colour, as everywhere.
 const fn colour(contender: Contender) -> usize {
     match contender {
         Contender::FineGrained => 0,
@@ -37,7 +37,7 @@ const fn colour(contender: Contender) -> usize {
     }
 }
 
-/// How a figure of so many workers is said.
+/// The words for a figure of a number of workers.
 struct Saying {
     unit: &'static str,
     tasks: Tasks,
@@ -56,7 +56,7 @@ impl Kind<'_> {
         Saying { unit, tasks: self.tasks }
     }
 
-    /// Medians over the runs, with their range.
+    /// Returns the medians over the runs, with their range.
     fn measured(
         &self,
         curve: &Curve,
@@ -77,7 +77,7 @@ impl Kind<'_> {
         }
     }
 
-    /// What the model says, dashed.
+    /// Returns what the model says, dashed.
     fn expected(
         &self,
         contender: Contender,
@@ -112,7 +112,7 @@ impl Kind<'_> {
         self.draw("", &title, caption, "million operations a second", lines)
     }
 
-    /// How long locks are waited for.
+    /// Returns how long locks are waited for.
     fn waits(&self) -> Plot {
         let seen = || self.curves.iter().filter(|it| it.contender != Contender::Unix);
         let mut lines: Vec<_> =
@@ -124,12 +124,12 @@ impl Kind<'_> {
         }
         lines.push(self.expected(Contender::GlobalLock, " ns", |ahead| ahead.wait));
         let caption = "Nanoseconds that a lock is waited for, of all turns at it: the mean, and the 99th percentile. \
-                       Where there is no line, nobody waited. Dashed is a model and not measured.";
+                       Where there is no line, no worker waited. Dashed is a model and not measured.";
         let title = format!("Waiting for the lock against the number of {}", self.tasks);
         self.draw("-wait", &title, caption, "nanoseconds", lines)
     }
 
-    /// What more workers bring, here, in the model, and as it was published.
+    /// Returns what more workers bring, here, in the model, and as it was published.
     fn beside_freebsd(&self) -> Plot {
         let mut lines = Vec::new();
         for curve in &self.curves {
@@ -147,7 +147,7 @@ impl Kind<'_> {
             let one = value(&first);
             lines.push(self.expected(contender, " times one", |ahead| value(ahead) / one));
         }
-        lines.extend(FREEBSD.iter().enumerate().map(|(at, it)| it.line(3 + at)));
+        lines.extend(freebsd().into_iter().enumerate().map(|(at, it)| it.line(3 + at)));
         let caption = "Each line by what one worker alone has on it. Dotted: will-it-scale's unix1 on FreeBSD, with one \
                        lock for all sockets and after it was taken away (D15430); one lock had its peak with 6 processes. \
                        Dashed is a model and not measured.";
@@ -166,29 +166,22 @@ impl Kind<'_> {
         // On a logarithmic axis there is no nothing.
         lines.iter_mut().for_each(|line| line.points.retain(|point| point.y > 0.0));
         lines.retain(|line| !line.points.is_empty());
-        let points = || lines.iter().flat_map(|line| &line.points);
-        let values = points().flat_map(|point| {
-            let (low, high) = point.range.unwrap_or((point.y, point.y));
-            [low, high]
-        });
-        let most = points().map(|point| point.x).fold(1.0, f64::max);
+        let points = lines.iter().flat_map(|line| &line.points);
+        let most = points.map(|point| point.x).fold(1.0, f64::max);
         let x = Axis::new("workers", Scale::Logarithmic, powers_of_two(most));
-        let values: Vec<f64> = values.collect();
-        let y = Axis::logarithmic(y, values.iter().copied(), short_number);
         let tasks = if self.tasks == Tasks::Threads { "-threads" } else { "" };
         let name = format!("contention{kind}{tasks}");
-        let chart = Chart { description: title, x, y, lines };
-        Plot::of_lines(&name, title, caption, &chart)
+        Plot::lines(Heading { name: &name, title, caption }, x, (y, Scale::Logarithmic), lines)
     }
 }
 
 impl Published {
     /// By what one worker had.
-    fn line(&self, colour: usize) -> Line<'static> {
+    fn line(&self, colour: usize) -> Line<'_> {
         let says = Saying { unit: " times one", tasks: Tasks::Processes };
         let point = |&(workers, rate): &(usize, f64)| says.point(workers, rate / self.one(), None);
         Line {
-            name: self.name.into(),
+            name: (&self.name[..]).into(),
             colour,
             look: Look::Dotted,
             points: self.points.iter().map(point).collect(),
@@ -212,8 +205,12 @@ mod tests {
     use apus_report::chart::Plot;
 
     fn named(name: &str) -> Plot {
-        let plots = findings().plots;
-        plots.into_iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no plot {name}"))
+        let findings = findings();
+        findings
+            .plots()
+            .find(|plot| plot.name == name)
+            .cloned()
+            .unwrap_or_else(|| panic!("no plot {name}"))
     }
 
     fn legend(plot: &Plot) -> Vec<(&str, &str)> {
@@ -222,7 +219,7 @@ mod tests {
 
     #[test]
     fn processes_and_threads_have_three_plots_each() {
-        let names: Vec<String> = findings().plots.into_iter().map(|plot| plot.name).collect();
+        let names: Vec<String> = findings().plots().map(|plot| plot.name.clone()).collect();
         let processes = ["contention", "contention-wait", "contention-freebsd"];
         let threads = processes.map(|name| format!("{name}-threads"));
         assert_eq!(names, [processes.map(str::to_owned), threads].concat());
@@ -241,7 +238,7 @@ mod tests {
                 ("c0 faint", "model: fine-grained")
             ]
         );
-        for plot in findings().plots {
+        for plot in findings().plots() {
             assert!(plot.caption.contains("Dashed is a model and not measured"), "{}", plot.name);
         }
     }

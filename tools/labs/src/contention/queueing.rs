@@ -1,4 +1,4 @@
-//! What is to be expected of one lock with more workers than there are cores to measure with?
+//! A queueing model of one lock with more workers than cores.
 //!
 //! The machine repairman of queueing theory: `n` workers, each for a while by itself (`rest`), then at one lock (`critical`), in turn.
 //! A birth-death chain over the number of workers at the lock has its steady state in closed form. While one of them
@@ -64,7 +64,7 @@ impl OneLock {
         with(f64::midpoint(low, high))
     }
 
-    /// What so many workers get.
+    /// Returns the operations per second of `workers` workers.
     pub(super) fn expected(&self, workers: usize) -> Expected {
         let serve = |at_lock: usize| match at_lock {
             1 => self.critical,
@@ -82,7 +82,7 @@ impl OneLock {
         let busy = 1.0 - chances[0] / sum;
         let served = |(at_lock, chance): (usize, &f64)| chance / sum / serve(at_lock);
         let per_nanosecond: f64 = chances.iter().enumerate().skip(1).map(served).sum();
-        // Little's law, for all that is not rest, less the time of the turn itself.
+        // Little's law, for all that is not rest, less the time that the lock is held.
         let away = workers as f64 / per_nanosecond - self.rest;
         Expected { turns: per_nanosecond * 1e9, wait: (away - busy / per_nanosecond).max(0.0) }
     }
@@ -106,7 +106,7 @@ mod tests {
 
     /// By hand: rest 150, critical 50, so p1/p0 = 2/3, p2/p1 = 1/3; p0 = 9/17, and 8/17 of 1/50 turns per ns.
     #[test]
-    fn two_workers_are_as_reckoned_by_hand() {
+    fn two_workers_are_as_computed_by_hand() {
         let Expected { turns, wait } = LOCK.expected(2);
         assert!(near(turns, 8.0 / 17.0 / 50.0 * 1e9), "{turns}");
         // 2 / X - 150 - 50, by Little's law.
@@ -151,6 +151,6 @@ mod tests {
     fn without_a_loss_there_is_no_hand_over() {
         let free = LOCK.expected(2).turns;
         assert_eq!(OneLock::fitted(150.0, 50.0, 2, 1.1 * free).handover, 0.0);
-        assert_eq!(OneLock::fitted(150.0, 50.0, 1, 1.0).handover, 0.0, "nobody to hand over to");
+        assert_eq!(OneLock::fitted(150.0, 50.0, 1, 1.0).handover, 0.0, "no worker to hand over to");
     }
 }

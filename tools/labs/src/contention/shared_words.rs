@@ -66,7 +66,7 @@ impl SharedWords {
         Ok(Self { base, len, file })
     }
 
-    /// The eight bytes at `offset`, a multiple of 8.
+    /// Returns the eight bytes at `offset`, a multiple of 8.
     #[inline]
     pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset < self.len, "SHARED-1");
@@ -76,7 +76,7 @@ impl SharedWords {
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 
-    /// The four bytes at `offset`, a multiple of 4.
+    /// Returns the four bytes at `offset`, a multiple of 4.
     #[inline]
     pub(super) fn half(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset < self.len, "SHARED-1");

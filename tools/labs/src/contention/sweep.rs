@@ -1,4 +1,4 @@
-//! In which order is everything measured?
+//! The order of measurement: all numbers of workers, contenders and runs.
 
 use apus_workload::{Stream, rng};
 use rand::seq::SliceRandom;
@@ -31,8 +31,8 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     Ok(found(options, &curves, cores.len(), neighbours.note()))
 }
 
-/// All points of all runs. In each run they come in an order of chance, so that what changes about the machine changes
-/// for no contender and no number of workers in particular.
+/// Returns all points of all runs. In each run they come in an order of chance, so that what changes about the machine
+/// changes for no contender and no number of workers in particular.
 fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curve>, Error> {
     let time = clock::as_nanoseconds(Duration::from_secs_f64(options.seconds));
     let window = Window { warm_up: clock::as_nanoseconds(WARM_UP), time };

@@ -1,4 +1,4 @@
-//! How does a worker write and read through a socket pair of the kernel?
+//! The kernel's socket pair: a worker writes and reads through it.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ pub(super) struct Unix {
 }
 
 impl Unix {
-    /// A new pair.
+    /// Returns a new pair.
     pub(super) fn connect() -> Result<Self, Error> {
         let (writes, reads) = UnixStream::pair().doing(|| "make a socket pair".to_owned())?;
         Ok(Self { writes, reads })

@@ -1,4 +1,4 @@
-//! How are waits noted within a nanosecond or two?
+//! Waits at a lock, recorded within a nanosecond or two.
 //!
 //! A histogram takes longer than that, and it would be done with the lock in hand.
 
@@ -26,7 +26,7 @@ impl Waits {
         if self.new.len() == MOST {
             self.work_up();
         }
-        // Nobody waits for four seconds.
+        // No worker waits for four seconds.
         self.new.push(u32::try_from(nanoseconds).unwrap_or(u32::MAX));
     }
 
@@ -35,7 +35,7 @@ impl Waits {
         self.new.drain(..).for_each(|wait| self.before.record(wait.into()));
     }
 
-    /// All of them, which are forgotten.
+    /// Returns all of them, which are forgotten.
     pub(super) fn take(&mut self) -> Latencies {
         self.work_up();
         std::mem::take(&mut self.before)

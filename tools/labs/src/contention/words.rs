@@ -1,14 +1,14 @@
-//! What do the curves say, in words?
+//! Sentences about the curves.
 
 use super::curve::{Curve, Points};
 use super::findings::count;
 use super::forecast::Forecast;
-use super::published::{FREEBSD, Published};
+use super::published::{self, Published};
 use super::{Contender, Tasks};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
-/// All that is seen.
+/// Returns all that is seen.
 pub(super) fn sentences(curves: &[Curve], forecasts: &[Forecast]) -> Vec<String> {
     let mut sentences: Vec<String> = curves.iter().map(of_curve).collect();
     for tasks in [Tasks::Processes, Tasks::Threads] {
@@ -24,7 +24,7 @@ fn kops(points: &Points) -> f64 {
     Spread::over(&points.kops()).median
 }
 
-/// What more workers bring, and how long they wait.
+/// Returns what more workers bring, and how long they wait.
 fn of_curve(curve: &Curve) -> String {
     let (first, last) = (curve.first(), curve.last());
     let mut said = format!("{curve}: {} kops with one", short(kops(first)));
@@ -49,7 +49,7 @@ fn of_curve(curve: &Curve) -> String {
     said + "."
 }
 
-/// The product and the one lock.
+/// Returns the product and the one lock.
 fn side_by_side(curves: &[Curve], tasks: Tasks) -> Option<String> {
     let find = |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);
     let (ours, theirs) = (find(Contender::FineGrained)?, find(Contender::GlobalLock)?);
@@ -68,7 +68,7 @@ fn side_by_side(curves: &[Curve], tasks: Tasks) -> Option<String> {
     })
 }
 
-/// What is to be expected, and of what it was reckoned.
+/// Returns the expectation, and what it was computed from.
 fn of_forecast(forecast: &Forecast) -> String {
     let Forecast { tasks, lock, fitted_at, .. } = forecast;
     let last = forecast.last();
@@ -92,9 +92,9 @@ fn of_forecast(forecast: &Forecast) -> String {
     )
 }
 
-/// What was measured elsewhere with many cores.
+/// Returns what was measured elsewhere with many cores.
 fn freebsd() -> String {
-    let [before, after] = FREEBSD.each_ref();
+    let [before, after] = published::freebsd();
     let kops =
         |published: &Published| published.at(96).map_or_else(String::new, |it| short(it / 1e3));
     format!(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forecast_says_what_it_is_and_of_what_it_was_reckoned() {
+    fn a_forecast_says_what_it_is_and_what_it_was_computed_from() {
         let curves = [
             curve(Contender::GlobalLock, Tasks::Processes, &[(1, &[5e3]), (2, &[3e3])]),
             curve(Contender::FineGrained, Tasks::Processes, &[(1, &[6e3]), (2, &[12e3])]),

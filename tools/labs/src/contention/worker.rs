@@ -1,4 +1,4 @@
-//! What does a worker do, and what of it counts?
+//! A worker: its operations, and those that count.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// Operations from one look at the clock to the next. Ours: a look costs a fifth of an operation, and so a thousandth
+/// Operations between two readings of the clock. Chosen by us: a reading costs a fifth of an operation, and so a thousandth
 /// altogether.
 const LOOK_EVERY: u64 = 256;
 
@@ -53,13 +53,13 @@ pub(super) fn work(
         // Others had the lock, or the core, all the time.
         return Ok(Tally { operations: 0, waits: noted.map(|_| Latencies::new()), hold });
     }
-    // All workers have the same time, however late they come to look at the clock. What had begun before it and ended in
+    // All workers have the same time, however late they read the clock. What had begun before it and ended in
     // it counts, and what ends after it does not: that is as many looks.
     let (operations, _) = until(end, exchange, stop)?;
     Ok(Tally { operations, waits: exchange.waits(), hold })
 }
 
-/// Works until that instant, or until nobody wants to know. How many operations it was, and when the last one ended.
+/// Works until `end` or `stop`. Returns the number of operations, and when the last one ended.
 fn until(end: u64, exchange: &mut impl Exchange, stop: &Stop) -> Result<(u64, u64), Error> {
     let mut operations = 0;
     loop {

@@ -1,8 +1,8 @@
-//! How is a thread woken twice for one message, and what keeps it from that?
+//! The handoff lab: how a thread is woken twice for one message, and the cure.
 //!
 //! The Linux kernel's Homa module made an RPC known to a waiting thread before its packet was on the queue, and
-//! then let go of the RPC's lock to handle acks that had come along. A thread that was quick found nothing, went
-//! back to wait, and was given the RPC once more: 1.148 handoffs per request (published numbers B.5, row H-7). Here
+//! then released the RPC's lock to handle acks of the same packet. A quick thread found nothing, went
+//! back to wait, and received the RPC once more: 1.148 handoffs per request (published numbers B.5, row H-7). Here
 //! that is done again on purpose, over a UDP socket, and what cures it beside it:
 //!
 //! - `publish-first`: the flaw ([`Order::PublishFirst`]);
@@ -29,8 +29,8 @@ pub use socket::Order;
 
 use serde_json::Value;
 
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
-use apus_report::result::Outcome;
 use apus_testbed::error::Error;
 use apus_testbed::machine::BackgroundLoad;
 use apus_testbed::process::{Control, Spawner, Task};
@@ -40,7 +40,7 @@ use apus_testbed::process::{Control, Spawner, Task};
 /// # Errors
 ///
 /// An option does not fit, or a trial failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let paths = trial::Path::all();
@@ -57,7 +57,13 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     drop(progress);
     let mut outcome = report::outcome(options, &paths, &found);
     outcome.notes.extend(neighbours.note());
-    Ok(outcome)
+    let lead = "Handoffs and wake-ups per message of a receive path that makes a message known before its packet is \
+                queued, as the Linux kernel's Homa module did, beside its cure and apus.";
+    Ok(Findings::new(outcome, "How often is a thread woken for one message?", lead).with_all(
+        Vec::new(),
+        Vec::new(),
+        [],
+    ))
 }
 
 /// The kind of task that [`agent`] does.

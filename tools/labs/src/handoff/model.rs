@@ -1,4 +1,4 @@
-//! Does loom find the flaw, and nothing in what cures it?
+//! The loom model: it finds the flaw in one order of the steps, and nothing in the other.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-lab --lib handoff
@@ -14,7 +14,7 @@ use loom::thread;
 
 use super::socket::{Order, Socket};
 
-/// Runs every interleaving: each message is handed over at most once, and never in vain.
+/// Runs every interleaving: each message is handed over at most once, and never needlessly.
 fn check(order: Order, receivers: usize) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

@@ -1,47 +1,63 @@
-//! What can be asked of the experiment?
+//! Options of the handoff lab.
 
 use apus::PollMode;
-use serde_json::{Map, Value, json};
+use clap::Args;
+use serde::Serialize;
 
-use apus_report::result::named;
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
+use apus_testbed::process::Spawner;
 
-/// Options of the experiment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The double handoff: a thread woken before its message is there
+///
+/// A server makes a message known to a waiting thread before the packet is queued, and releases the lock for acks in
+/// between, as the Linux kernel's Homa module did: a quick thread finds nothing and is woken once more
+/// (`publish-first`). Beside it the same code with the two steps the other way round (`enqueue-first`), and the
+/// product, with a dedicated engine and with a receiver that polls the network itself. One request of 64 bytes is
+/// outstanding at a time; each trial has a process of its own. How quick receivers are depends on how many cores are
+/// free.
+#[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
+#[command(after_help = "Examples:
+  apus lab handoff
+  apus lab handoff --messages 20000 --runs 1 --json")]
 pub struct Options {
-    /// Requests in each trial, one after the other: 100 to 100,000,000.
+    /// Requests in each trial: 100 to 100000000
+    #[arg(long, value_name = "REQUESTS", default_value_t = 100_000, allow_negative_numbers = true)]
     pub messages: u64,
-    /// Trials: 1 to 1000.
+    /// Trials of each kind, 1 to 1000; ratios are the median over them, the least and the greatest, and
+    /// counts their sum
+    #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// How receivers wait.
+    /// How receivers wait: `spin`, `block`, or `hybrid=MICROSECONDS` to spin for that time and then
+    /// sleep (`hybrid` alone: 50)
+    #[arg(long, value_name = "MODE", default_value_t)]
     pub poll: PollMode,
 }
 
 impl Default for Options {
-    /// As many as were published, with receivers that wait as the kernel module's do.
     fn default() -> Self {
-        Self { messages: 100_000, runs: 5, poll: PollMode::default() }
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        super::run(self, &Spawner::this_program()?)
     }
 }
 
 impl Options {
-    /// Whether each value is in its range.
+    /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and one that would be.
+    /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let messages = (100..=100_000_000).contains(&self.messages);
         require(messages, "messages", "a trial has 100 to 100000000 requests; try 100000")?;
         require((1..=1000).contains(&self.runs), "runs", "there are 1 to 1000 trials; try 5")
-    }
-
-    /// As a result shows it.
-    pub(super) fn config(&self) -> Map<String, Value> {
-        named([
-            ("messages", json!(self.messages)),
-            ("runs", json!(self.runs)),
-            ("poll", json!(self.poll)),
-        ])
     }
 }

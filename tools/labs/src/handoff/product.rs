@@ -1,4 +1,4 @@
-//! How often does the product hand a message over?
+//! Handoffs of the product.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -9,8 +9,8 @@ use super::socket::Counts;
 use apus_contenders::apus::{Path, builder, open, server};
 use apus_testbed::error::Error;
 
-/// Requests of 64 bytes, one after the other, to an endpoint with so many receivers and a dedicated engine, or with
-/// one that polls the network itself.
+/// Returns the requests of 64 bytes, one after the other, to an endpoint with `receivers` receivers and a dedicated engine,
+/// or with one that polls the network itself.
 pub(super) fn trial(
     receivers: Option<usize>,
     messages: u64,
@@ -29,7 +29,7 @@ pub(super) fn trial(
             Err(error) => Err(Error::endpoint(format!("call {to}"), error)),
         });
         let engine = server.metrics().engine;
-        // Whoever waits is told, also if the calls have failed.
+        // Waiting receivers are woken, also if the calls have failed.
         server.shutdown();
         for thread in threads {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;

@@ -1,14 +1,14 @@
-//! What do the counts say?
+//! The result of the handoff lab: counts and ratios of each receive path.
 
 use super::options::Options;
 use super::socket::Counts;
 use super::trial::Path;
-use apus_report::result::{Figure, Outcome, Row};
-use apus_report::stats::Spread;
+use apus_report::experiment::config;
+use apus_report::result::{Outcome, Row};
 
-/// Puts the result together.
+/// Returns the result of the trials of each path.
 pub(super) fn outcome(options: &Options, paths: &[Path], found: &[Vec<Counts>]) -> Outcome {
-    let mut outcome = Outcome::new("lab handoff", options.config());
+    let mut outcome = Outcome::new("lab handoff", config(options));
     outcome.rows =
         paths.iter().zip(found).map(|(path, trials)| row(&path.name(), trials)).collect();
     outcome.notes.push(
@@ -19,13 +19,11 @@ pub(super) fn outcome(options: &Options, paths: &[Path], found: &[Vec<Counts>]) 
 }
 
 fn row(name: &str, trials: &[Counts]) -> Row {
-    let sum = |count: fn(&Counts) -> u64| Figure::Count(trials.iter().map(count).sum());
-    let ratios = trials.iter().map(|counts| counts.handoffs as f64 / counts.messages.max(1) as f64);
-    let ratios: Vec<f64> = ratios.collect();
+    let ratio = |counts: &Counts| counts.handoffs as f64 / counts.messages.max(1) as f64;
     Row::new(name)
-        .with("messages", sum(|counts| counts.messages))
-        .with("handoffs", sum(|counts| counts.handoffs))
-        .with("handoffs_per_message", Figure::Spread(Spread::over(&ratios)))
-        .with("spurious_wakeups", sum(|counts| counts.spurious))
-        .with("keeper_turns", sum(|counts| counts.keeper_turns))
+        .with_sum("messages", trials, |counts| counts.messages)
+        .with_sum("handoffs", trials, |counts| counts.handoffs)
+        .with_spread("handoffs_per_message", trials, ratio)
+        .with_sum("spurious_wakeups", trials, |counts| counts.spurious)
+        .with_sum("keeper_turns", trials, |counts| counts.keeper_turns)
 }

@@ -1,4 +1,4 @@
-//! How does a message get from the thread that received it to one that waits for it, with the flaw and without?
+//! The receive path of the lab: from the receiving thread to a waiting one, with the flaw and without.
 //!
 //! Made to show a failure, after the kernel module's `homa_dispatch_pkts` and `homa_wait_shared`; apus does
 //! nothing like it.
@@ -6,8 +6,8 @@
 //! # Invariants
 //!
 //! - **D1** A message is claimed from the moment it is handed to a thread until that thread has taken it, or has
-//!   found that it is not there. Nobody else takes it meanwhile.
-//! - **D2** A thread that was told something is not in `waiting`.
+//!   found that it is not there. No other thread takes it meanwhile.
+//! - **D2** A thread that was notified is not in `waiting`.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 /// What comes first when a packet has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// A thread is told of the message, the lock is opened for acks, and then the packet is queued: the flaw.
+    /// A thread is notified of the message, the lock is released for acks, and then the packet is queued: the flaw.
     PublishFirst,
-    /// The packet is queued, then a thread is told: acks come before both.
+    /// Acks are handled, the packet is queued, then a thread is notified.
     EnqueueFirst,
 }
 
@@ -30,11 +30,11 @@ pub(super) type Id = u64;
 pub(super) struct Counts {
     /// Messages that receivers have got.
     pub(super) messages: u64,
-    /// Times that a thread was told of a message.
+    /// Number of times that a thread was notified of a message.
     pub(super) handoffs: u64,
     /// Times that it was not there.
     pub(super) spurious: u64,
-    /// Times that a keeper polled in place of the receivers; only the product has one.
+    /// Number of times that the background poller polled in place of the receivers; only the product has one.
     pub(super) keeper_turns: u64,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Socket {
 }
 
 struct Receiver {
-    /// Whether it has been told something: what it spins on.
+    /// Whether it has been notified; a spinning receiver polls this.
     told: AtomicBool,
     wake: Condvar,
 }
@@ -57,7 +57,7 @@ struct State {
     queued: Vec<Id>,
     /// Messages that belong to a thread (D1).
     claimed: Vec<Id>,
-    /// What each receiver was told.
+    /// The notification of each receiver.
     told: Vec<Option<Id>>,
     /// Those who wait, the newest last.
     waiting: Vec<usize>,
@@ -66,7 +66,7 @@ struct State {
 }
 
 impl Socket {
-    /// For so many receivers.
+    /// Returns a socket with `receivers` receivers.
     pub(super) fn new(order: Order, receivers: usize) -> Self {
         let state = State { told: vec![None; receivers], ..State::default() };
         let receiver = |_| Receiver { told: AtomicBool::new(false), wake: Condvar::new() };
@@ -107,7 +107,7 @@ impl Socket {
             spin(&|| told.load(Ordering::Acquire));
             state = self.lock();
             while state.told[receiver].is_none() && !state.closed {
-                state = wake.wait(state).expect("nobody panics under the lock");
+                state = wake.wait(state).expect("no thread panics under the lock");
             }
             told.store(false, Ordering::Relaxed);
             let Some(id) = state.told[receiver].take() else {
@@ -131,17 +131,17 @@ impl Socket {
         }
     }
 
-    /// Whether a receiver waits.
+    /// Returns whether a receiver waits.
     pub(super) fn is_awaited(&self) -> bool {
         !self.lock().waiting.is_empty()
     }
 
-    /// What has been counted so far.
+    /// Returns what has been counted so far.
     pub(super) fn counts(&self) -> Counts {
         self.lock().counts
     }
 
-    /// Tells whoever began to wait last that the message is there.
+    /// Notifies the thread that began to wait last that the message is available.
     fn hand_over(&self, state: &mut State, id: Id) {
         let Some(receiver) = state.waiting.pop() else { return };
         state.counts.handoffs += 1;
@@ -153,12 +153,12 @@ impl Socket {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics under the lock")
+        self.state.lock().expect("no thread panics under the lock")
     }
 }
 
 impl State {
-    /// Takes the oldest message that belongs to nobody.
+    /// Takes the oldest message that no thread has claimed.
     fn take_any(&mut self) -> Option<Id> {
         let id = *self.queued.iter().find(|id| !self.claimed.contains(id))?;
         self.take(id).then_some(id)
@@ -182,7 +182,7 @@ mod tests {
     /// Sleeps at once.
     fn at_once(_: &dyn Fn() -> bool) {}
 
-    /// The thread that was told waits until the acks are being handled, and these until it has looked.
+    /// The notified thread waits until the acks are being handled, and these until it has checked.
     #[test]
     fn who_looks_while_acks_are_handled_is_told_twice_with_the_flaw_and_once_without() {
         for (order, handoffs) in [(Order::PublishFirst, 2), (Order::EnqueueFirst, 1)] {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_waits_for_is_found_by_whoever_comes() {
+    fn a_message_without_a_waiter_is_found_by_the_next_receiver() {
         let socket = Socket::new(Order::PublishFirst, 1);
         socket.deliver(1, || ());
         assert_eq!(socket.receive(0, &at_once), Some(1));

@@ -1,4 +1,4 @@
-//! What happens in one trial?
+//! A trial: requests over one receive path, in a process of its own.
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
@@ -15,12 +15,12 @@ use super::{JOB, Options, product};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// The way of a message to whoever waits for it.
+/// The way of a message to the thread that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Path {
-    /// The lab's, with so many receivers.
+    /// The lab's, with a number of receivers.
     Lab(Order, usize),
-    /// The product's, with a dedicated engine and so many receivers.
+    /// The product's, with a dedicated engine and a number of receivers.
     Dedicated(usize),
     /// The product's, with a receiver that polls the network itself.
     SelfPolling,
@@ -30,7 +30,7 @@ impl Path {
     /// Numbers of receivers.
     const RECEIVERS: [usize; 3] = [1, 2, 4];
 
-    /// All of them.
+    /// Returns all of them.
     pub(super) fn all() -> Vec<Self> {
         let lab = |order| Self::RECEIVERS.map(|receivers| Self::Lab(order, receivers));
         [lab(Order::PublishFirst), lab(Order::EnqueueFirst), Self::RECEIVERS.map(Self::Dedicated)]
@@ -55,7 +55,7 @@ impl Path {
     }
 }
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     path: Path,
@@ -67,7 +67,7 @@ struct Details {
 /// a hundred times slower.
 const LONGEST_REQUEST: Duration = Duration::from_millis(5);
 
-/// One trial in a process of its own.
+/// Returns one trial in a process of its own.
 pub(super) fn start(options: &Options, path: Path, host: &Spawner) -> Result<Counts, Error> {
     let Options { messages, poll, .. } = *options;
     let task = Task {
@@ -83,8 +83,8 @@ pub(super) fn start(options: &Options, path: Path, host: &Spawner) -> Result<Cou
 
 /// Does one trial.
 pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
-    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
-    let details: Details = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
+    let details: Details = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let Details { path, messages, poll } = details;
     let counts = match path {
         Path::Lab(order, receivers) => lab(order, receivers, messages, poll),
@@ -98,7 +98,7 @@ pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
 /// each RPC of the module has.
 type Unacknowledged = Mutex<HashMap<u64, Vec<u8>>>;
 
-/// Requests over a UDP socket: one thread takes them from the network, others answer them.
+/// Returns the requests over a UDP socket: one thread takes them from the network, others answer them.
 fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<Counts, Error> {
     let open = || UdpSocket::bind("127.0.0.1:0").doing(|| "open a UDP socket".to_owned());
     let (server, client) = (open()?, open()?);
@@ -143,7 +143,7 @@ fn dispatch(server: &UdpSocket, socket: &Socket) {
 }
 
 /// Sends one request after the other, each when the reply to the one before is there and a receiver waits: between two
-/// hosts it has the time to. A message that finds nobody waiting is not handed over at all.
+/// hosts it has the time to. A message without a waiting thread is not handed over at all.
 fn ask(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
     let lost = Some(Duration::from_secs(10));
     client.set_read_timeout(lost).doing(|| "set a timeout".to_owned())?;

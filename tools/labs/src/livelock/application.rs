@@ -1,4 +1,4 @@
-//! What else runs on the router's core?
+//! The application on the router's core, which measures the time that is left.
 //!
 //! Two programs that stand for applications: one that computes and wants all the time it can get, and one
 //! that watches the network as `tcpdump` does.
@@ -14,18 +14,18 @@ use apus_testbed::error::Error;
 use apus_testbed::fabric::RouterPath;
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// What an application is told: how many nanoseconds count.
+/// The instructions for an application: the nanoseconds that count.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Window {
     pub(super) time: u64,
 }
 
-/// Steps of computing between two looks at the clock. Ours: some microseconds.
+/// Steps of computing between two readings of the clock. Chosen by us: some microseconds.
 const STEPS: u64 = 4_000;
 
 /// Computes, and gives the share of the core that it had.
 ///
-/// It takes what nobody else wants (`SCHED_IDLE`), so that measuring the time that is left changes nothing
+/// It takes the time that no other thread wants (`SCHED_IDLE`), so that measuring the time that is left changes nothing
 /// about it.
 pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
@@ -35,11 +35,11 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     let mut state = 1_u64;
     // The last look before the load counts: in a livelock the next one comes when it is over.
     let first = look();
-    // Whoever hears of the load when it has begun had nothing of it so far.
+    // An application that learns of the load after its start had no time of it so far.
     let mut before = (first.0.min(begins), first.1);
     let after = loop {
         for _ in 0..STEPS {
-            // A generator of Knuth's; nobody reads it, and the compiler must not notice.
+            // A generator of Knuth's. Its value is never read, which the compiler must not notice.
             state =
                 std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
@@ -57,7 +57,7 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Ok(Value::Null)
 }
 
-/// What time it is, and how much of it this process has used.
+/// Returns what time it is, and how much of it this process has used.
 fn look() -> (u64, u64) {
     (clock::now(), clock::cpu_time())
 }

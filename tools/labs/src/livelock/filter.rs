@@ -1,4 +1,4 @@
-//! Which packets may pass?
+//! The filter: a process that decides which packets may pass.
 //!
 //! A process of its own decides, as `screend` did: it gets the headers of every packet, goes through its
 //! rules, and answers with a byte. It belongs to the applications: it has no priority over them.
@@ -31,7 +31,7 @@ const REFUSE: u8 = 0;
 pub(super) struct Door(String);
 
 impl Door {
-    /// One that nobody else has.
+    /// Returns a name that no other filter has.
     pub(super) fn new(number: u64) -> Self {
         Self(format!("apus-livelock-{}-{number}", std::process::id()))
     }
@@ -47,7 +47,7 @@ impl Door {
 
     /// Comes through it, as soon as it is open: the filter.
     fn enter(&self) -> Result<UnixStream, Error> {
-        /// Ours: a hundred times what a router takes to start.
+        /// Chosen by us: a hundred times what a router takes to start.
         const PATIENCE: Duration = Duration::from_secs(10);
         let (address, began) = (self.address()?, Instant::now());
         loop {
@@ -115,11 +115,11 @@ fn within(address: [u8; 4], (network, len): ([u8; 4], u32)) -> bool {
     differ.checked_shr(32 - len).unwrap_or(0) == 0
 }
 
-/// What becomes of a packet that begins like this.
+/// Returns what becomes of a packet that begins like this.
 fn verdict(record: &[u8; RECORD]) -> u8 {
     let ip = &record[frame::ETHERNET..];
     let address = |at: usize| [ip[at], ip[at + 1], ip[at + 2], ip[at + 3]];
-    // With options the ports stand elsewhere: nobody needs options.
+    // With IP options the ports are elsewhere; the generator sends none.
     if ip[0] != 0x45 {
         return REFUSE;
     }

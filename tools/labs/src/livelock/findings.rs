@@ -1,22 +1,23 @@
-//! What did the livelock experiment find?
+//! The findings of the livelock lab.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::Options;
 use super::plots::plots;
 use super::sweep::Curve;
 use super::words::sentences;
-use super::{Mode, Options};
-use apus_report::findings::{Findings, Look};
+use apus_report::experiment::config;
+use apus_report::findings::{Findings, Part, Section};
 use apus_report::result::table::spread_in_words;
-use apus_report::result::{Figure, Outcome, Ratio, Row, Table, named, rounded, short};
+use apus_report::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use apus_report::stats::Spread;
 
 /// What is to be known of a load in trains.
 const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
 
-/// The result, for people and machines.
+/// Returns the result, for people and machines.
 pub(super) fn found(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Findings {
-    let mut outcome = Outcome::new("livelock", options.config());
+    let mut outcome = Outcome::new("livelock", config(options));
     outcome.rows = curves.iter().map(row).collect();
     for curve in curves {
         let ratio = Ratio::over(&curve.at_most(), &curve.peaks());
@@ -24,33 +25,31 @@ pub(super) fn found(options: &Options, curves: &[Curve], neighbours: Option<Stri
     }
     outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
     outcome.notes.extend(neighbours);
-    Findings {
-        outcome,
-        sentences: sentences(curves),
+    let modes = options.modes.iter().map(|mode| (mode.to_string(), mode.words())).collect();
+    Findings::new(outcome, TITLE, LEAD)
+        .with_columns(&[
+            "mlfrr_kpps",
+            "peak_kpps",
+            "at_max_kpps",
+            "least_after_peak",
+            "user_share_at_max",
+        ])
+        .with(Section::new("The modes of the router").on_page().with(Part::Pairs(modes)))
         // Without the filter and with it, as far as that was measured.
-        tables: [false, true].into_iter().filter_map(|filter| by_rate(curves, filter)).collect(),
-        plots: plots(curves),
-        look: Look {
-            columns: &[
-                "mlfrr_kpps",
-                "peak_kpps",
-                "at_max_kpps",
-                "least_after_peak",
-                "user_share_at_max",
-            ],
-            gap: "\n",
-            template: include_str!("page.html"),
-            more: on_the_page(&options.modes, &rates(curves)),
-        },
-    }
+        .with_all(
+            plots(curves),
+            sentences(curves),
+            [false, true].into_iter().filter_map(|filter| by_rate(curves, filter)),
+        )
+        .with(Section::new("").on_page().with(rates(curves)))
 }
 
-/// What only the page shows: what each of the modes does, and what it carries.
-fn on_the_page(modes: &[Mode], rates: &Table) -> Map<String, Value> {
-    let modes: Vec<(String, String)> =
-        modes.iter().map(|mode| (mode.to_string(), mode.words())).collect();
-    named([("modes", json!(modes)), ("rates", json!(rates))])
-}
+const TITLE: &str = "What comes out of a router while more and more goes in?";
+
+const LEAD: &str = "The experiment of J. Mogul and K. Ramakrishnan (“Eliminating Receive Livelock in an \
+                    Interrupt-Driven Kernel”, USENIX 1996) on this machine, with real packets: a program forwards IPv4 \
+                    between two virtual cables on one core, the other core sends shortest UDP packets, and the kernel counts \
+                    what arrives at the far end.";
 
 fn row(curve: &Curve) -> Row {
     let kpps = |rates: &[f64]| Figure::Spread(kpps(rates));
@@ -64,18 +63,18 @@ fn row(curve: &Curve) -> Row {
         .with("user_share_at_max", Figure::Spread(Spread::over(&curve.left_at_most())))
 }
 
-/// What has one value, whatever the number of runs.
+/// Returns what has one value, whatever the number of runs.
 fn single(value: f64) -> Figure {
     Figure::Spread(Spread::over(&[value]))
 }
 
-/// Thousands of packets per second.
+/// Returns the thousands of packets per second.
 fn kpps(rates: &[f64]) -> Spread {
     let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
     Spread::over(&rates)
 }
 
-/// What each mode carries.
+/// Returns what each mode carries.
 fn rates(curves: &[Curve]) -> Table {
     let header = [
         "",
@@ -92,14 +91,12 @@ fn rates(curves: &[Curve]) -> Table {
         let least = curve.least_after_peak().map_or_else(|| "–".to_owned(), short);
         vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, least, left]
     };
-    Table {
-        title: "what each mode carries".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        lines: curves.iter().map(line).collect(),
-    }
+    let title = "what each mode carries, in thousands of packets per second (MLFRR: the highest rate of which 99 % \
+                 comes out)";
+    Table::new(title, header, curves.iter().map(line).collect())
 }
 
-/// One point, with what became of the packets in the run of the median.
+/// Returns one point, with what became of the packets in the run of the median.
 fn point(curve: &Curve, rate: usize) -> Value {
     let median = curve.medians()[rate];
     let outputs: Vec<f64> = curve.runs.iter().map(|run| run[rate].forwarded / 1e3).collect();
@@ -135,22 +132,21 @@ fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
         [short(Spread::over(&offered).median)].into_iter().chain(cells).collect()
     };
     let with = if filter { "with" } else { "without" };
-    (!curves.is_empty()).then(|| Table {
-        title: format!(
-            "thousands of packets per second that come out, by those offered, {with} the filter"
-        ),
-        header: ["offered".to_owned()].into_iter().chain(names).collect(),
-        lines: (0..rates).map(line).collect(),
-    })
+    let title = format!(
+        "thousands of packets per second that come out, by those offered, {with} the filter"
+    );
+    let header = ["offered".to_owned()].into_iter().chain(names);
+    (!curves.is_empty()).then(|| Table::new(title, header, (0..rates).map(line).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::livelock::Mode;
     use crate::livelock::sweep::made_up::{Made, curve};
     use apus_report::findings::read;
 
-    /// A mode that livelocks and one that stays flat, without the filter and with it; three runs.
+    /// Returns a mode that livelocks and one that stays flat, without the filter and with it; three runs.
     fn findings() -> Findings {
         let runs = |most: [f64; 3]| most.map(|last| vec![Made(1e5, 1e5), Made(1e6, last)]);
         let mut curves = vec![
@@ -167,18 +163,18 @@ mod tests {
     #[test]
     fn machines_read_every_curve_with_its_counters() {
         let parts = ["config", "rows", "ratios", "notes"];
-        insta::assert_snapshot!(read::by_machines(&findings(), &parts));
+        insta::assert_snapshot!(read::json(&findings(), &parts));
     }
 
     #[test]
     fn people_read_tables_and_sentences() {
-        insta::assert_snapshot!(read::by_people(&findings()));
+        insta::assert_snapshot!(read::text(&findings()));
     }
 
     #[test]
     fn the_page_has_all_of_it() {
         let findings = findings();
-        let page = read::by_browsers(&findings);
+        let page = read::page(&findings);
         for expected in ["MLFRR", "<td>interrupt+filter</td><td>0.000</td>", "others were busy"] {
             assert!(page.contains(expected), "{expected}");
         }
@@ -205,7 +201,13 @@ mod tests {
 
     #[test]
     fn a_mode_that_was_not_measured_with_the_filter_has_no_column_there() {
-        let headers: Vec<_> = findings().tables.into_iter().map(|table| table.header).collect();
+        let sections = findings().sections;
+        let parts = sections.into_iter().filter(|it| !it.page_only).flat_map(|it| it.parts);
+        let headers: Vec<_> = parts
+            .filter_map(
+                |part| if let Part::Table(table) = part { Some(table.header) } else { None },
+            )
+            .collect();
         assert_eq!(headers, [vec!["offered", "interrupt", "apus"], vec!["offered", "interrupt"]]);
     }
 }

@@ -1,4 +1,4 @@
-//! What does a router do to a packet?
+//! Frames: what a router checks and changes in a packet.
 //!
 //! What RFC 1812, section 5.2 and 5.3, wants of every router: check the header, take one from the time to
 //! live, correct the checksum (RFC 1624), and address the packet to the next hop.
@@ -37,27 +37,27 @@ pub(super) enum Unfit {
 }
 
 impl Frame {
-    /// An empty buffer.
+    /// Returns an empty buffer.
     pub(super) fn empty() -> Self {
         Self { bytes: Box::new([0; MAX]), len: 0 }
     }
 
-    /// The whole buffer, to be filled.
+    /// Returns the whole buffer, to be filled.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes[..]
     }
 
-    /// So much of it has been filled; what is longer than the buffer has been cut, and is no packet then.
+    /// Sets the number of bytes received. A packet longer than the buffer was cut, and is not a packet then.
     pub(super) const fn filled(&mut self, len: usize) {
         self.len = if len > MAX { 0 } else { len };
     }
 
-    /// The packet.
+    /// Returns the packet.
     pub(super) fn packet(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Where the packet wants to go, if it may be forwarded. What follows the header is not looked at.
+    /// Returns the destination of the packet, if it may be forwarded. Only the header is read.
     pub(super) fn destination(&self) -> Result<[u8; 4], Unfit> {
         let header = ipv4(self.packet()).ok_or(Unfit::Malformed)?;
         if sum(header) != 0xffff {
@@ -83,7 +83,7 @@ impl Frame {
     }
 }
 
-/// The IPv4 header of a packet with its options, if it is one.
+/// Returns the IPv4 header of a packet with its options, if it is one.
 pub(super) fn ipv4(packet: &[u8]) -> Option<&[u8]> {
     let (ethernet, rest) = packet.split_at_checked(ETHERNET)?;
     let first = *rest.first()?;
@@ -94,7 +94,7 @@ pub(super) fn ipv4(packet: &[u8]) -> Option<&[u8]> {
     (total >= len && total <= rest.len()).then_some(header)
 }
 
-/// One's complement sum of 16-bit words, the last one filled up with a zero: RFC 1071. A header with its
+/// Returns the one's complement sum of 16-bit words, the last one filled up with a zero: RFC 1071. A header with its
 /// checksum has 0xffff.
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| {
@@ -104,7 +104,7 @@ fn sum(bytes: &[u8]) -> u16 {
     fold(words.sum())
 }
 
-/// The checksum after one word of what it covers has changed: RFC 1624, equation 3.
+/// Returns the checksum after one word of what it covers has changed: RFC 1624, equation 3.
 fn corrected(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
@@ -116,7 +116,7 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// A UDP datagram with 4 bytes of payload in the shortest packet there is, as the paper's generator sent.
+/// Returns a UDP datagram with 4 bytes of payload in the shortest packet there is, as the paper's generator sent.
 pub(super) fn shortest(to: [u8; 6], source: [u8; 4], destination: [u8; 4]) -> [u8; MIN] {
     const UDP: usize = 8;
     const PAYLOAD: usize = 4;
@@ -158,7 +158,7 @@ mod tests {
         shortest([2; 6], [10, 1, 0, 1], [10, 2, 3, 4])
     }
 
-    /// A packet changed, and its checksum made right again.
+    /// Returns a packet changed, and its checksum made right again.
     fn changed(change: impl FnOnce(&mut [u8; MIN])) -> Frame {
         let mut packet = packet();
         change(&mut packet);

@@ -1,4 +1,4 @@
-//! Where does the load come from?
+//! The generator of the load.
 //!
 //! From a program on the other core that sends shortest packets at a rate, whatever becomes of them ("open
 //! loop"). Each of its system calls does what the wire, the card and its interrupt-free part do: it carries
@@ -24,9 +24,9 @@ use apus_testbed::process::{Control, NO_ADDRESS};
 pub(super) struct Load {
     /// Packets per second; `None` is as many as possible.
     pub(super) rate: Option<f64>,
-    /// For so many nanoseconds.
+    /// Nanoseconds of the load.
     pub(super) time: u64,
-    /// In trains of so many packets, with time between for the router to empty its queues; `None` is without
+    /// Packets of a train; between trains the router has time to empty its queues. `None` is without
     /// a pause.
     pub(super) train: Option<u64>,
 }
@@ -39,20 +39,20 @@ pub(super) struct Sent {
     pub(super) time: u64,
 }
 
-/// A generator that was held up by so many packets sends no more of them later: a wire does not catch up.
+/// Packets after which a delayed generator drops its arrears: a wire does not catch up.
 const BEHIND: u64 = 2 * BURST as u64;
 
-/// Packets in one system call at most. Ours: few enough for the buffer of the router's socket, which holds
+/// Most packets in one system call. Chosen by us: few enough for the buffer of the router's socket, which holds
 /// about 270 of them.
 const BURST: usize = 32;
 
-/// Nanoseconds between two trains. Ours: ten times what a router takes to empty its queues.
+/// Nanoseconds between two trains. Chosen by us: ten times what a router takes to empty its queues.
 const PAUSE: u64 = 10_000_000;
 
 /// Sends a load when told to begin.
 pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(RouterPath::SOURCE, Use::Send)?;
-    // A wire waits for nobody. Whoever may not do that has a less steady one.
+    // A wire does not wait. Without the right to real-time priority, the load is less steady.
     let _ = Priority::RealTime(HARDWARE).take();
     control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Load>()?;
@@ -68,7 +68,7 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
 /// Packets that are sent over and over: of each burst, the next one has others.
 const PACKETS: usize = 8 * BURST;
 
-/// Packets to hosts that the seed draws, in all networks.
+/// Returns the packets to hosts that the seed draws, in all networks.
 fn packets(seed: u64) -> Vec<[u8; MIN]> {
     let networks = Uniform::new(0, NETWORKS).expect("there are some");
     let hosts = Uniform::new_inclusive(1, 254).expect("there are some");
@@ -81,7 +81,8 @@ fn packets(seed: u64) -> Vec<[u8; MIN]> {
 }
 
 impl Sent {
-    /// Packets per second that were offered, and those that came out, if so many did. `None` if nothing was tried.
+    /// Returns the packets per second that were offered, and the output for `forwarded` packets. `None` if nothing was
+    /// sent.
     pub(super) fn rates(self, forwarded: u64) -> Option<(f64, f64)> {
         let seconds = self.time as f64 / 1e9;
         (self.time > 0).then(|| (self.packets as f64 / seconds, forwarded as f64 / seconds))
@@ -134,7 +135,7 @@ fn train(load: &Load, ends: u64, bursts: &mut [Burst<'_>]) -> Result<Sent, Error
     }
 }
 
-/// Packets that have become due after so many nanoseconds.
+/// Returns the number of packets that are due after `nanoseconds`.
 fn due(rate: Option<f64>, nanos: u64) -> u64 {
     rate.map_or(u64::MAX, |rate| (rate * nanos as f64 / 1e9) as u64)
 }

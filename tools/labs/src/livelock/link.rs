@@ -1,8 +1,8 @@
-//! How do packets get from one stage of a router to the next?
+//! Bounded queues between the stages of a router.
 //!
-//! Through a queue of fixed length whose buffers go round: who hands over a full one gets an empty one for
-//! it. Nothing is allocated, nothing copied, and nobody waits. The latter is not for speed: a stage at
-//! real-time priority that waited for a lock, whose holder it has interrupted, would wait for ever.
+//! A queue has a fixed length, and its buffers circulate: a stage that hands over a full one gets an empty one for it.
+//! Nothing is allocated, nothing is copied, and no stage waits. The latter is not for speed: a stage at real-time
+//! priority that waits for a lock, whose holder it has interrupted, would wait forever.
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -21,7 +21,7 @@ pub(super) struct Outlet {
     empty: Producer<Frame>,
 }
 
-/// A queue of at most `bound` packets.
+/// Returns a queue of at most `bound` packets.
 pub(super) fn link(bound: usize) -> (Inlet, Outlet) {
     let (full_in, full_out) = RingBuffer::new(bound);
     let (mut empty_in, empty_out) = RingBuffer::new(bound);
@@ -44,7 +44,7 @@ impl Inlet {
         true
     }
 
-    /// Packets in the queue. It may be fewer already.
+    /// Returns the packets in the queue. It may be fewer already.
     pub(super) fn len(&self) -> usize {
         self.bound - self.full.slots()
     }
@@ -60,7 +60,7 @@ impl Outlet {
         true
     }
 
-    /// Packets in the queue. It may be more already.
+    /// Returns the packets in the queue. It may be more already.
     pub(super) fn len(&self) -> usize {
         self.full.slots()
     }

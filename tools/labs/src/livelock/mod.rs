@@ -1,4 +1,4 @@
-//! What comes out of a router while more and more goes in?
+//! The livelock lab: the output of a router while its input grows.
 //!
 //! The experiment of J. Mogul and K. Ramakrishnan ("Eliminating Receive Livelock in an Interrupt-Driven
 //! Kernel", USENIX 1996) on the machine at hand, with real packets:
@@ -69,7 +69,7 @@ pub(crate) const JOB: &str = "livelock";
 /// How often a sleeper looks whether it is over. It is woken by packets before.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// How long a part of the router may take to be there. Ours: a hundred times what it takes.
+/// Longest time until a part of the router is ready. Chosen by us: a hundred times what it takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Which process this is.

@@ -1,4 +1,4 @@
-//! Who decides when a router receives?
+//! Modes of the router: when it receives.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,11 +16,11 @@ pub enum Mode {
     Interrupt,
     /// A loop receives until there is nothing left, and sends then.
     PollNoQuota,
-    /// A loop receives and sends at most so many packets in turn.
+    /// A loop alternately receives and sends at most this number of packets.
     PollQuota(usize),
-    /// The same with [`Mode::QUOTA`], and stops receiving while the filter's queue is long.
+    /// The loop with the quota [`Mode::QUOTA`], which stops receiving while the filter's queue is long.
     PollFeedback,
-    /// The same, and stops receiving when it has used so many per cent of the core in a period of 10 ms.
+    /// `PollFeedback`, which also stops receiving when it has used this percentage of the core in a period of 10 ms.
     Share(u32),
     /// The receive path of apus: the defaults of [`apus::overload`](::apus::overload), without privileges.
     Apus,
@@ -30,7 +30,7 @@ impl Mode {
     /// What Mogul & Ramakrishnan recommend: 10 to 20 packets.
     pub const QUOTA: usize = 10;
 
-    /// All that the experiment is about.
+    /// Returns all that the experiment is about.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut modes = vec![Self::Interrupt, Self::PollNoQuota];
@@ -41,7 +41,7 @@ impl Mode {
         modes
     }
 
-    /// What it does, for those who read of it.
+    /// Returns what it does, for those who read of it.
     pub(super) fn words(self) -> String {
         match self {
             Self::Interrupt => "input interrupts everything else, as interrupts of a network card do, and waits in \
@@ -65,7 +65,7 @@ impl Mode {
         }
     }
 
-    /// The policy of a loop; none if interrupts decide. `filter` is the bound of the filter's queue.
+    /// Returns the policy of a loop; none if interrupts decide. `filter` is the bound of the filter's queue.
     pub(super) fn policy(self, filter: usize) -> Option<Policy> {
         let polling = |receive, transmit| Policy {
             quotas: Quotas { receive, transmit, ..Quotas::NONE },

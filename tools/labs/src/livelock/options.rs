@@ -1,47 +1,96 @@
-//! What can be asked of the livelock experiment?
+//! Options of the livelock lab.
 
-use std::fmt;
 use std::str::FromStr;
+use std::{env, fmt};
 
-use serde_json::{Map, Value, json};
+use clap::Args;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::Mode;
-use apus_report::result::named;
-use apus_testbed::error::{Error, require};
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
+use apus_testbed::error::{Doing, Error, require};
 
-/// What is to be measured.
-#[derive(Clone, Debug, PartialEq)]
+/// What comes out of a router while more and more goes in?
+///
+/// Receive livelock, as Mogul and Ramakrishnan described it in 1996: a system that takes packets in at the
+/// highest priority spends all of its time, past some rate, on packets that it then throws away. A router in a
+/// program forwards IPv4 between two network namespaces on one core; a generator on the other one offers shortest
+/// UDP packets at each rate; the kernel counts at the far interface what comes out. The modes differ in when the router
+/// receives: `interrupt` (input interrupts everything else),
+/// `poll-no-quota`, `poll-quota=PACKETS` (`poll-quota` alone: 10), `poll-feedback` (and stops while
+/// the filter's queue is long), `share=PERCENT` (and uses no more of the core), and `apus` (the rules of the
+/// engine of apus, without privileges). The result has the highest rate that each mode carries without losses,
+/// and sentences that describe the curves. Needs two cores, and root, or user namespaces and real-time priority.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(after_help = "Examples:
+  apus lab livelock
+  apus lab livelock --modes interrupt,poll-quota=5,apus --filter without --html livelock.html
+  apus lab livelock --modes share=25,share=50 --rates 100,300,900 --seconds 1
+  apus lab livelock --train 10000 --runs 3 --json")]
 pub struct Options {
-    /// Which modes, in this order.
+    /// Modes of the router, with commas between them: interrupt, poll-no-quota, poll-quota=PACKETS,
+    /// poll-feedback, share=PERCENT, apus
+    #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = modes(&Mode::all()))]
     pub modes: Vec<Mode>,
-    /// Whether packets pass a filter.
+    /// Whether every packet passes a filter in a process of its own: `without`, `with`, or `both` in turn
+    #[arg(long, value_name = "WHICH", default_value = "both")]
     pub filter: Filter,
-    /// How many packets are offered.
+    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes twelve rates
+    /// up to what the generator can send
+    #[arg(long, value_name = "RATES", default_value = "auto", allow_negative_numbers = true)]
     pub rates: Rates,
-    /// Packets of a train; `None` sends without a pause.
+    /// Send trains of `PACKETS` packets, 100 to 10000000, with pauses between them, instead of one after the
+    /// other all the time
+    #[arg(long, value_name = "PACKETS", allow_negative_numbers = true)]
     pub train: Option<u64>,
-    /// Whether a program watches the network meanwhile.
+    /// Run a program beside the router that watches the network, and report how many packets it saw
+    #[arg(long)]
     pub monitor: bool,
-    /// Seconds of load for each rate, 0.01 to 60.
+    /// Seconds of load for each rate of each mode in each run: 0.01 to 60
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// How often everything is repeated, 1 to 100.
+    /// Number of times everything is repeated, 1 to 100; results are the median over the runs, the least and the
+    /// greatest
+    #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
-    /// Draws the hosts that packets go to.
+    /// Seed of the hosts that packets go to
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            modes: Mode::all(),
-            filter: Filter::Both,
-            rates: Rates::Auto,
-            train: None,
-            monitor: false,
-            seconds: 0.25,
-            runs: 5,
-            seed: 1,
-        }
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
+        super::run(self, &program)
+    }
+}
+
+/// Returns modes as they are written on a command line.
+fn modes(modes: &[Mode]) -> String {
+    modes.iter().map(Mode::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The options as a result shows them.
+impl Serialize for Options {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { filter, rates, monitor, train, seconds, runs, seed, .. } = self;
+        let train = train.map_or_else(|| json!("none"), |train| json!(train));
+        let (modes, filter, rates) = (modes(&self.modes), filter.name(), rates.to_string());
+        json!({
+            "modes": modes, "filter": filter, "rates": rates, "monitor": monitor, "train": train,
+            "seconds": seconds, "runs": runs, "seed": seed,
+        })
+        .serialize(serializer)
     }
 }
 
@@ -57,7 +106,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// What is to be measured: without, with, or one after the other.
+    /// Returns what is to be measured: without, with, or one after the other.
     pub(super) const fn cases(self) -> &'static [bool] {
         match self {
             Self::Without => &[false],
@@ -102,7 +151,7 @@ pub enum Rates {
 /// peak below a twentieth.
 pub(super) const SHARES: [f64; 11] = [0.02, 0.035, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8];
 
-/// Packets per second that can be asked for. Ours: ten times what any system can do so far.
+/// Thousands of packets per second that may be requested. Chosen by us: ten times what any system carries so far.
 const RATES: std::ops::RangeInclusive<f64> = 0.1..=100_000.0;
 
 impl FromStr for Rates {
@@ -153,21 +202,6 @@ impl Options {
         require((1..=100).contains(&self.runs), "runs", "from 1 to 100; try 5")?;
         let train = self.train.is_none_or(|train| (100..=10_000_000).contains(&train));
         require(train, "train", "from 100 to 10000000 packets; try 10000")
-    }
-
-    /// What is asked for, for those who read the result.
-    pub(super) fn config(&self) -> Map<String, Value> {
-        let modes: Vec<String> = self.modes.iter().map(Mode::to_string).collect();
-        named([
-            ("modes", json!(modes.join(","))),
-            ("filter", json!(self.filter.name())),
-            ("rates", json!(self.rates.to_string())),
-            ("monitor", json!(self.monitor)),
-            ("train", self.train.map_or_else(|| json!("none"), |train| json!(train))),
-            ("seconds", json!(self.seconds)),
-            ("runs", json!(self.runs)),
-            ("seed", json!(self.seed)),
-        ])
     }
 }
 

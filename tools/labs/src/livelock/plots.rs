@@ -1,24 +1,23 @@
-//! How are curves of input and output drawn?
+//! Charts of input and output.
 
 use super::Mode;
 use super::point;
-use super::published::{Published, USER_SHARES, WITH, WITHOUT};
+use super::published::{self, Published, USER_SHARES, UserShare};
 use super::sweep::Curve;
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, decades, short_number};
+use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, decades, short_number};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
-/// All plots of these curves that have anything to show: those without the filter first.
+/// Returns all plots of these curves that have anything to show: those without the filter first.
 pub(super) fn plots(curves: &[Curve]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (filter, name, words) in [(false, "livelock", "without"), (true, "livelock-filter", "with")]
     {
         let curves: Vec<&Curve> = curves.iter().filter(|it| it.case.filter == filter).collect();
-        let published: &[Published] = if filter { &WITH } else { &WITHOUT };
         let theirs = if filter { &[][..] } else { &USER_SHARES };
         let case = Words { name, title: format!("{words} a filter") };
         plots.extend(case.output("", "Packets in and out", OUTPUT, &chosen(&curves, main)));
-        plots.extend(case.shapes(&curves, published));
+        plots.extend(case.shapes(&curves, filter));
         let title = "Packets in and out, by the quota of a turn";
         plots.extend(case.output("-quota", title, OUTPUT, &chosen(&curves, quota)));
         let title = "Packets in and out, by the share of the core that the router may use";
@@ -40,19 +39,19 @@ struct Words<'a> {
 /// A curve and what its line is called.
 type Named<'a> = (&'a Curve, String);
 
-/// The curves that `name` has a name for.
+/// Returns the curves that `name` has a name for.
 fn chosen<'a>(curves: &[&'a Curve], name: fn(Mode) -> Option<String>) -> Vec<Named<'a>> {
     curves.iter().filter_map(|curve| Some((*curve, name(curve.case.mode)?))).collect()
 }
 
-/// One of each kind.
+/// Returns one of each kind.
 fn main(mode: Mode) -> Option<String> {
     use Mode::{Apus, Interrupt, PollFeedback, PollNoQuota, PollQuota};
     matches!(mode, Interrupt | PollNoQuota | PollFeedback | Apus | PollQuota(Mode::QUOTA))
         .then(|| mode.to_string())
 }
 
-/// Those that differ in their quota.
+/// Returns those that differ in their quota.
 fn quota(mode: Mode) -> Option<String> {
     match mode {
         Mode::PollQuota(packets) => Some(format!("{packets} packets")),
@@ -61,7 +60,7 @@ fn quota(mode: Mode) -> Option<String> {
     }
 }
 
-/// Those that differ in their share.
+/// Returns those that differ in their share.
 fn share(mode: Mode) -> Option<String> {
     matches!(mode, Mode::Share(_)).then(|| mode.to_string())
 }
@@ -86,12 +85,12 @@ impl Words<'_> {
         self.draw(kind, title, caption, (x, "packets out (thousands per second)"), lines)
     }
 
-    /// The shapes of curves beside those of the paper, each measured by its own peak: machines that are
+    /// Returns the shapes of curves beside those of the paper, each measured by its own peak: machines that are
     /// thousands of times as fast cannot be compared otherwise.
-    fn shapes(&self, curves: &[&Curve], published: &[Published]) -> Option<Plot> {
+    fn shapes(&self, curves: &[&Curve], filter: bool) -> Option<Plot> {
         let mut lines = Vec::new();
-        let pairs = published.iter().enumerate();
-        for (colour, theirs) in pairs {
+        let published = published::curves(filter);
+        for (colour, theirs) in published.clone().enumerate() {
             let ours = curves.iter().find(|curve| curve.case.mode == theirs.mode);
             let Some(ours) = ours.and_then(|curve| shape(curve, colour)) else { continue };
             lines.extend([ours, theirs.shape(colour)]);
@@ -100,7 +99,7 @@ impl Words<'_> {
             return None;
         }
         let apus = curves.iter().find(|curve| curve.case.mode == Mode::Apus);
-        lines.extend(apus.and_then(|curve| shape(curve, published.len())));
+        lines.extend(apus.and_then(|curve| shape(curve, published.count())));
         let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
         let x = Axis::new(
             "packets in (multiples of the line's own peak)",
@@ -114,15 +113,15 @@ impl Words<'_> {
         self.draw("-1996", title, caption, (x, "packets out (% of the line's own peak)"), lines)
     }
 
-    /// Share of the core that programs have, against input; dashed what they had in 1996.
-    fn left(&self, curves: &[Named<'_>], theirs: &[(u32, f64)]) -> Option<Plot> {
+    /// Returns the share of the core that programs have, against input; dashed what they had in 1996.
+    fn left(&self, curves: &[Named<'_>], theirs: &[UserShare]) -> Option<Plot> {
         let mut lines: Vec<Line<'_>> = Vec::new();
         for (colour, (curve, name)) in curves.iter().enumerate() {
             let points = of_curve(curve, &Unit::KPPS, |point| 100.0 * point.user_share, "% left");
             let (colour, ends) = (colour % 8, points.last().map_or(0.0, |last| last.x));
             lines.push(Line { name: name.clone().into(), colour, look: Look::Plain, points });
-            let found = theirs.iter().find(|(percent, _)| curve.case.mode == Mode::Share(*percent));
-            lines.extend(found.map(|&(percent, share)| Line {
+            let found = theirs.iter().find(|it| curve.case.mode == Mode::Share(it.percent));
+            lines.extend(found.map(|&UserShare { percent, share }| Line {
                 name: format!("1996: {percent} %").into(),
                 colour,
                 look: Look::Faint,
@@ -150,18 +149,14 @@ impl Words<'_> {
         (x, y): (Axis<'_>, &'static str),
         lines: Vec<Line<'_>>,
     ) -> Option<Plot> {
-        let points = lines.iter().flat_map(|line| &line.points);
-        let highest =
-            points.map(|point| point.range.map_or(point.y, |it| it.1)).fold(0.0, f64::max);
-        let y = Axis::linear(y, [highest].into_iter(), short_number);
         let title = format!("{title}, {}", self.title);
         let name = format!("{}{kind}", self.name);
-        let chart = Chart { description: &title, x, y, lines };
-        (!chart.lines.is_empty()).then(|| Plot::of_lines(&name, &title, caption, &chart))
+        let heading = Heading { name: &name, title: &title, caption };
+        (!lines.is_empty()).then(|| Plot::lines(heading, x, (y, Scale::Linear), lines))
     }
 }
 
-/// What rates of input are counted in.
+/// The unit of rates of input.
 struct Unit {
     packets: f64,
     words: &'static str,
@@ -171,7 +166,7 @@ impl Unit {
     const KPPS: Self = Self { packets: 1e3, words: "kpps in" };
 }
 
-/// The medians of a curve, with their range over the runs.
+/// Returns the medians of a curve, with their range over the runs.
 fn of_curve<'a>(
     curve: &Curve,
     unit: &Unit,
@@ -193,7 +188,7 @@ fn of_curve<'a>(
     curve.medians().into_iter().enumerate().map(point).collect()
 }
 
-/// A curve measured by its own peak; none if nothing came out.
+/// Returns a curve measured by its own peak; none if nothing came out.
 fn shape(curve: &Curve, colour: usize) -> Option<Line<'static>> {
     let peak = Spread::over(&curve.peaks()).median;
     let unit = Unit { packets: peak, words: "times its peak in" };
@@ -207,7 +202,7 @@ fn shape(curve: &Curve, colour: usize) -> Option<Line<'static>> {
 
 impl Published {
     /// Measured by its own peak.
-    fn shape(&self, colour: usize) -> Line<'static> {
+    fn shape(&self, colour: usize) -> Line<'_> {
         let peak = self.peak();
         let point = |&(x, y): &(f64, f64)| Point {
             x: x / peak,
@@ -218,17 +213,17 @@ impl Published {
         };
         let mut points: Vec<_> = self.points.iter().map(point).collect();
         points.retain(|point| SHAPES.contains(&point.x));
-        Line { name: self.name.into(), colour, look: Look::Faint, points }
+        Line { name: (&self.name[..]).into(), colour, look: Look::Faint, points }
     }
 }
 
-/// A point of a level line.
+/// Returns a point of a level line.
 fn level(x: f64, percent: f64) -> Point<'static> {
     let (at, says) = ("high rates".into(), format!("{percent:.0} % left").into());
     Point { x, y: percent, range: None, at, says }
 }
 
-/// A level axis for all points.
+/// Returns a level axis for all points.
 fn kpps<'a>(lines: &[Line<'_>], label: &'a str) -> Axis<'a> {
     let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
     Axis::linear(label, values, short_number)
@@ -257,7 +252,7 @@ mod tests {
         plots.iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no plot {name}"))
     }
 
-    /// What is said about the points of a line.
+    /// Returns what is said about the points of a line.
     fn points<'a>(plot: &'a Plot, line: &str) -> Vec<&'a str> {
         let group =
             plot.svg.split("<g data-name=\"").find(|it| it.starts_with(&format!("{line}\"")));
@@ -360,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_to_programs_stands_beside_what_was_left_in_1996() {
+    fn what_is_left_to_programs_is_drawn_beside_what_was_left_in_1996() {
         let curves = [false, true].map(|filter| made(Mode::Share(50), filter, &[[1e3, 1e3]]));
         let plots = plots(&curves);
         let plot = named(&plots, "livelock-left");

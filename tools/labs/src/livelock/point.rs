@@ -1,4 +1,4 @@
-//! What comes out at one rate?
+//! A point: the output at one rate in one mode.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ pub(super) struct Point {
 /// Time from the order to begin to the first packet.
 const LEAD: Duration = Duration::from_millis(60);
 
-/// Time for the router to empty its queues after the last packet. Ours: a hundred times what 400 packets take.
+/// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times what 400 packets take.
 const DRAIN: Duration = Duration::from_millis(40);
 
 /// How long processes may take beyond the load itself, in trains with their pauses.
@@ -112,7 +112,7 @@ impl Bench<'_> {
         }))
     }
 
-    /// How long the load may take: the last train is sent to its end.
+    /// Returns how long the load may take: the last train is sent to its end.
     fn longest(&self, rate: Option<f64>) -> Duration {
         let train = self.train.zip(rate).map_or(0.0, |(train, rate)| train as f64 / rate);
         Duration::from_secs_f64(self.seconds + train)

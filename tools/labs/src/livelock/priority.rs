@@ -1,4 +1,4 @@
-//! Who goes before whom on a core?
+//! Priorities of threads on a core.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Which way does a packet go?
+//! The routes of the router.
 
 use std::net::Ipv4Addr;
 
@@ -28,12 +28,12 @@ pub(super) const PHANTOM: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0xff, 0xff];
 pub(super) const NETWORKS: u8 = 64;
 
 impl Routes {
-    /// A table of these routes.
+    /// Returns a table of these routes.
     pub(super) fn new(routes: impl IntoIterator<Item = (Ipv4Net, Hop)>) -> Self {
         Self { table: routes.into_iter().collect() }
     }
 
-    /// The experiment's table: each of the networks has a route, below wider routes that lead nowhere, so that
+    /// Returns the experiment's table: each of the networks has a route, below wider routes that lead nowhere, so that
     /// the first match is never the right one.
     pub(super) fn of_experiment() -> Self {
         let net = |address: [u8; 4], len| {
@@ -45,7 +45,7 @@ impl Routes {
         Self::new(wide.chain(narrow))
     }
 
-    /// The hop of the longest prefix that an address begins with.
+    /// Returns the hop of the longest prefix that an address begins with.
     pub(super) fn find(&self, destination: [u8; 4]) -> Option<Hop> {
         let host = Ipv4Net::from(Ipv4Addr::from(destination));
         self.table.get_lpm(&host).map(|(_, hop)| *hop)

@@ -1,4 +1,4 @@
-//! What comes out at every rate, in every mode?
+//! The order of measurement: every rate, in every mode.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) struct Curve {
     pub(super) loss_free: f64,
 }
 
-/// Share of what is offered that has to come out for a rate to count as free of losses. Ours: one pause of the
+/// Share of what is offered that has to come out for a rate to count as free of losses. Chosen by us: one pause of the
 /// machine, of a fraction of a millisecond, is none of the router's doing.
 const FREE: f64 = 0.99;
 
@@ -66,7 +66,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     Ok(found(options, &curves, neighbours.note()))
 }
 
-/// One for the generator, one for the router.
+/// Returns one for the generator, one for the router.
 fn two_cores() -> Result<[usize; 2], Error> {
     let cores = Cores::choose();
     let both = cores.client.zip(cores.server).map(|(client, server)| [client, server]);
@@ -79,7 +79,7 @@ fn two_cores() -> Result<[usize; 2], Error> {
     })
 }
 
-/// Packets per second; `None` is as many as possible.
+/// Returns the packets per second; `None` is as many as possible.
 fn rates(options: &Options, bench: &Bench<'_>) -> Result<Vec<Option<f64>>, Error> {
     match &options.rates {
         Rates::List(rates) => Ok(rates.iter().copied().map(Some).collect()),
@@ -92,7 +92,7 @@ fn rates(options: &Options, bench: &Bench<'_>) -> Result<Vec<Option<f64>>, Error
     }
 }
 
-/// All curves. Modes take turns, so that what changes about the machine changes for all of them.
+/// Returns all curves. Modes take turns, so that what changes about the machine changes for all of them.
 fn curves(
     options: &Options,
     bench: &Bench<'_>,
@@ -121,7 +121,7 @@ fn curves(
 }
 
 impl Bench<'_> {
-    /// The highest rate without loss, between two points of the curve of which one has no losses.
+    /// Returns the highest rate without loss, between two points of the curve of which one has no losses.
     fn loss_free(&self, case: Case, curve: &[Point]) -> Result<f64, Error> {
         let free = curve.iter().take_while(|point| point.is_loss_free()).count();
         let mut low = free.checked_sub(1).map_or(0.0, |last| curve[last].offered);
@@ -156,14 +156,14 @@ impl Curve {
         (0..rates).map(median).collect()
     }
 
-    /// The highest output of each run.
+    /// Returns the highest output of each run.
     pub(super) fn peaks(&self) -> Vec<f64> {
         let peak = |run: &Vec<Point>| run.iter().map(|point| point.forwarded).fold(0.0, f64::max);
         self.runs.iter().map(peak).collect()
     }
 
-    /// The least output at the rate of the peak and those above it, as a share of the peak: of the medians, so that one
-    /// bad moment of one run does not count. `None` if nothing came out.
+    /// Returns the least output at the rate of the peak and those above it, as a share of the peak: of the medians, so
+    /// that one bad moment of one run does not count. `None` if nothing came out.
     pub(super) fn least_after_peak(&self) -> Option<f64> {
         let outputs: Vec<f64> = self.medians().iter().map(|point| point.forwarded).collect();
         let (peak, most) =
@@ -172,12 +172,12 @@ impl Curve {
         (most > 0.0).then(|| least / most)
     }
 
-    /// Share of the core that was left to programs at the highest rate of each run.
+    /// Returns the share of the core that was left to programs at the highest rate of each run.
     pub(super) fn left_at_most(&self) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.last()).map(|point| point.user_share).collect()
     }
 
-    /// The output at the highest rate of each run.
+    /// Returns the output at the highest rate of each run.
     pub(super) fn at_most(&self) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.last()).map(|point| point.forwarded).collect()
     }
@@ -190,7 +190,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Curves that nobody has measured, for the tests of what is said and drawn about them.
+/// Made-up curves, for the tests of sentences and charts.
 #[cfg(test)]
 pub(super) mod made_up {
     use super::*;

@@ -1,8 +1,7 @@
-//! How does a program get at the packets of an interface?
+//! A tap: access of a program to the packets of an interface.
 //!
-//! With a packet socket (packet(7)): what comes to the interface is put into the socket's buffer by whoever
-//! sends it, on the sender's core, and what finds it full is dropped there. It stands for a network card
-//! with its ring of buffers.
+//! A tap is a packet socket (packet(7)). The sender puts packets for the interface into the socket's buffer, on the
+//! sender's core, and drops those that find it full. It plays the part of a network card with its ring of buffers.
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -61,7 +60,7 @@ impl Tap {
         }
     }
 
-    /// Sleeps until a packet can be taken, or for so long.
+    /// Sleeps until a packet can be taken, for at most `timeout`.
     pub(super) fn wait(&self, at_most: Duration) -> Result<(), Error> {
         let mut sockets = [PollFd::new(&self.socket, PollFlags::IN)];
         let time = Timespec {
@@ -101,7 +100,7 @@ impl<'a> Burst<'a> {
         Self { tap, packets, addresses, headers }
     }
 
-    /// Sends the first so many of them; how many the system took.
+    /// Sends the first `count` frames. Returns the number that the system took.
     pub(super) fn send(&mut self, count: usize) -> Result<usize, Error> {
         let count = count.min(self.packets.len());
         let socket = self.tap.socket.as_raw_fd();

@@ -1,4 +1,4 @@
-//! What do the curves say, in words?
+//! Sentences about the curves.
 
 use super::Mode;
 use super::point::Point;
@@ -13,7 +13,7 @@ const GONE: f64 = 0.2;
 /// Share of its peak from which on it counts as held.
 const HELD: f64 = 0.95;
 
-/// One sentence or two for each curve, and then what they say together.
+/// Returns one sentence or two for each curve, and then what they say together.
 pub(super) fn sentences(curves: &[Curve]) -> Vec<String> {
     let mut sentences: Vec<String> = curves.iter().filter_map(of_curve).collect();
     sentences.extend(of_peaks(curves));
@@ -60,9 +60,9 @@ fn of_curve(curve: &Curve) -> Option<String> {
         100.0 * Spread::over(&curve.left_at_most()).median
     );
     if let (Mode::Share(percent), false) = (curve.case.mode, curve.case.filter) {
-        let found = published::USER_SHARES.iter().find(|(each, _)| *each == percent);
-        if let Some((_, theirs)) = found {
-            text += &format!(" (1996: about {:.0} %.)", 100.0 * theirs);
+        let found = published::USER_SHARES.iter().find(|each| each.percent == percent);
+        if let Some(theirs) = found {
+            text += &format!(" (1996: about {:.0} %.)", 100.0 * theirs.share);
         }
     }
     if let Some(seen) = last.seen {
@@ -72,7 +72,7 @@ fn of_curve(curve: &Curve) -> Option<String> {
     Some(text)
 }
 
-/// Where packets were lost: before anything was spent on them, or after.
+/// Returns where packets were lost: before anything was spent on them, or after.
 fn lost(point: &Point) -> Option<String> {
     let all = point.packets.max(1) as f64;
     let percent = |count: u64| 100.0 * count as f64 / all;
@@ -90,7 +90,7 @@ fn lost(point: &Point) -> Option<String> {
     (!lost.is_empty()).then(|| lost.join(", "))
 }
 
-/// The best mode against the worst.
+/// Returns the best mode against the worst.
 fn of_peaks(curves: &[Curve]) -> Vec<String> {
     let peak = |mode, filter| {
         let curve =
@@ -106,7 +106,7 @@ fn of_peaks(curves: &[Curve]) -> Vec<String> {
     [false, true].into_iter().filter_map(compare).collect()
 }
 
-/// Thousands of packets per second.
+/// Returns the thousands of packets per second.
 fn kpps(rate: f64) -> String {
     short(rate / 1e3)
 }
@@ -117,13 +117,13 @@ mod tests {
     use crate::livelock::router::Counters;
     use crate::livelock::sweep::made_up::{self, Made};
 
-    /// One run.
+    /// Returns one run.
     fn curve(mode: Mode, points: &[(f64, f64)]) -> Curve {
         let points = points.iter().map(|&(offered, forwarded)| Made(offered, forwarded)).collect();
         made_up::curve(mode, false, &[points])
     }
 
-    /// What is said about one curve.
+    /// Returns what is said about one curve.
     fn said(curve: Curve) -> String {
         sentences(&[curve]).join(" ")
     }

@@ -1,4 +1,4 @@
-//! What happened in an exchange?
+//! The anatomy of an exchange: its packets, and which side waited for which.
 //!
 //! It is seen in which order and at what distance its packets came: whether a second piece left before or after the first one was acknowledged, and how long
 //! that took.
@@ -14,7 +14,8 @@ use super::watch::Seen;
 /// What the exchanges of a variant have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Anatomy {
-    /// Exchanges that were looked at, and those that were left out besides the first: a packet was missing, or came twice.
+    /// Exchanges that were examined, and those that were left out in addition to the first: a packet was missing, or came
+    /// twice.
     pub(super) exchanges: usize,
     pub(super) irregular: usize,
     /// Packets of an exchange: all, with a piece of the command, with a piece of the reply, and with neither.
@@ -46,12 +47,12 @@ pub(super) struct Second {
 }
 
 impl Second {
-    /// Whether it left only when the first piece was acknowledged: Nagle's algorithm.
+    /// Returns whether it left only when the first piece was acknowledged: Nagle's algorithm.
     pub(super) fn is_held(&self) -> bool {
         self.after_ack > 0.5
     }
 
-    /// Whether the ACK itself waited for a timer.
+    /// Returns whether the ACK itself waited for a timer.
     pub(super) fn is_ack_delayed(&self) -> bool {
         self.is_held() && self.waits.is_some_and(|(ack, _)| ack > STALL)
     }
@@ -62,7 +63,7 @@ impl Second {
 pub(super) enum Unclear {
     /// The beginning of the connection is missing.
     NoBeginning,
-    /// So many exchanges there were, and so many of them, besides the first, are as they should be.
+    /// Of `exchanges` exchanges only `whole`, without the first, are complete.
     Missing { expected: usize, whole: usize },
 }
 
@@ -78,7 +79,7 @@ impl std::fmt::Display for Unclear {
 }
 
 impl Anatomy {
-    /// Of the packets to and from the server at that port, in which there should be so many exchanges.
+    /// Returns the anatomy of the packets to and from the server at `port`, which should be `exchanges` exchanges.
     pub(super) fn of(seen: &Seen, server: u16, expected: usize) -> Result<Self, Unclear> {
         let ours =
             seen.packets.iter().filter(|packet| packet.to == server || packet.from == server);
@@ -167,7 +168,7 @@ fn second(sections: &[Section]) -> Option<Second> {
     Some(Second { after_first, after_ack, waits: to_ack.zip(from_ack) })
 }
 
-/// The upper one of the two in the middle, if their number is even.
+/// Returns the upper one of the two in the middle, if their number is even.
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();

@@ -1,7 +1,7 @@
-//! How are the packets of a variant seen?
+//! The capture of the packets of a variant.
 //!
-//! On a loopback interface that nobody else uses: that of a network namespace in which there are both sides and a watcher.
-//! An ordinary user may make one where user namespaces are allowed, and may look at its packets.
+//! The interface is the loopback of a network namespace that contains only both sides and a watcher.
+//! An ordinary user may create one where user namespaces are allowed, and may capture its packets.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) struct Capture {
     host: Spawner,
 }
 
-/// Exchanges of which packets are read. Ours: enough for a median, and what waits for a timer in each is over in a
+/// Exchanges of which packets are read. Chosen by us: enough for a median, and what waits for a timer in each is over in a
 /// second.
 const EXCHANGES: u64 = 20;
 
@@ -37,7 +37,7 @@ impl Capture {
         Ok(Self { _island: island, host })
     }
 
-    /// What happened between the two sides of a variant.
+    /// Returns what happened between the two sides of a variant.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What has the kernel counted?
+//! Counters of the kernel.
 //!
 //! Delayed ACKs that its timer has sent, and segments of TCP: of all programs of a network namespace together. On a loopback
 //! interface that one program has for itself they are that program's.
@@ -17,13 +17,13 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// As they stand; `None` if the kernel does not say.
+    /// Returns the current counters; `None` if the kernel does not say.
     pub(super) fn now() -> Option<Self> {
         let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok();
         Self::parse(&read("netstat")?, &read("snmp")?)
     }
 
-    /// What has been counted since then.
+    /// Returns what has been counted since then.
     pub(super) const fn since(self, before: Self) -> Self {
         Self {
             delayed_acks: self.delayed_acks.saturating_sub(before.delayed_acks),
@@ -39,7 +39,7 @@ impl Counters {
     }
 }
 
-/// A value in one of these tables: a line of names, and one of values behind it. Source: proc_pid_net(5).
+/// Returns a value in one of these tables: a line of names, and one of values behind it. Source: proc_pid_net(5).
 fn find(table: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(group));
     let (names, values) = (lines.next()?, lines.next()?);

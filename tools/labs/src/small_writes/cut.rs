@@ -1,4 +1,4 @@
-//! Which packets belong to an exchange?
+//! Cutting a capture into exchanges.
 //!
 //! Each begins with the first byte of a command. On a connection that is a byte whose number is a multiple of a command's
 //! length; over apus, where every command is a call, it is a call that was not seen before.
@@ -20,7 +20,7 @@ pub(super) struct Event {
     pub(super) says: String,
 }
 
-/// A command went and its reply came, each with all of its bytes and none twice.
+/// Returns a command went and its reply came, each with all of its bytes and none twice.
 pub(super) fn is_whole(events: &[Event]) -> bool {
     let bytes = |from_client: bool| -> u32 {
         events.iter().filter(|it| it.from_client == from_client).map(|it| it.bytes).sum()
@@ -28,7 +28,8 @@ pub(super) fn is_whole(events: &[Event]) -> bool {
     bytes(true) == LENGTH as u32 && bytes(false) == LENGTH as u32
 }
 
-/// The packets of each exchange with the server at that port; `None` if the beginning of the connection is missing.
+/// Returns the packets of each exchange with the server at that port; `None` if the beginning of the connection is
+/// missing.
 pub(super) fn cut<'a>(
     packets: impl Iterator<Item = &'a Packet> + Clone,
     server: u16,
@@ -68,7 +69,7 @@ impl Cutter {
         })
     }
 
-    /// What a packet is, and whether an exchange begins with it; `None` if it belongs to none.
+    /// Returns what a packet is, and whether an exchange begins with it; `None` if it belongs to none.
     fn event(&mut self, packet: &Packet) -> Option<(bool, Event)> {
         match (self, packet.content) {
             (

@@ -1,6 +1,6 @@
-//! What did the small-writes experiment find?
+//! The findings of the small-writes lab.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::anatomy::Anatomy;
 use super::plots::plots;
@@ -8,17 +8,18 @@ use super::published::{IN_2008, Published};
 use super::sweep::Measured;
 use super::words::{of_variant, per_thousand, sentences};
 use super::{Carrier, Options};
-use apus_report::findings::{Findings, Look};
+use apus_report::experiment::config;
+use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use apus_report::stats::Spread;
 
-/// The result, for people and machines.
+/// Returns the result, for people and machines.
 pub(super) fn found(
     options: &Options,
     measured: &[Measured],
     notes: impl Iterator<Item = String>,
 ) -> Findings {
-    let mut outcome = Outcome::new("small-writes", options.config());
+    let mut outcome = Outcome::new("small-writes", config(options));
     outcome.rows = measured.iter().map(row).collect();
     let shown = |it: &&Published| measured.iter().any(|each| each.variant.name == it.variant);
     outcome.rows.extend(IN_2008.iter().filter(shown).map(published));
@@ -27,37 +28,30 @@ pub(super) fn found(
     outcome.notes.extend(scaled(options, measured));
     outcome.notes.extend(unseen(measured));
     outcome.notes.extend(notes);
-    Findings {
-        outcome,
-        sentences: sentences(measured),
-        tables: seen(measured).into_iter().collect(),
-        plots: plots(measured),
-        look: Look {
-            columns: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
-            gap: "\n\n",
-            template: include_str!("page.html"),
-            more: Map::new(),
-        },
-    }
+    Findings::new(outcome, TITLE, LEAD)
+        .with_columns(&["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"])
+        .with_all(plots(measured), sentences(measured), seen(measured))
 }
 
+const TITLE: &str = "What does a short message cost that is written in two pieces?";
+
+const LEAD: &str = "A command of 64 bytes and its echo, one at a time. Written as 4 bytes and 60, as programs do that send \
+                    a length and then the content, it takes TCP thousands of times as long: Nagle's algorithm holds the \
+                    second piece back until the first is acknowledged, and the delayed ACK holds the acknowledgement back \
+                    until there is a reply. The packets were captured on a loopback interface of their own.";
+
 fn row(measured: &Measured) -> Row {
-    let runs = |of: fn(&super::tally::Tally) -> f64| {
-        let values: Vec<f64> = measured.runs.iter().map(of).collect();
-        Figure::Spread(Spread::over(&values))
-    };
-    let sum =
-        |of: fn(&super::tally::Tally) -> u64| Figure::Count(measured.runs.iter().map(of).sum());
+    let runs = &measured.runs;
     Row::new(measured.variant.name)
         .with("ms_per_1000", Figure::Spread(Spread::over(&per_thousand(measured))))
-        .with("p50_us", runs(|run| run.latencies.quantile(0.5) as f64 / 1e3))
-        .with("p99_us", runs(|run| run.latencies.quantile(0.99) as f64 / 1e3))
-        .with("over_30_ms", sum(|run| run.stalled))
-        .with("exchanges", sum(|run| run.exchanges))
+        .with_spread("p50_us", runs, |run| run.latencies.quantile(0.5) as f64 / 1e3)
+        .with_spread("p99_us", runs, |run| run.latencies.quantile(0.99) as f64 / 1e3)
+        .with_sum("over_30_ms", runs, |run| run.stalled)
+        .with_sum("exchanges", runs, |run| run.exchanges)
         .with("explanation", Figure::Detail(explanation(measured)))
 }
 
-/// What the packets show, for machines.
+/// Returns what the packets show, for machines.
 fn explanation(measured: &Measured) -> Value {
     let mut value = json!({ "words": of_variant(measured) });
     match &measured.anatomy {
@@ -104,7 +98,7 @@ fn packets(anatomy: &Anatomy, value: &mut Value) {
     }
 }
 
-/// What others measured, to be held against.
+/// Returns what others measured, to be held against.
 fn published(published: &Published) -> Row {
     let value = Figure::Spread(Spread::over(&[published.per_thousand]));
     Row::new(&format!("published 2008: {}", published.variant))
@@ -112,12 +106,13 @@ fn published(published: &Published) -> Row {
         .with("published", Figure::Detail(json!(true)))
 }
 
-/// A variant against the one that is not split.
+/// Returns a variant against the one that is not split.
 fn ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
     against_whole(measured, all, per_thousand)
 }
 
-/// The same of the median exchange, which does not see the few that other programs had delayed: of what is only split.
+/// Returns the same of the median exchange, which does not see the few that other programs had delayed: of what is only
+/// split.
 fn median_ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
     let medians =
         |it: &Measured| it.runs.iter().map(|run| run.latencies.quantile(0.5) as f64).collect();
@@ -138,25 +133,27 @@ fn against_whole(
     (base.variant != variant).then(|| (format!("{variant}/whole"), ratio))
 }
 
-/// That a thousand exchanges were not made where they take too long.
+/// Returns that a thousand exchanges were not made where they take too long.
 fn scaled(options: &Options, measured: &[Measured]) -> Option<String> {
     let few = |each: &&Measured| each.runs.iter().any(|run| run.exchanges < options.exchanges);
     let few: Vec<&str> = measured.iter().filter(few).map(|each| each.variant.name).collect();
     let least = measured.iter().flat_map(|each| &each.runs).map(|run| run.exchanges).min()?;
-    let what =
-        format!("times are told for a thousand exchanges, of up to {} in a run", options.exchanges);
+    let what = format!(
+        "times are given for a thousand exchanges, of up to {} in a run",
+        options.exchanges
+    );
     Some(if few.is_empty() {
         what
     } else {
         format!(
             "{what}; as many as {} s allow, {least} at least, of: {}",
-            options.seconds,
+            options.repetition.seconds,
             few.join(", ")
         )
     })
 }
 
-/// Why packets could not be seen, each reason once.
+/// Returns why packets could not be seen, each reason once.
 fn unseen(measured: &[Measured]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for each in measured {
@@ -175,7 +172,7 @@ fn unseen(measured: &[Measured]) -> Vec<String> {
     notes.into_iter().map(note).collect()
 }
 
-/// What was seen in the packets, side by side.
+/// Returns what was seen in the packets, side by side.
 fn seen(measured: &[Measured]) -> Option<Table> {
     let header = [
         "",
@@ -197,8 +194,11 @@ fn seen(measured: &[Measured]) -> Option<Table> {
         let second = anatomy.second.as_ref();
         // Where hardly any waited, it is not what made the second piece late.
         let waits = second.filter(|second| second.is_held()).and_then(|second| second.waits);
-        let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
-        let tcp = each.variant.carrier == Carrier::Tcp;
+        let of_tcp = |it: bool| match (each.variant.carrier, it) {
+            (Carrier::Tcp, true) => "yes".to_owned(),
+            (Carrier::Tcp, false) => "no".to_owned(),
+            _ => String::new(),
+        };
         Some(vec![
             each.variant.name.to_owned(),
             short(anatomy.packets),
@@ -208,23 +208,13 @@ fn seen(measured: &[Measured]) -> Option<Table> {
             us(second.map(|second| second.after_first)),
             us(waits.map(|(to_ack, _)| to_ack)),
             us(waits.map(|(_, from_ack)| from_ack)),
-            if tcp {
-                yes(second.is_some_and(super::anatomy::Second::is_held))
-            } else {
-                String::new()
-            },
-            if tcp {
-                yes(second.is_some_and(super::anatomy::Second::is_ack_delayed))
-            } else {
-                String::new()
-            },
+            of_tcp(second.is_some_and(super::anatomy::Second::is_held)),
+            of_tcp(second.is_some_and(super::anatomy::Second::is_ack_delayed)),
         ])
     };
     let lines: Vec<Vec<String>> = measured.iter().filter_map(line).collect();
-    let title =
-        "packets in an exchange, and who waited for whose acknowledgement (medians)".to_owned();
-    let header = header.map(str::to_owned).to_vec();
-    (!lines.is_empty()).then_some(Table { title, header, lines })
+    let title = "packets in an exchange, and who waited for whose acknowledgement (medians)";
+    (!lines.is_empty()).then(|| Table::new(title, header, lines))
 }
 
 #[cfg(test)]
@@ -236,7 +226,7 @@ pub(super) mod made_up {
     use super::*;
     use apus_report::stats::Latencies;
 
-    /// A variant whose runs took so many milliseconds for a thousand exchanges; each run has 50 of them.
+    /// Returns a variant whose runs took these milliseconds for a thousand exchanges; each run has 50 of them.
     pub(in crate::small_writes) fn measured(
         name: &str,
         runs: &[f64],
@@ -253,7 +243,7 @@ pub(super) mod made_up {
         Measured { variant, runs: runs.iter().map(tally).collect(), anatomy }
     }
 
-    /// All variants, in two runs, with what their packets should look like.
+    /// Returns all variants, in two runs, with what their packets should look like.
     pub(in crate::small_writes) fn all() -> Vec<Measured> {
         let each = |variant: &Variant| {
             let (ms, seen) = match (variant.carrier, variant.writing) {
@@ -272,7 +262,8 @@ pub(super) mod made_up {
     }
 
     pub(in crate::small_writes) fn findings() -> Findings {
-        let options = Options { runs: 2, ..Options::default() };
+        let mut options = Options::default();
+        options.repetition.runs = 2;
         found(&options, &all(), ["others were busy".to_owned()].into_iter())
     }
 }
@@ -287,12 +278,12 @@ mod tests {
     #[test]
     fn machines_read_every_figure_and_its_explanation() {
         let parts = ["config", "rows", "ratios", "notes"];
-        insta::assert_snapshot!(read::by_machines(&findings(), &parts));
+        insta::assert_snapshot!(read::json(&findings(), &parts));
     }
 
     #[test]
     fn people_read_tables_and_sentences() {
-        insta::assert_snapshot!(read::by_people(&findings()));
+        insta::assert_snapshot!(read::text(&findings()));
     }
 
     #[test]
@@ -302,13 +293,13 @@ mod tests {
         for expected in ["delays its ACK", "Nagle&#x27;s algorithm", "tcp split&#x2f;whole"] {
             assert!(page.contains(expected), "{expected}");
         }
-        for plot in &findings.plots {
+        for plot in findings.plots() {
             assert!(page.contains(&plot.title), "{}", plot.title);
         }
         assert!(
             page.contains("others were busy") && page.contains(&findings.outcome.machine.kernel)
         );
-        assert_eq!(findings.svg_files().len(), findings.plots.len());
+        assert_eq!(findings.svg_files().len(), findings.plots().count());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What packets would be seen of exchanges that nobody has made? For tests.
+//! Made-up packets of exchanges, for tests.
 
 use super::counters::Counters;
 use super::packet::{Content, Packet};
@@ -17,13 +17,13 @@ pub(super) enum Made {
     Ack(u64, u32),
 }
 
-/// An exchange as it goes with Nagle's algorithm and a delayed ACK, over so many microseconds.
+/// Returns an exchange with Nagle's algorithm and a delayed ACK, which takes `us` microseconds.
 pub(super) fn stalled(wait: u64) -> Vec<Made> {
     use Made::{Ack, Client, Server};
     vec![Client(10, 4), Ack(wait, 4), Client(6, 60), Server(9, 64)]
 }
 
-/// A connection with these exchanges, after a first one in which nobody waits.
+/// Returns a connection with these exchanges, after a first one without waits.
 pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
     let mut at = 1_700_000_000_000_000_000;
     let mut packets = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
     Seen { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
 }
 
-/// So many calls of apus, over in 6 us each.
+/// Returns `calls` calls of apus, which take 6 us each.
 pub(super) fn apus(calls: u64) -> Seen {
     let data = |at, from, to, call| {
         let content = Content::Apus { kind: 0x10, call, bytes: 64 };

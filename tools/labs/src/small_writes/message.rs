@@ -1,4 +1,4 @@
-//! What is exchanged?
+//! Commands and replies.
 //!
 //! A command of 64 bytes, of which the first 4 are said to be its length: so did the file system of 2008 have it. The server
 //! sends it back.
@@ -35,7 +35,7 @@ impl Messages {
         Self { messages: (0..DIFFERENT).map(&mut draw).collect() }
     }
 
-    /// The one of that exchange.
+    /// Returns the one of that exchange.
     pub(super) fn get(&self, exchange: u64) -> &Bytes {
         &self.messages[exchange as usize % DIFFERENT]
     }

@@ -1,4 +1,4 @@
-//! What does a short message cost that is written in two pieces?
+//! The small-writes lab: a short message written in two pieces.
 //!
 //! In 2008 a network file system took 40.4 s for a thousand exchanges of 64 bytes, and 1.43 s after it was changed to write
 //! each command as a whole: 4 bytes of length and 60 of command had left in two calls, and it took weeks to find (published
@@ -7,7 +7,7 @@
 //! to send it with an answer, which half a command does not get. A timer ends it.
 //!
 //! Here each [`Variant`] has the same exchange, one at a time: a command of 64 bytes and its echo. It is timed on the loopback
-//! interface, and then once more on one that nobody else uses, where its packets are read: what a result explains is what was
+//! interface, and then once more on one of its own, where its packets are read: what a result explains is what was
 //! seen in them.
 //!
 //! | file | question |
@@ -23,7 +23,7 @@
 //! # Invariants
 //!
 //! - **S1** Variants differ in what their names say and in nothing else; nothing is slowed down on purpose.
-//! - **S2** Nobody looks at packets while times are taken.
+//! - **S2** No packet is captured while times are taken.
 //! - **S3** What is said of packets was seen in this run. Where they cannot be seen it is said so.
 
 mod anatomy;

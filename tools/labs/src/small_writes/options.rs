@@ -1,40 +1,67 @@
-//! What can be asked of the small-writes experiment?
+//! Options of the small-writes lab.
 
-use apus::PollMode;
-use serde_json::{Map, Value, json};
+use std::env;
+
+use clap::Args;
+use serde::Serialize;
 
 use super::Variant;
-use apus_bench::contest::{check_only, check_repetition};
-use apus_report::result::named;
-use apus_testbed::error::{Error, require};
+use apus_bench::options::{Repetition, check_only};
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
+use apus_testbed::error::{Doing, Error, require};
 
-/// What is to be measured.
-#[derive(Clone, Debug, PartialEq)]
+/// What does a short message cost that is written in two pieces?
+///
+/// A command of 64 bytes and its echo, one at a time, over TCP on the loopback interface: `tcp whole` writes it in one send,
+/// `tcp split` as 4 bytes and 60, as programs do that send a length first. In `receive split` both sides read 4 bytes and
+/// then 60, in `both split` they also write it so. Split commands take thousands of times as long, since Nagle's algorithm
+/// in the client and the delayed ACK in the server wait for each other; in 2008 that took weeks to find. The cures are
+/// measured beside it: `+nodelay` (TCP_NODELAY), `+more` (MSG_MORE), `+cork` (TCP_CORK), `+quickack` (TCP_QUICKACK at
+/// the server), and `gather` (sendmsg with two slices); and `apus` over UDP with the message given whole, as two slices
+/// (`apus split`), and taken in pieces.
+///
+/// Times are measured first. Then each variant runs once more in a network namespace of its own, where its packets are
+/// captured: the number of segments, which side waited for whose ACK, and for how long. That needs root, or user
+/// namespaces, and iproute2; where it is not possible the result says so, and has what the kernel counted.
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
+#[command(
+    mut_arg("seconds", |argument| argument.default_value("1.5")),
+    after_help = "Examples:
+  apus lab small-writes
+  apus lab small-writes --html small-writes.html
+  apus lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
+)]
 pub struct Options {
-    /// Exchanges of each variant in each run that count, 10 to 10,000,000; fewer if they take longer than `seconds`.
+    /// Exchanges of each variant in each run, 10 to 10000000; fewer where they take longer than --seconds. Times are
+    /// given for a thousand, whatever the number
+    #[arg(long, value_name = "EXCHANGES", default_value_t = 20_000, allow_negative_numbers = true)]
     pub exchanges: u64,
-    /// Seconds for each variant in each run, 0.01 to 3600. Times are told for a thousand exchanges, however many it were.
-    pub seconds: f64,
-    /// How often everything is repeated, 1 to 1000.
-    pub runs: usize,
-    /// Draws the bytes of commands, and the order of variants.
-    pub seed: u64,
-    /// How both sides wait.
-    pub poll: PollMode,
-    /// Only these variants; all if it is empty.
+    /// Bytes of a command.
+    #[arg(skip = super::message::LENGTH)]
+    pub(super) bytes: usize,
+    /// Length, number and seed of the runs, and how both sides wait.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repetition: Repetition,
+    /// Only these variants, by the names of their rows, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[serde(skip)]
     pub only: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            exchanges: 20_000,
-            seconds: 1.5,
-            runs: 5,
-            seed: 1,
-            poll: PollMode::Spin,
-            only: Vec::new(),
-        }
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        let program = env::current_exe().doing(|| "find this program's file".to_owned())?;
+        super::run(self, &program)
     }
 }
 
@@ -43,27 +70,15 @@ impl Options {
     pub(super) fn check(&self) -> Result<(), Error> {
         let good = (10..=10_000_000).contains(&self.exchanges);
         require(good, "exchanges", "from 10 to 10000000; try 1000")?;
-        check_repetition(self.seconds, self.runs)?;
+        self.repetition.check()?;
         check_only(&self.only, &Variant::ALL.map(|variant| variant.name))
     }
 
-    /// Those that are measured.
+    /// Returns those that are measured.
     pub(super) fn variants(&self) -> Vec<&'static Variant> {
         let asked = |name| self.only.is_empty() || self.only.iter().any(|only| only == name);
         let names = Variant::ALL.map(|variant| variant.name).into_iter();
         names.filter(|name| asked(*name)).filter_map(Variant::named).collect()
-    }
-
-    /// What is asked for, for those who read the result.
-    pub(super) fn config(&self) -> Map<String, Value> {
-        named([
-            ("exchanges", json!(self.exchanges)),
-            ("bytes", json!(super::message::LENGTH)),
-            ("seconds", json!(self.seconds)),
-            ("runs", json!(self.runs)),
-            ("seed", json!(self.seed)),
-            ("poll", json!(self.poll)),
-        ])
     }
 }
 
@@ -77,8 +92,8 @@ mod tests {
         let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.exchanges = 9).starts_with("exchanges: "));
-        assert!(refused(|options| options.seconds = f64::NAN).starts_with("seconds: "));
-        assert!(refused(|options| options.runs = 0).starts_with("runs: "));
+        assert!(refused(|options| options.repetition.seconds = f64::NAN).starts_with("seconds: "));
+        assert!(refused(|options| options.repetition.runs = 0).starts_with("runs: "));
         let only = refused(|options| options.only = vec!["tcp slowly".to_owned()]);
         assert!(
             only.contains("`tcp slowly` takes no part") && only.contains("tcp gather"),

@@ -1,4 +1,4 @@
-//! What is a packet that was seen?
+//! A captured packet.
 
 use apus_wire::{Body, Kind, Profile};
 use etherparse::{SlicedPacket, TransportSlice};
@@ -76,7 +76,7 @@ impl Packet {
     }
 }
 
-/// What a kind of packet of apus is called in the protocol.
+/// Returns what a kind of packet of apus is called in the protocol.
 pub(super) fn kind_name(kind: u8) -> &'static str {
     match Kind::from_wire(kind) {
         Some(Kind::Data) => "DATA",

@@ -1,4 +1,4 @@
-//! How are times and packets drawn?
+//! Charts of times and packets.
 
 use super::Carrier;
 use super::cut::Event;
@@ -10,14 +10,14 @@ use apus_report::chart::{
 use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;
 
-/// All of them.
+/// Returns all of them.
 pub(super) fn plots(measured: &[Measured]) -> Vec<Plot> {
     let mut plots = vec![times(measured)];
     plots.extend(DRAWINGS.iter().filter_map(|drawing| drawing.plot(measured)));
     plots
 }
 
-/// Milliseconds of a thousand exchanges.
+/// Returns the milliseconds of a thousand exchanges.
 fn times(measured: &[Measured]) -> Plot {
     let spread = |each: &Measured| Spread::over(&per_thousand(each));
     let group = |each: &Measured| {
@@ -26,14 +26,9 @@ fn times(measured: &[Measured]) -> Plot {
             Carrier::Apus => ("apus", 0),
             Carrier::Tcp => ("tcp", 1),
         };
-        let bar = Bar {
-            name: name.to_owned(),
-            colour,
-            look: Look::Plain,
-            value: spread.median,
-            range: (each.runs.len() > 1).then_some((spread.min, spread.max)),
-            says: format!("{} ms", spread_in_words(&spread)),
-        };
+        let range = (each.runs.len() > 1).then_some((spread.min, spread.max));
+        let says = format!("{} ms", spread_in_words(&spread));
+        let bar = Bar { range, ..Bar::value(name, colour, spread.median, says) };
         // The colour says who carries it, and there is little room.
         let label = each.variant.name.trim_start_matches(&format!("{name} ")).replace('+', " +");
         Group { label, bars: vec![bar] }
@@ -51,7 +46,7 @@ fn times(measured: &[Measured]) -> Plot {
     );
     let title = "A thousand exchanges of 64 bytes";
     let caption = "Bars are medians over the runs, whiskers reach from the least to the greatest. Where a thousand take \
-                   too long, fewer were timed and are told as a thousand.";
+                   too long, fewer were timed and are given as a thousand.";
     let groups = measured.iter().map(group).collect();
     let bars = Bars { description: title, label: "variant", y, groups, stacked: false };
     Plot::of_bars("small-writes", title, caption, &bars)

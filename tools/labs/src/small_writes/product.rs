@@ -1,4 +1,4 @@
-//! How are commands exchanged over apus?
+//! Commands over apus.
 //!
 //! Between two endpoints, over UDP: what TCP is held against. A message is given as one slice or as two, and comes as one,
 //! of which a reader takes pieces without a copy.
@@ -15,7 +15,7 @@ use apus_contenders::apus::{Path, builder, open, path, serve_at};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Stop};
 
-/// Sends each command back, until it is told to stop.
+/// Sends each command back until it has to stop.
 pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Result<(), Error> {
     let endpoint = serve_at(builder(Path::Udp).poll_mode(plan.poll), control)?;
     loop {
@@ -68,9 +68,9 @@ fn call(
     endpoint.call(server, command.clone())
 }
 
-/// Looks at a message as a whole, or at its head and then at the rest.
+/// Reads a message as a whole, or its head and then the rest.
 fn read(reading: Reading, message: &Bytes) {
-    // What has another length is found by whoever compares.
+    // The comparison finds a reply of another length.
     if reading == Reading::Pieces && message.len() == LENGTH {
         let mut rest = message.clone();
         black_box(rest.split_to(HEAD));

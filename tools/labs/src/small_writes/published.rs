@@ -1,24 +1,23 @@
-//! What did others measure?
-//!
-//! Source: published numbers F. A thousand exchanges of 64 bytes between two hosts, reported in January 2008 by the author
-//! of a distributed file system; both were virtual machines, so that even a whole exchange took 1.43 ms.
+//! Published times of a thousand exchanges, from 2008.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use apus_report::published::records;
 
 /// A variant as it was measured then.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Published {
     /// Its name here.
-    pub(super) variant: &'static str,
+    pub(super) variant: String,
     /// Milliseconds of a thousand exchanges.
     pub(super) per_thousand: f64,
 }
 
 /// All of them.
-pub(super) const IN_2008: [Published; 4] = [
-    Published { variant: "tcp whole", per_thousand: 1_430.0 },
-    Published { variant: "tcp split", per_thousand: 40_430.0 },
-    Published { variant: "tcp receive split", per_thousand: 1_430.0 },
-    Published { variant: "tcp both split", per_thousand: 40_430.0 },
-];
+pub(super) static IN_2008: LazyLock<Vec<Published>> =
+    LazyLock::new(|| records(include_str!("published.csv")));
 
 #[cfg(test)]
 mod tests {
@@ -27,6 +26,6 @@ mod tests {
 
     #[test]
     fn they_are_variants_of_ours() {
-        assert!(IN_2008.iter().all(|each| Variant::named(each.variant).is_some()));
+        assert!(IN_2008.iter().all(|each| Variant::named(&each.variant).is_some()));
     }
 }

@@ -1,4 +1,4 @@
-//! Which process does what?
+//! Sides: the process of each part of the experiment.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-/// Both sides of a variant, once; also where the server was.
+/// Returns both sides of a variant, once; also where the server was.
 pub(super) fn exchange(
     variant: &Variant,
     plan: &Plan,

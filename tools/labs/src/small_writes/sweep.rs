@@ -1,4 +1,4 @@
-//! In which order is everything measured?
+//! The order of measurement: times first, then packets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -40,19 +40,16 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let plan = Plan {
         exchanges: options.exchanges,
-        time: clock::as_nanoseconds(Duration::from_secs_f64(options.seconds)),
+        time: clock::as_nanoseconds(Duration::from_secs_f64(options.repetition.seconds)),
         warm_up: WARM_UP,
-        seed: options.seed,
-        poll: options.poll,
+        seed: options.repetition.seed,
+        poll: options.repetition.poll,
     };
     let variants = options.variants();
-    let progress = Progress::of((options.runs + 1) * variants.len());
+    let progress = Progress::of((options.repetition.runs + 1) * variants.len());
     let mut measured: Vec<Measured> = variants
         .into_iter()
         .map(|variant| Measured { variant, runs: Vec::new(), anatomy: Err(String::new()) })
@@ -76,12 +73,12 @@ fn time(
 ) -> Result<(), Error> {
     let host = Spawner::Processes(program.to_owned());
     let mut order: Vec<usize> = (0..measured.len()).collect();
-    let mut chance = rng(options.seed, Stream::Order);
-    for run in 1..=options.runs {
+    let mut chance = rng(options.repetition.seed, Stream::Order);
+    for run in 1..=options.repetition.runs {
         order.shuffle(&mut chance);
         for &index in &order {
             let Measured { variant, runs, .. } = &mut measured[index];
-            progress.step(&format!("run {run} of {}: {variant}", options.runs));
+            progress.step(&format!("run {run} of {}: {variant}", options.repetition.runs));
             runs.push(exchange(variant, plan, cores, &host)?.0);
         }
     }

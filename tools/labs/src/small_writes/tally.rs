@@ -1,4 +1,4 @@
-//! How is an exchange timed, and what of it counts?
+//! The tally of exchanges: their times, and those that count.
 
 use apus::PollMode;
 use serde::{Deserialize, Serialize};
@@ -44,13 +44,13 @@ pub(super) struct Tally {
 pub(super) const STALL: u64 = 30_000_000;
 
 impl Tally {
-    /// Milliseconds of a thousand exchanges.
+    /// Returns the milliseconds of a thousand exchanges.
     pub(super) fn per_thousand(&self) -> f64 {
         self.elapsed as f64 / 1e6 * 1e3 / self.exchanges.max(1) as f64
     }
 }
 
-/// Calls `exchange` with 0, 1, … for as long as the plan says. It gives `false` once it was told to stop.
+/// Calls `exchange` with 0, 1, … for the time of the plan. `exchange` returns `false` when it has to stop.
 pub(super) fn tally(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,

@@ -1,4 +1,4 @@
-//! How are commands exchanged over a connection?
+//! Commands over a TCP connection.
 //!
 //! The connection is as the system sets it up: nothing is changed about it but what a variant is named after.
 

@@ -1,4 +1,4 @@
-//! How is a command written, and how is it read?
+//! Variants: how a command is written and read.
 
 use std::fmt;
 
@@ -82,13 +82,13 @@ impl Variant {
         Self { name, carrier: Carrier::Apus, writing, reading }
     }
 
-    /// The one of that name.
+    /// Returns the one of that name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         const ALL: &[Variant] = &Variant::ALL;
         ALL.iter().find(|variant| variant.name == name)
     }
 
-    /// The one that it is held against: the same carrier, and nothing is split.
+    /// Returns the one that it is held against: the same carrier, and nothing is split.
     pub(super) const fn base(&self) -> &'static str {
         match self.carrier {
             Carrier::Tcp => "tcp whole",
@@ -96,7 +96,7 @@ impl Variant {
         }
     }
 
-    /// What it does, in words.
+    /// Returns what it does, in words.
     pub(super) fn says(&self) -> String {
         let written = match (self.carrier, self.writing) {
             (Carrier::Tcp, Writing::Whole) => "one send of 64 bytes",

@@ -1,7 +1,7 @@
-//! What did the interface carry?
+//! The watcher: the packets that the interface carried.
 //!
 //! The kernel keeps what comes, with its time, in the socket's buffer; it is taken out when all is over. So the watcher
-//! sleeps while others exchange their commands, and times are those of the packets, not of whoever reads them.
+//! sleeps while others exchange their commands, and times are those of the packets, not those of the reader.
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd;
@@ -28,14 +28,14 @@ pub(super) struct Seen {
     pub(super) counted: Option<Counters>,
 }
 
-/// Bytes of the buffer that are asked for; the system gives less where it may. Ours: ten times what the packets of a capture
+/// Bytes of the buffer that are asked for; the system may give less. Chosen by us: ten times what the packets of a capture
 /// take, with the kernel's own share.
 const BUFFER: usize = 2 << 20;
 
 /// The longest packet of interest.
 const LONGEST: usize = 2048;
 
-/// Watches until it is told to stop.
+/// Watches until it has to stop.
 pub(super) fn agent(interface: &str, control: &mut Control) -> Result<Value, Error> {
     let socket = packet_socket::open(interface, Use::Receive)?;
     setsockopt(&socket, ReceiveTimestampns, &true).doing(|| "ask for times".to_owned())?;

@@ -1,4 +1,4 @@
-//! What do the packets say, in words?
+//! Sentences about the packets.
 
 use super::anatomy::{Anatomy, Second};
 use super::message::HEAD;
@@ -8,7 +8,7 @@ use super::{Carrier, Variant, Writing};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
-/// What is seen of each variant, and then what it comes to.
+/// Returns what is seen of each variant, and then what it comes to.
 pub(super) fn sentences(measured: &[Measured]) -> Vec<String> {
     let mut sentences: Vec<String> = measured.iter().map(of_variant).collect();
     sentences.extend(of_all(measured));
@@ -16,7 +16,7 @@ pub(super) fn sentences(measured: &[Measured]) -> Vec<String> {
     sentences
 }
 
-/// What is seen of a variant: in its packets, or without them in what the kernel has counted.
+/// Returns what is seen of a variant: in its packets, or without them in what the kernel has counted.
 pub(super) fn of_variant(measured: &Measured) -> String {
     let Measured { variant, anatomy, .. } = measured;
     let explained = match anatomy {
@@ -44,7 +44,7 @@ fn of_packets(variant: &Variant, anatomy: &Anatomy) -> String {
     said
 }
 
-/// The command leaves in one piece.
+/// Returns the command leaves in one piece.
 fn of_one(variant: &Variant) -> String {
     match (variant.carrier, variant.writing) {
         (Carrier::Apus, Writing::Gather) => {
@@ -105,7 +105,7 @@ fn of_second(variant: &Variant, second: &Second, anatomy: &Anatomy) -> String {
     said
 }
 
-/// That the kernel has counted delayed ACKs, too.
+/// Returns that the kernel has counted delayed ACKs, too.
 fn timers(anatomy: &Anatomy) -> String {
     let Some(counted) = anatomy.counted else { return String::new() };
     format!(
@@ -138,7 +138,7 @@ fn of_counters(measured: &Measured) -> String {
     said
 }
 
-/// How much of it is waiting.
+/// Returns how much of it is waiting.
 fn of_all(measured: &[Measured]) -> Option<String> {
     let find = |name| measured.iter().find(|each| each.variant.name == name);
     let median = |each: &Measured| Spread::over(&per_thousand(each)).median;
@@ -161,7 +161,7 @@ fn of_all(measured: &[Measured]) -> Option<String> {
     Some(said)
 }
 
-/// What was measured in 2008.
+/// Returns what was measured in 2008.
 fn published(measured: &[Measured]) -> Option<String> {
     let shown = |name: &str| measured.iter().any(|each| each.variant.name == name);
     let seconds = |name: &str| {
@@ -175,7 +175,7 @@ fn published(measured: &[Measured]) -> Option<String> {
     ))
 }
 
-/// Milliseconds of a thousand exchanges, run by run.
+/// Returns the milliseconds of a thousand exchanges, run by run.
 pub(super) fn per_thousand(measured: &Measured) -> Vec<f64> {
     measured.runs.iter().map(super::tally::Tally::per_thousand).collect()
 }

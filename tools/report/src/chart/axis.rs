@@ -1,4 +1,4 @@
-//! Where on an axis is a value?
+//! Axes: the place of a value, and ticks.
 
 /// Values at which a line is drawn, and their labels. At least two, ascending.
 pub type Ticks = Vec<(f64, String)>;
@@ -28,19 +28,19 @@ pub enum Scale {
 }
 
 impl<'a> Axis<'a> {
-    /// An axis with one scale.
+    /// Returns an axis with one scale.
     #[must_use]
     pub const fn new(label: &'a str, scale: Scale, ticks: Ticks) -> Self {
         Self { label, scale, ticks, other: None }
     }
 
-    /// The same axis, which a reader can switch to another scale.
+    /// Returns the same axis, which a reader can switch to another scale.
     #[must_use]
     pub fn or(self, scale: Scale, ticks: Ticks) -> Self {
         Self { other: Some((scale, ticks)), ..self }
     }
 
-    /// A logarithmic axis that holds all `values`, which a reader can switch to a linear one.
+    /// Returns a logarithmic axis that holds all `values`, which a reader can switch to a linear one.
     #[must_use]
     pub fn logarithmic(
         label: &'a str,
@@ -52,7 +52,7 @@ impl<'a> Axis<'a> {
             .or(Scale::Linear, steps(greatest, words))
     }
 
-    /// A linear axis from 0 that holds all `values`.
+    /// Returns a linear axis from 0 that holds all `values`.
     #[must_use]
     pub fn linear(
         label: &'a str,
@@ -63,19 +63,19 @@ impl<'a> Axis<'a> {
         Self::new(label, Scale::Linear, steps(greatest, words))
     }
 
-    /// Its scales, each with its ticks: the one that is drawn, and the one to switch to.
+    /// Returns its scales, each with its ticks: the one that is drawn, and the one to switch to.
     pub(super) fn scales(&self) -> impl Iterator<Item = (Scale, &Ticks)> {
         let other = self.other.iter().map(|(scale, ticks)| (*scale, ticks));
         [(self.scale, &self.ticks)].into_iter().chain(other)
     }
 
-    /// Where a value is between the first tick (0) and the last one (1); beyond them, at their place.
+    /// Returns where a value is between the first tick (0) and the last one (1); beyond them, at their place.
     pub(super) fn place(&self, value: f64) -> f64 {
         place(self.scale, &self.ticks, value)
     }
 }
 
-/// Where a value is between the first tick (0) and the last one (1).
+/// Returns where a value is between the first tick (0) and the last one (1).
 pub(super) fn place(scale: Scale, ticks: &Ticks, value: f64) -> f64 {
     let at = |value| scale.stretch(value);
     let (first, last) = (at(ticks[0].0), at(ticks[ticks.len() - 1].0));
@@ -83,7 +83,7 @@ pub(super) fn place(scale: Scale, ticks: &Ticks, value: f64) -> f64 {
 }
 
 impl Scale {
-    /// What a reader and the script call it.
+    /// Returns what a reader and the script call it.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",

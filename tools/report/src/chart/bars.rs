@@ -1,4 +1,4 @@
-//! How does a bar chart look?
+//! Bar charts.
 
 use std::fmt::{self, Write};
 
@@ -9,6 +9,8 @@ use super::frame::{draw_y, label_x, open, place_y, whisker};
 use super::look::{class, legend};
 use super::{Axis, Look};
 use crate::result::short;
+use crate::result::table::spread_in_words;
+use crate::stats::Spread;
 
 /// Groups of bars over an upright axis.
 #[derive(Clone, Debug)]
@@ -21,12 +23,12 @@ pub struct Bars<'a> {
     pub y: Axis<'a>,
     /// From left to right.
     pub groups: Vec<Group>,
-    /// Whether the bars of a group stand on each other rather than beside each other. What they add up
+    /// Whether the bars of a group are stacked rather than side by side. What they add up
     /// to has to be on the axis, which has to be linear and to begin at 0.
     pub stacked: bool,
 }
 
-/// Bars that stand together.
+/// Bars of one label.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// What they are about.
@@ -35,7 +37,7 @@ pub struct Group {
     pub bars: Vec<Bar>,
 }
 
-/// A bar, and what is said about it when somebody points at it.
+/// A bar, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Bar {
     /// What the legend calls it. Bars of one name appear and disappear together.
@@ -52,6 +54,24 @@ pub struct Bar {
     pub says: String,
 }
 
+impl Bar {
+    /// Returns the bar of a figure over runs: the median, with a whisker over the runs.
+    #[must_use]
+    pub fn spread(name: impl Into<String>, colour: usize, spread: &Spread) -> Self {
+        let says = spread_in_words(spread);
+        Self {
+            range: Some((spread.min, spread.max)),
+            ..Self::value(name, colour, spread.median, says)
+        }
+    }
+
+    /// Returns a bar without a whisker; `says` is the text for a pointer.
+    #[must_use]
+    pub fn value(name: impl Into<String>, colour: usize, value: f64, says: String) -> Self {
+        Self { name: name.into(), colour, look: Look::Plain, value, range: None, says }
+    }
+}
+
 /// Share of a group's width that stays free, and the greatest width of a bar, alone or stacked.
 const GAP: f64 = 0.28;
 const WIDEST: f64 = 46.0;
@@ -63,7 +83,7 @@ const LABELLED: f64 = 26.0;
 const LINE: f64 = 13.0;
 const LETTER: f64 = 6.5;
 
-/// A label, in two lines if one is too long for its group.
+/// Returns a label, in two lines if one is too long for its group.
 fn lines_of(label: &str, width: f64) -> Vec<&str> {
     if label.chars().count() as f64 * LETTER <= width {
         return vec![label];
@@ -78,7 +98,7 @@ fn lines_of(label: &str, width: f64) -> Vec<&str> {
 }
 
 impl Bars<'_> {
-    /// The chart as an `svg` element.
+    /// Returns the chart as an `svg` element.
     ///
     /// # Panics
     ///
@@ -165,18 +185,18 @@ impl Bars<'_> {
     }
 }
 
-/// Where a bar stands.
+/// The place of a bar.
 struct Place {
     left: f64,
     width: f64,
-    /// What it stands on.
+    /// Its lower end.
     below: f64,
 }
 
 /// Height of a bar of nothing.
 const LEAST: f64 = 0.5;
 
-/// What a group is about.
+/// Returns what a group is about.
 fn draw_label(label: &str, left: f64, width: f64, to: &mut String) -> fmt::Result {
     let middle = left + width / 2.0;
     for (line, part) in lines_of(label, width).into_iter().enumerate() {
@@ -214,7 +234,7 @@ mod tests {
         Bars { description: "", label: "", y, groups, stacked }.svg()
     }
 
-    /// That attribute of each bar.
+    /// Returns that attribute of each bar.
     fn each(svg: &str, attribute: &str) -> Vec<f64> {
         let start = format!(" {attribute}=\"");
         let bars = svg.split("<rect ").skip(1).map(|bar| bar.split_once(&start).unwrap().1);
@@ -228,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn stacked_bars_stand_on_each_other() {
+    fn stacked_bars_are_on_top_of_each_other() {
         let svg = bars(&[5.0, 10.0], true);
         let (top, high, left) = (each(&svg, "y"), each(&svg, "height"), each(&svg, "x"));
         assert!((top[1] + high[1] - top[0]).abs() < 0.11, "{top:?} {high:?}");

@@ -1,4 +1,4 @@
-//! What stands around the lines and bars of a chart?
+//! The frame of a chart: margins, axes, whiskers.
 
 use std::fmt::{self, Write};
 
@@ -18,14 +18,14 @@ pub(super) const BOTTOM: f64 = 52.0;
 /// Width of a whisker's ends.
 const CAP: f64 = 8.0;
 
-/// The beginning of a picture.
+/// Returns the beginning of a picture.
 ///
 /// `kind` says how values become places when the script moves them: `lines`, `bars` or `stack`.
 pub(super) fn open(to: &mut String, description: &str, kind: &str) -> fmt::Result {
     open_as_high(to, description, kind, HEIGHT)
 }
 
-/// The same of a picture that needs no more height than this.
+/// Returns the same of a picture that needs no more height than this.
 pub(super) fn open_as_high(
     to: &mut String,
     description: &str,
@@ -39,17 +39,17 @@ pub(super) fn open_as_high(
     )
 }
 
-/// Where a value of an upright axis is.
+/// Returns where a value of an upright axis is.
 pub(super) fn place_y(axis: &Axis<'_>, value: f64) -> f64 {
     place_between(axis.place(value))
 }
 
-/// Where a share of the upright axis is.
+/// Returns where a share of the upright axis is.
 fn place_between(share: f64) -> f64 {
     HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 }
 
-/// The upright axis: a line for each tick, labels, what it means. The scale to switch to waits, unseen.
+/// Returns the upright axis: a line for each tick, labels, what it means. The scale to switch to waits, unseen.
 pub(super) fn draw_y(to: &mut String, axis: &Axis<'_>) -> fmt::Result {
     for (index, (scale, ticks)) in axis.scales().enumerate() {
         let off = if index > 0 { " off" } else { "" };
@@ -95,7 +95,7 @@ pub(super) fn whisker(
     )
 }
 
-/// What the level axis means.
+/// Returns what the level axis means.
 pub(super) fn label_x(to: &mut String, label: &str) -> fmt::Result {
     let (x, y) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT - 10.0);
     let label = HtmlEscape(label);

@@ -1,4 +1,4 @@
-//! How does a line chart look?
+//! Line charts.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -36,7 +36,7 @@ pub struct Line<'a> {
     pub points: Vec<Point<'a>>,
 }
 
-/// A point, and what is said about it when somebody points at it.
+/// A point, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Point<'a> {
     /// Where it is on the level axis.
@@ -52,7 +52,7 @@ pub struct Point<'a> {
 }
 
 impl Chart<'_> {
-    /// The chart as an `svg` element.
+    /// Returns the chart as an `svg` element.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! How are the lines and bars of a chart told apart?
+//! Looks: how lines and bars of a chart differ.
 
 /// How a line or a bar is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Look {
 }
 
 impl Look {
-    /// The class, with a space before it.
+    /// Returns the class, with a space before it.
     const fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -22,7 +22,7 @@ impl Look {
     }
 }
 
-/// The classes of something of that colour and look.
+/// Returns the classes of something of that colour and look.
 #[must_use]
 pub fn class(colour: usize, look: Look) -> String {
     format!("c{colour}{}", look.class())

@@ -1,4 +1,4 @@
-//! How do figures look as inline SVG?
+//! Charts: figures as inline SVG.
 //!
 //! Hand-made rather than plotted by a library, because a page has to be light or dark as its reader
 //! likes: every colour is a class whose value [`STYLE`] gives, and text is the browser's.
@@ -7,7 +7,7 @@
 //!   Axis ─▶ Chart (lines), Bars, Sequences ─▶ Plot (with title, legend, caption) ─▶ a page, or a file of its own
 //! ```
 //!
-//! A chart is complete as it stands. [`SCRIPT`] lets a reader ask more of it: what is drawn carries its
+//! A chart is complete without a script. [`SCRIPT`] makes it interactive: what is drawn carries its
 //! name (`data-name`), what it is about (`data-at`), what is said about it (`data-says`) and its value
 //! (`data-y`), so that the script needs no other data.
 
@@ -24,7 +24,7 @@ pub use axis::{Axis, Scale, Ticks, bytes, decades, micros, short_number, steps};
 pub use bars::{Bar, Bars, Group};
 pub use lines::{Chart, Line, Point};
 pub use look::{Look, class};
-pub use plot::Plot;
+pub use plot::{Heading, Plot};
 pub use sequence::{Arrow, Sequence, Sequences};
 
 /// Colours in light and in dark, and how the classes of a chart are drawn. A page puts it into its style

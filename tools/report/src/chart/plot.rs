@@ -1,9 +1,9 @@
-//! What belongs to a chart?
+//! Plots: a chart with its title, legend and caption.
 
 use serde::Serialize;
 
 use super::standalone::standalone;
-use super::{Bars, Chart, Sequences};
+use super::{Axis, Bars, Chart, Group, Line, Scale, Sequences, decades, short_number};
 
 /// A chart with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,7 +20,64 @@ pub struct Plot {
     pub svg: String,
 }
 
+/// What a plot is called and how it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Heading<'a> {
+    /// Name of its file, without an ending.
+    pub name: &'a str,
+    /// What it shows.
+    pub title: &'a str,
+    /// How it is read.
+    pub caption: &'a str,
+}
+
 impl Plot {
+    /// Returns lines over an axis that holds all points and whiskers.
+    #[must_use]
+    pub fn lines(
+        heading: Heading<'_>,
+        x: Axis<'_>,
+        (unit, scale): (&str, Scale),
+        lines: Vec<Line<'_>>,
+    ) -> Self {
+        let points = lines.iter().flat_map(|line| &line.points);
+        let ends = points.flat_map(|point| {
+            let (low, high) = point.range.unwrap_or((point.y, point.y));
+            [low, point.y, high]
+        });
+        let y = match scale {
+            Scale::Linear => Axis::linear(unit, ends, short_number),
+            _ => Axis::logarithmic(unit, ends.collect::<Vec<_>>().into_iter(), short_number),
+        };
+        let Heading { name, title, caption } = heading;
+        Self::of_lines(name, title, caption, &Chart { description: title, x, y, lines })
+    }
+
+    /// Returns bars side by side over a linear axis that holds all bars and whiskers. If `factors`, they are multiples
+    /// of 1, and a reader can switch to a logarithmic axis that holds 1.
+    #[must_use]
+    pub fn bars(
+        heading: Heading<'_>,
+        (label, unit): (&str, &str),
+        groups: Vec<Group>,
+        factors: bool,
+    ) -> Self {
+        let bars = groups.iter().flat_map(|group| &group.bars);
+        let ends = bars.flat_map(|bar| {
+            let (low, high) = bar.range.unwrap_or((bar.value, bar.value));
+            [low, bar.value, high]
+        });
+        let ends: Vec<f64> = ends.collect();
+        let mut y = Axis::linear(unit, ends.iter().copied(), short_number);
+        if factors {
+            let ticks = decades(ends.iter().copied().chain([1.0]), short_number);
+            y = y.or(Scale::Logarithmic, ticks);
+        }
+        let Heading { name, title, caption } = heading;
+        let bars = Bars { description: title, label, y, groups, stacked: false };
+        Self::of_bars(name, title, caption, &bars)
+    }
+
     /// Lines.
     #[must_use]
     pub fn of_lines(name: &str, title: &str, caption: &str, chart: &Chart<'_>) -> Self {
@@ -33,7 +90,7 @@ impl Plot {
         Self::new(name, title, caption, bars.legend(), bars.svg())
     }
 
-    /// Who sent what when.
+    /// Returns who sent what when.
     #[must_use]
     pub fn of_sequences(name: &str, title: &str, caption: &str, drawing: &Sequences<'_>) -> Self {
         Self::new(name, title, caption, drawing.legend(), drawing.svg())
@@ -50,7 +107,7 @@ impl Plot {
         Self { name, title, caption, legend, svg }
     }
 
-    /// A file of its own: its name and its content. `about` is what the plot is about, if there are
+    /// Returns a file of its own: its name and its content. `about` is what the plot is about, if there are
     /// several of its kind.
     #[must_use]
     pub fn file(&self, about: &str) -> (String, String) {

@@ -350,7 +350,7 @@
   const tables = all("table").filter((table) => table.tHead);
   for (const table of tables) sortable(table);
 
-  /* So that whoever tests a page knows that it came to its end. */
+  /* So that the test of a page knows that it came to its end. */
   document.documentElement.dataset.charts = figures.length;
   document.documentElement.dataset.tables = tables.length;
 })();

@@ -1,4 +1,4 @@
-//! How does a drawing of who sent what when look?
+//! Sequence drawings: which side sent what when.
 //!
 //! Time runs downwards between two upright lines, one for each side, and each arrow is a packet: a time-sequence diagram, as
 //! books on protocols have them. Packets are as far apart as their order says and not as their times say, which are
@@ -71,7 +71,7 @@ impl Sequences<'_> {
     /// How many have room.
     pub const MOST: usize = 3;
 
-    /// The drawing as an `svg` element.
+    /// Returns the drawing as an `svg` element.
     #[must_use]
     pub fn svg(&self) -> String {
         let mut svg = String::new();
@@ -124,7 +124,7 @@ impl Lines {
         f64::midpoint(self.left, self.right)
     }
 
-    /// Both lines, from one height to another.
+    /// Returns both lines, from one height to another.
     fn draw(&self, from: f64, until: f64, to: &mut String) -> fmt::Result {
         for x in [self.left, self.right] {
             writeln!(
@@ -137,7 +137,7 @@ impl Lines {
 }
 
 impl Sequence {
-    /// Whether nothing happens for long before that arrow.
+    /// Returns whether nothing happens for long before that arrow.
     fn is_long_before(&self, index: usize) -> bool {
         index > 0 && self.arrows[index].at - self.arrows[index - 1].at >= LONG
     }

@@ -1,4 +1,4 @@
-//! How is a chart a file of its own?
+//! Charts as files of their own.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use minijinja::HtmlEscape;
 use super::STYLE;
 use super::frame::{HEIGHT, LEFT, WIDTH};
 
-/// A chart as a file of its own: with its style sheet, a title, and the names of its colours.
+/// Returns a chart as a file of its own: with its style sheet, a title, and the names of its colours.
 ///
 /// `svg` is what a chart's `svg` method gives; `legend` is the class of each colour and what it stands for.
 pub(super) fn standalone(svg: &str, title: &str, legend: &[(String, String)]) -> String {
@@ -21,7 +21,7 @@ pub(super) fn standalone(svg: &str, title: &str, legend: &[(String, String)]) ->
 const HEAD: f64 = 56.0;
 const ROW: f64 = 18.0;
 
-/// Where each name of the legend is: as many in a row as there is room for.
+/// Returns where each name of the legend is: as many in a row as there is room for.
 fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT, 40.0);
     let mut places = Vec::new();

@@ -1,4 +1,4 @@
-//! How does a page with results look?
+//! Pages: self-contained HTML.
 //!
 //! Every page is one file that loads nothing from elsewhere, and looks well in light and in dark. Its
 //! security policy forbids the browser to fetch anything, so that this is more than an intention.
@@ -41,7 +41,6 @@ pub fn render(template: &'static str, page: impl Serialize) -> String {
     environment.add_global("script", chart::SCRIPT);
     let templates = [
         ("layout.html", include_str!("layout.html")),
-        ("experiment.html", include_str!("experiment.html")),
         ("parts.html", include_str!("parts.html")),
         ("page.html", template),
     ];
@@ -60,7 +59,7 @@ fn sentence(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// A page with these plots and tables and nothing else.
+/// Returns a page with these plots and tables and nothing else.
 #[must_use]
 pub fn of_plots(title: &str, plots: &[Plot], tables: &[Table]) -> String {
     render(include_str!("plots.html"), json!({ "title": title, "plots": plots, "tables": tables }))

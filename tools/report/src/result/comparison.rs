@@ -1,4 +1,4 @@
-//! What does one sentence say about two contenders?
+//! Comparisons: the difference of two contenders with its confidence interval.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is a table, for a terminal and for a page?
+//! Tables for a terminal and for a page.
 
 use std::fmt;
 
@@ -17,6 +17,17 @@ pub struct Table {
 }
 
 impl Table {
+    /// Returns a table of these lines, each with one cell per column.
+    #[must_use]
+    pub fn new(
+        title: impl Into<String>,
+        header: impl IntoIterator<Item: Into<String>>,
+        lines: Vec<Vec<String>>,
+    ) -> Self {
+        let header = header.into_iter().map(Into::into).collect();
+        Self { title: title.into(), header, lines }
+    }
+
     /// For a terminal, of words: all columns flush left, and no title.
     #[must_use]
     pub fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
@@ -41,7 +52,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A table with a line under its header and no other lines, all columns but the first flush right.
+/// Returns a table with a line under its header and no other lines, all columns but the first flush right.
 pub(super) fn grid(
     header: Vec<String>,
     lines: impl Iterator<Item = Vec<String>>,

@@ -1,4 +1,4 @@
-//! What did an experiment find out?
+//! The outcome of an experiment: rows, ratios, comparisons and notes.
 //!
 //! One value, [`Outcome`], is what people read as a table and machines as one JSON object; neither
 //! shows anything that the other one could contradict.
@@ -53,7 +53,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// An outcome of this version of apus on this machine, with nothing measured yet.
+    /// Returns an outcome of this version of apus on this machine, with nothing measured yet.
     #[must_use]
     pub fn new(experiment: &str, config: Map<String, Value>) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Outcome {
         }
     }
 
-    /// One JSON object, as the command line's contract describes it.
+    /// Returns one JSON object, as the command line's contract describes it.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("maps with text keys and finite numbers")
@@ -83,7 +83,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Values by name, in this order.
+/// Returns the values by name, in this order.
 pub fn named<'a>(values: impl IntoIterator<Item = (&'a str, Value)>) -> Map<String, Value> {
     values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -98,7 +98,7 @@ mod tests {
     use crate::stats::Spread;
     use serde_json::json;
 
-    /// One of everything.
+    /// Returns one of everything.
     fn outcome() -> Outcome {
         let spread = |runs: &[f64]| Figure::Spread(Spread::over(runs));
         let config = json!({"size": 100, "poll": "spin", "settings": {"udp": "not in the table"}});

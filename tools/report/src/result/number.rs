@@ -1,4 +1,4 @@
-//! How many digits of a figure are shown, and how many are kept?
+//! Digits of figures: how many are shown, and how many are kept.
 
 /// Three significant digits, but never cut whole ones.
 #[must_use]

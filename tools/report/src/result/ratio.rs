@@ -1,4 +1,4 @@
-//! How do two contenders compare?
+//! Ratios of two contenders, taken inside each run.
 
 use serde::Serialize;
 

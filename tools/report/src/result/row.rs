@@ -1,4 +1,4 @@
-//! What was measured about one contender?
+//! Rows: the figures of one contender.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -27,8 +27,15 @@ pub enum Figure {
     Detail(Value),
 }
 
+impl Figure {
+    /// Returns the spread of a figure over `runs`.
+    pub fn over<R>(runs: &[R], figure: impl Fn(&R) -> f64) -> Self {
+        Self::Spread(Spread::over(&runs.iter().map(figure).collect::<Vec<_>>()))
+    }
+}
+
 impl Row {
-    /// A row without figures.
+    /// Returns a row without figures.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), figures: Vec::new() }
@@ -50,7 +57,19 @@ impl Row {
         }
     }
 
-    /// The figure of that name.
+    /// Adds the spread of a figure over `runs`.
+    #[must_use]
+    pub fn with_spread<R>(self, name: &str, runs: &[R], figure: impl Fn(&R) -> f64) -> Self {
+        self.with(name, Figure::over(runs, figure))
+    }
+
+    /// Adds the sum of a count over `runs`.
+    #[must_use]
+    pub fn with_sum<R>(self, name: &str, runs: &[R], count: impl Fn(&R) -> u64) -> Self {
+        self.with(name, Figure::Count(runs.iter().map(count).sum()))
+    }
+
+    /// Returns the figure of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|(each, _)| each == name).map(|(_, figure)| figure)

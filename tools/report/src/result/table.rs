@@ -1,10 +1,9 @@
-//! How does an outcome look to people?
+//! The text of an outcome for a terminal.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use super::grid::grid;
 use super::{Figure, Outcome, Ratio, Row, Table, short};
 use crate::stats::Spread;
 
@@ -28,7 +27,7 @@ pub fn write(
     )?;
     writeln!(to, "{}", config(outcome))?;
     if !outcome.rows.is_empty() && !columns.is_empty() {
-        writeln!(to, "\n{}", rows(&outcome.rows, columns))?;
+        writeln!(to, "\n{}", rows(&outcome.rows, columns).grid())?;
     }
     if !before.is_empty() {
         writeln!(to, "\n{before}")?;
@@ -49,13 +48,13 @@ pub fn write(
     Ok(())
 }
 
-/// The options in one line: `size 100, seconds 1, runs 5`.
+/// Returns the options in one line: `size 100, seconds 1, runs 5`.
 fn config(outcome: &Outcome) -> String {
     let pairs = settings(outcome).into_iter().map(|(name, value)| format!("{name} {value}"));
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// The options, each with its value, as people read them.
+/// Returns the options with their values, without those that have several.
 #[must_use]
 pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
     let flat = outcome.config.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
@@ -63,7 +62,15 @@ pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
     flat.map(|(name, value)| (words(name), shown(value))).collect()
 }
 
-/// All figures of these rows that a table can show.
+/// Returns how each contender is set up, in words: the entries of `settings` in the configuration.
+#[must_use]
+pub fn contenders(outcome: &Outcome) -> Vec<(String, String)> {
+    let settings = outcome.config.get("settings").and_then(Value::as_object);
+    let words = |(name, words): (&String, &Value)| Some((name.clone(), words.as_str()?.to_owned()));
+    settings.into_iter().flatten().filter_map(words).collect()
+}
+
+/// Returns all figures of these rows that a table can show.
 #[must_use]
 pub fn columns(rows: &[Row]) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
@@ -75,17 +82,19 @@ pub fn columns(rows: &[Row]) -> Vec<&str> {
     columns
 }
 
-/// One line per row.
-fn rows(rows: &[Row], columns: &[&str]) -> comfy_table::Table {
-    let header = [""].iter().chain(columns).map(|name| words(name)).collect();
+/// Returns one line per row; without columns, no lines.
+#[must_use]
+pub fn rows(rows: &[Row], columns: &[&str]) -> Table {
+    let header = [""].iter().chain(columns).map(|name| words(name));
     let line = |row: &Row| {
         let cells = columns.iter().map(|column| row.get(column).map_or_else(String::new, cell));
         [row.name.clone()].into_iter().chain(cells).collect()
     };
-    grid(header, rows.iter().map(line))
+    let rows = if columns.is_empty() { &[] } else { rows };
+    Table::new("", header, rows.iter().map(line).collect())
 }
 
-/// One line per ratio.
+/// Returns one line per ratio.
 #[must_use]
 pub fn ratios(ratios: &[(String, Ratio)]) -> Table {
     let header = ["ratio", "median (min – max)", "difference"].map(str::to_owned).to_vec();
@@ -126,7 +135,7 @@ fn cell(figure: &Figure) -> String {
     }
 }
 
-/// A name as people read it: `p50 us` for `p50_us`.
+/// Returns a name as people read it: `p50 us` for `p50_us`.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

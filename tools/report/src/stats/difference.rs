@@ -1,4 +1,4 @@
-//! Do two sets of runs differ?
+//! The difference of two samples: Student's t.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -32,7 +32,7 @@ impl Difference {
     /// ministat's default.
     pub const CONFIDENCE: f64 = 0.95;
 
-    /// What `after` differs from `before`, with a confidence between 0 and 1 ([`Self::CONFIDENCE`],
+    /// Returns what `after` differs from `before`, with a confidence between 0 and 1 ([`Self::CONFIDENCE`],
     /// say). `None` if either has fewer than two runs: nothing is known about their variation then.
     ///
     /// # Panics
@@ -72,7 +72,7 @@ impl Difference {
         })
     }
 
-    /// Whether the interval excludes 0.
+    /// Returns whether the interval excludes 0.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.mean.abs() > self.half_width

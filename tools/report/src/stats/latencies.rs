@@ -1,4 +1,4 @@
-//! How are the latencies of one run distributed?
+//! Latencies of one run: a histogram in constant memory.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Percentiles {
 }
 
 impl Latencies {
-    /// Greatest value that is told from greater ones: a minute in nanoseconds. Experiments give up on
+    /// Greatest value that is distinguished from greater ones: a minute in nanoseconds. Experiments give up on
     /// a message long before.
     const GREATEST: u64 = 60_000_000_000;
 
@@ -53,32 +53,32 @@ impl Latencies {
         self.histogram.add(&other.histogram).expect("the same bounds");
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.histogram.is_empty()
     }
 
-    /// The least value such that the share `fraction` of all values is not greater; 0 if there is
+    /// Returns the least value such that the share `fraction` of all values is not greater; 0 if there is
     /// none.
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> u64 {
         self.histogram.value_at_quantile(fraction)
     }
 
-    /// Their mean, exact to 0.1 %; 0 if there is none.
+    /// Returns their mean, exact to 0.1 %; 0 if there is none.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.histogram.mean()
     }
 
-    /// The usual percentiles.
+    /// Returns the usual percentiles.
     #[must_use]
     pub fn percentiles(&self) -> Percentiles {
         Percentiles {

@@ -1,4 +1,4 @@
-//! What do the measurements say?
+//! Statistics of measurements.
 //!
 //! - [`Latencies`]: percentiles of one run, from all its samples.
 //! - [`Spread`]: median, least and greatest of one figure over the runs.

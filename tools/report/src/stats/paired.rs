@@ -1,4 +1,4 @@
-//! By which factor do two figures differ that were measured in turn?
+//! The ratio of two figures that were measured in turn.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -51,7 +51,7 @@ impl Paired {
         })
     }
 
-    /// Whether the interval excludes 1.
+    /// Returns whether the interval excludes 1.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.low > 1.0 || self.high < 1.0

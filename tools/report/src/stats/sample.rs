@@ -1,4 +1,4 @@
-//! What are the mean and the deviation of a figure over the runs?
+//! A sample: mean and deviation of a figure over the runs.
 
 use serde::Serialize;
 

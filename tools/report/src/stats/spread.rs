@@ -1,4 +1,4 @@
-//! How much did a figure vary between the runs?
+//! The spread of a figure over the runs: median, minimum, maximum.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What does a browser make of a page?
+//! A browser that opens a page and runs a script in it.
 //!
 //! A headless Chromium loads the page from a file, lets its script run, and gives the document back, as
 //! well as whatever appeared on its console: errors, and everything that the page's security policy kept
@@ -114,7 +114,7 @@ pub(crate) fn open(page: &str, (charts, tables): (usize, usize), asked: &str) ->
     Some(seen.answer)
 }
 
-/// What somebody sees of a page, without its style sheet, script, and security policy.
+/// The visible content of a page, without its style sheet, script, and security policy.
 pub(crate) fn content(page: &str) -> String {
     let mut content = page.to_owned();
     for (start, end) in

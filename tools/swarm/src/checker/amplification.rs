@@ -137,9 +137,9 @@ impl Amplification {
         if wire.sender == Role::Client {
             pair.received += wire.len as u64 + HEADERS;
             let fields = wire.packet.header.udp();
-            let shown = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
+            let repeated = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
             pair.confirmed |=
-                shown.is_some_and(|fields| pair.proposed.contains(&fields.incarnation));
+                repeated.is_some_and(|fields| pair.proposed.contains(&fields.incarnation));
         }
     }
 
@@ -196,11 +196,11 @@ impl Amplification {
     fn response_sent(&mut self, host: HostId, wire: &WirePacket<'_>) -> Result<(), Violation> {
         let pair = self.pair(host, wire.peer);
         pair.responses += 1;
-        let most = 2 * pair.packets + pair.abandoned;
-        Violation::unless(pair.responses <= most, ViolationKind::Amplification, wire.call, || {
+        let limit = 2 * pair.packets + pair.abandoned;
+        Violation::unless(pair.responses <= limit, ViolationKind::Amplification, wire.call, || {
             (
                 format!(
-                    "at most {most} BUSY, RPC_UNKNOWN and CUTOFFS of host {host} to host {}",
+                    "at most {limit} BUSY, RPC_UNKNOWN and CUTOFFS of host {host} to host {}",
                     wire.peer
                 ),
                 format!("{}, the last a {:?}", pair.responses, wire.packet.body.kind()),
@@ -244,15 +244,15 @@ impl Amplification {
         let probes = &mut self.calls[call as usize];
         if wire.packet.header.udp().is_some_and(|fields| fields.flags.contains(Flags::CONFIRM)) {
             probes.confirms += 1;
-            let most = CHALLENGES * probes.data + probes.resends;
+            let limit = CHALLENGES * probes.data + probes.resends;
             return Violation::unless(
-                probes.confirms <= most,
+                probes.confirms <= limit,
                 ViolationKind::Amplification,
                 call,
                 || {
                     (
                         format!(
-                            "the client of call {call} receives at most {most} session challenges"
+                            "the client of call {call} receives at most {limit} session challenges"
                         ),
                         format!("it receives {}", probes.confirms),
                     )
@@ -276,10 +276,10 @@ impl Amplification {
         let in_time = config.timeout_usecs() * MICROSECOND / MAX_NEED_ACK_INTERVAL
             + u64::from(doublings.max(1).ilog2())
             + 2;
-        let most = config.need_ack_limit().max(in_time) + 1;
-        Violation::unless(probes.acks <= most, ViolationKind::Amplification, call, || {
+        let limit = config.need_ack_limit().max(in_time) + 1;
+        Violation::unless(probes.acks <= limit, ViolationKind::Amplification, call, || {
             (
-                format!("at most {most} NEED_ACKs for call {call}, whose client is silent"),
+                format!("at most {limit} NEED_ACKs for call {call}, whose client is silent"),
                 format!("{}", probes.acks),
             )
         })

@@ -18,7 +18,7 @@ use super::liveness::Liveness;
 use super::memory;
 use super::order::Order;
 use super::permission::Permission;
-use crate::call::{Call, ServerAction};
+use crate::call::{PlannedCall, ServerAction};
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::payload::payload;
@@ -39,7 +39,7 @@ const SESSION: u32 = 7;
 fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
     let mut topology = preset::sigcomm18();
     topology.shape = Shape { racks: 1, hosts_per_rack: 3, spines: 0 };
-    let call = |&(request, response): &(u32, u32)| Call {
+    let call = |&(request, response): &(u32, u32)| PlannedCall {
         from: CLIENT,
         to: SERVER,
         at: 0,

@@ -3,7 +3,7 @@
 use apus_proto::{Config, ConfigBuilder, Profile};
 
 use super::random::SeededRng;
-use crate::call::Call;
+use crate::call::PlannedCall;
 use crate::scenario::max_unscheduled;
 use apus_sim::fabric::Settings;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos};
@@ -53,7 +53,7 @@ const MAX_RESEND_INTERVAL: Nanos = 200 * MILLISECOND;
 pub(super) fn with_longer_intervals(
     config: &Config,
     fabric: &Settings,
-    calls: &mut Vec<Call>,
+    calls: &mut Vec<PlannedCall>,
 ) -> Config {
     let requests: u64 = calls.iter().map(|call| u64::from(call.request)).sum();
     let is_short_of_memory = config.max_receive_bytes() < requests;

@@ -1,7 +1,7 @@
 //! Random selection of hosts that run the Linux module.
 
 use super::random::SeededRng;
-use crate::call::Call;
+use crate::call::PlannedCall;
 use crate::scenario::PeerModel;
 use apus_sim::fabric::Settings;
 use apus_sim::message::HostId;
@@ -43,7 +43,7 @@ pub(super) fn generate(rng: &mut SeededRng, fabric: &Settings, peers: PeerModel)
 /// (rows P-13, P-21). With more calls than RESENDs fit on the link in 5 ms, nothing else is ever sent, and no call
 /// times out. apus waits longer for more calls ([`with_longer_intervals`](super::config::with_longer_intervals)). It
 /// cannot influence two modules, and nothing is promised about them. (Found by seed 393: 1 Gbit/s, 27,000 calls.)
-pub(super) fn limit_deadlines(calls: &mut [Call], modules: &[HostId]) {
+pub(super) fn limit_deadlines(calls: &mut [PlannedCall], modules: &[HostId]) {
     let runs_module = |host: &HostId| modules.contains(host);
     for call in calls.iter_mut().filter(|call| runs_module(&call.from) && runs_module(&call.to)) {
         call.deadline =
@@ -65,7 +65,7 @@ mod tests {
                 let ends = [call.from, call.to].map(|host| scenario.kernel_hosts.contains(&host));
                 match call.deadline {
                     Some(deadline) if ends == [true; 2] => {
-                        bound += u32::from(deadline <= CALL_DEADLINE)
+                        bound += u32::from(deadline <= CALL_DEADLINE);
                     }
                     None if ends == [true; 2] => panic!("call {call:?} has no deadline"),
                     _ => free += u32::from(call.deadline.is_none()),

@@ -5,7 +5,7 @@ use apus_wire::DATA_HEADER_LEN;
 
 use super::random::SeededRng;
 use super::sizes::Sizes;
-use crate::call::{Call, ServerAction};
+use crate::call::{PlannedCall, ServerAction};
 use apus_sim::fabric::Settings;
 use apus_sim::message::HostId;
 use apus_workload::time::{MILLISECOND, Nanos, SECOND};
@@ -52,7 +52,7 @@ pub(super) fn generate(
     config: &Config,
     sizes: &Sizes,
     packet_limit: u32,
-) -> Vec<Call> {
+) -> Vec<PlannedCall> {
     let hosts = fabric.topology.shape.hosts();
     let budget = rng.within(PACKETS[0]..=PACKETS[1]);
     let lengths = lengths(rng, sizes, packet_limit, budget);
@@ -129,11 +129,11 @@ fn call(
     hosts: u32,
     (request, response): (u32, u32),
     at: Nanos,
-) -> Call {
+) -> PlannedCall {
     let (from, to) = ends(rng, profile.pattern, hosts);
     let answer =
         if rng.percent(profile.abandoned) { ServerAction::Abandon } else { ServerAction::Reply };
-    Call {
+    PlannedCall {
         from,
         to,
         at,

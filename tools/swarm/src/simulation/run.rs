@@ -7,7 +7,7 @@ use apus_wire::Role;
 
 use super::host::ObservedHost;
 use super::stack::{Stack, host_of};
-use crate::call::{Call, ServerAction};
+use crate::call::{PlannedCall, ServerAction};
 use crate::checker::memory;
 use crate::event_log::EventLog;
 use crate::observation::CallId;
@@ -84,8 +84,8 @@ fn surviving(scenario: &Scenario) -> Vec<HostId> {
     (0..scenario.hosts()).filter(|host| !is_dead(host)).collect()
 }
 
-const fn probe(from: HostId, to: HostId, request: u32) -> Call {
-    Call {
+const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
+    PlannedCall {
         from,
         to,
         at: 0,
@@ -141,7 +141,7 @@ impl Simulation {
     }
 
     fn submit(&mut self, number: CallId) {
-        let Call { from, to, request, .. } = self.scenario.calls[number as usize];
+        let PlannedCall { from, to, request, .. } = self.scenario.calls[number as usize];
         let at = self.fabric.now();
         self.fabric.submit(&Message { number, from, to, bytes: request, at });
     }
@@ -209,13 +209,13 @@ impl Simulation {
     /// Adds to a violation what both ends of an open call know about it.
     fn describe_open_call(&self, mut violation: Violation) -> Violation {
         let Some(call) = violation.calls.first() else { return violation };
-        let Call { from, to, .. } = self.scenario.calls[*call as usize];
+        let PlannedCall { from, to, .. } = self.scenario.calls[*call as usize];
         for (host, other) in [(from, to), (to, from)] {
             let stack = self.fabric.host(host).stack();
             let Some(transport) = stack.apus() else {
-                let words =
+                let description =
                     stack.kernel().map(|module| self.describe_module(module, host, other, *call));
-                violation.observed += &format!("\n             host {host}: {words:?}");
+                violation.observed += &format!("\n             host {host}: {description:?}");
                 continue;
             };
             let observer = self.observer.borrow();
@@ -247,11 +247,11 @@ impl Simulation {
         call: CallId,
     ) -> String {
         let observer = self.observer.borrow();
-        let is_it = |name: &ModuleRpcKey| {
+        let is_match = |name: &ModuleRpcKey| {
             let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
             observer.directory.find(ends.0, ends.1, name.id) == Some(call)
         };
-        let mine = module.live().find(is_it).map(|name| module.describe(name));
+        let mine = module.live().find(is_match).map(|name| module.describe(name));
         format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
     }
 
@@ -288,10 +288,10 @@ impl Simulation {
             let result = match self.fabric.host(*host).stack() {
                 Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
                 Stack::Kernel(module) => {
-                    let held = self.retained_rpcs(module);
-                    let words =
-                        held.iter().map(|name| format!("{name:?}: {}", module.describe(*name)));
-                    memory::check_module(*host, &words.collect::<Vec<_>>())
+                    let retained = self.retained_rpcs(module);
+                    let description =
+                        retained.iter().map(|name| format!("{name:?}: {}", module.describe(*name)));
+                    memory::check_module(*host, &description.collect::<Vec<_>>())
                 }
             };
             self.observer.borrow_mut().record(result);

@@ -1,74 +1,124 @@
-//! What did a sweep find out?
+//! The findings of a sweep.
 
-use std::fmt;
-
-use apus_report::result::{Figure, Outcome, Row, rounded, table};
+use apus_report::chart::short_number;
+use apus_report::findings::{Findings, Part, Section};
+use apus_report::page::Card;
+use apus_report::result::{Figure, Outcome, Row, rounded, short};
 use serde_json::{Map, Value, json};
 
+use super::reference::Reference;
 use super::setting::{Contender, Setting, flat};
-use super::{page, plots, tables};
+use super::{plots, tables};
 use crate::{Done, Record};
 
-/// The result of a sweep: the outcome as every experiment has one, and what is drawn from it.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Rows and settings.
-    pub outcome: Outcome,
-    /// What was compared.
-    pub settings: Vec<Setting>,
-}
-
-impl Findings {
-    /// What these records say. `done` are those that ran here; the others came from files.
-    #[must_use]
-    pub fn new(records: &[Record], done: &[Done]) -> Self {
-        let settings = Setting::all(records, done);
-        let mut outcome = Outcome::new("sim run", config(records));
-        for setting in &settings {
-            for contender in &setting.contenders {
-                outcome.rows.push(row(setting, contender));
-                let name = setting.name_of(contender);
-                outcome
-                    .notes
-                    .extend(contender.trouble(setting.load()).map(|why| format!("{name}: {why}")));
-                let failed: u64 = contender.runs.iter().map(|run| run.failed).sum();
-                if failed > 0 {
-                    outcome.notes.push(format!("{name}: {failed} messages failed"));
-                }
+/// Returns the findings of these records. `done` are the points that ran here; the others came from files.
+#[must_use]
+pub fn findings(records: &[Record], done: &[Done]) -> Findings {
+    let settings = Setting::all(records, done);
+    let mut outcome = Outcome::new("sim run", config(records));
+    for setting in &settings {
+        for contender in &setting.contenders {
+            outcome.rows.push(row(setting, contender));
+            let name = setting.name_of(contender);
+            outcome
+                .notes
+                .extend(contender.trouble(setting.load()).map(|why| format!("{name}: {why}")));
+            let failed: u64 = contender.runs.iter().map(|run| run.failed).sum();
+            if failed > 0 {
+                outcome.notes.push(format!("{name}: {failed} messages failed"));
             }
         }
-        Self { outcome, settings }
     }
-
-    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(self)
+    let (lead, values) = (title(&outcome), Part::Pairs(values(&outcome)));
+    let several = settings.len() > 1;
+    let mut findings = Findings::new(outcome, "How do messages fare in a simulated fabric?", lead)
+        .with_columns(&[]);
+    if several {
+        findings = findings.with(
+            Section::new("Overview")
+                .with(tables::overview(&settings))
+                .with_all(plots::overview(&settings)),
+        );
+    } else {
+        findings.cards = settings.first().map(cards).unwrap_or_default();
     }
+    for setting in &settings {
+        let section = Section::new(&setting.label[..])
+            .with_all(plots::of_setting(setting))
+            .with_all(tables::of_setting(setting));
+        findings = findings.with(if several { section.on_page() } else { section });
+    }
+    findings
+        .with(
+            Section::new("What was simulated")
+                .on_page()
+                .with(Part::Text(SIMULATED.to_owned()))
+                .with(Part::Text(PUBLISHED.to_owned())),
+        )
+        .with(Section::new("Values of the sweep").on_page().with_all(several.then_some(values)))
+}
 
-    /// The charts of the page as SVG files: name and content of each.
-    #[must_use]
-    pub fn svg_files(&self) -> Vec<(String, String)> {
-        plots::files(&self.settings)
+const SIMULATED: &str = "Hosts that run the protocol unchanged, links, and switches that store and forward with eight \
+                         levels of strict priority. Applications hand messages over at random instants (Poisson) whether or \
+                         not earlier ones are done. Slowdown is the time from that instant until a message has arrived \
+                         completely, divided by the best possible time on an idle fabric. Everything random follows from the \
+                         seed: the same options give the same figures on any machine.";
+
+const PUBLISHED: &str = "Published curves: SIGCOMM 2018 (Montazeri, Li, Alizadeh, Ousterhout: Homa), figures 12 and 13 and \
+                         table 1.";
+
+/// Returns what the sweep is about: `w4 at 80 % load, 9x16x4`.
+fn title(outcome: &Outcome) -> String {
+    let word = |name: &str| outcome.config.get(name).map_or_else(String::new, in_words);
+    let load = match outcome.config.get("load").and_then(Value::as_f64) {
+        Some(load) => format!("{} %", short_number(100.0 * load)),
+        None => word("load"),
+    };
+    format!("{} at {load} load, {} (racks x hosts x spines)", word("workload"), word("topology"))
+}
+
+/// Returns the options that have several values.
+fn values(outcome: &Outcome) -> Vec<(String, String)> {
+    let several = outcome.config.iter().filter(|(_, value)| value.is_array());
+    several.map(|(name, value)| (name.replace('_', " "), in_words(value))).collect()
+}
+
+/// Returns a value of the configuration; of several, all.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        value => value.to_string(),
     }
 }
 
-/// Tables for people.
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let details = match &self.settings[..] {
-            [] => String::new(),
-            [one] => {
-                let tables = tables::of_setting(one);
-                tables.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n")
-            }
-            several => tables::overview(several).to_string(),
-        };
-        table::write(&self.outcome, &[], [&details, ""], formatter)
+/// Returns one card for each contender.
+fn cards(setting: &Setting) -> Vec<Card> {
+    let reference = Reference::of(setting);
+    setting.contenders.iter().enumerate().map(|each| card(each, &reference)).collect()
+}
+
+fn card((index, contender): (usize, &Contender), reference: &Reference) -> Card {
+    let p99 = contender.slowdown(|of| of.small_half_p99_max);
+    let mut more = match contender.slowdown(|of| of.mean_by_bytes) {
+        Some(mean) => format!("mean by bytes {}", short(mean.median)),
+        None => {
+            format!("achieved load {}", short(contender.spread(|run| run.achieved_load).median))
+        }
+    };
+    if let Some(row) = reference.row(&contender.name) {
+        let (p99, mean) = (row.summary.small_half_p99_max, row.summary.mean_by_bytes);
+        more = format!("{more} ({}: {} and {})", row.scheme, short(p99), short(mean));
+    }
+    Card {
+        name: contender.name.clone(),
+        colour: plots::colour(&contender.name, index),
+        figure: p99.map_or_else(|| "not steady".to_owned(), |p99| short(p99.median)),
+        more: format!("greatest p99 slowdown of the smaller half; {more}"),
     }
 }
 
-/// What was asked for: a value where all points agree, a list where they do not.
+/// Returns the options: a value where all points agree, a list where they do not.
 fn config(records: &[Record]) -> Map<String, Value> {
     let mut lists: Map<String, Value> = Map::new();
     let mut add = |name: &str, value: Value| {
@@ -99,15 +149,13 @@ fn config(records: &[Record]) -> Map<String, Value> {
     config
 }
 
-/// One contender's row.
+/// Returns one contender's row.
 fn row(setting: &Setting, contender: &Contender) -> Row {
     let absent = || Figure::Detail(Value::Null);
-    let spread = |figure: fn(&crate::Figures) -> f64| Figure::Spread(contender.spread(figure));
     let slowdown = |figure: fn(&crate::Slowdown) -> f64| {
         contender.slowdown(figure).map_or_else(absent, Figure::Spread)
     };
-    let sum =
-        |figure: fn(&crate::Figures) -> u64| Figure::Count(contender.runs.iter().map(figure).sum());
+    let runs = &contender.runs;
     let mut row = Row::new(&setting.name_of(contender))
         .with("transport", Figure::Detail(json!(contender.name)))
         .with("small_half_p99_max", slowdown(|of| of.small_half_p99_max))
@@ -126,13 +174,13 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
     }
     row = row
         .with("offered_load", Figure::Detail(json!(setting.load())))
-        .with("achieved_load", spread(|run| run.achieved_load))
-        .with("wasted", spread(|run| run.wasted))
+        .with_spread("achieved_load", runs, |run| run.achieved_load)
+        .with_spread("wasted", runs, |run| run.wasted)
         .with("steady", Figure::Detail(json!(contender.is_steady())))
-        .with("backlog_growth", spread(|run| run.growth))
-        .with("messages", sum(|run| run.messages))
-        .with("failed", sum(|run| run.failed))
-        .with("packets", sum(|run| run.packets));
+        .with_spread("backlog_growth", runs, |run| run.growth)
+        .with_sum("messages", runs, |run| run.messages)
+        .with_sum("failed", runs, |run| run.failed)
+        .with_sum("packets", runs, |run| run.packets);
     if !contender.speeds.is_empty() {
         let speed = apus_report::stats::Spread::over(&contender.speeds);
         row = row.with("packets_per_second", Figure::Spread(speed));
@@ -140,9 +188,9 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
     let levels: Vec<f64> = (0..8)
         .map(|level| rounded(contender.spread(|run| run.level_shares[level]).median))
         .collect();
-    row.with("dropped", sum(|run| run.dropped))
-        .with("marked", sum(|run| run.marked))
-        .with("simulated_ms", spread(|run| run.simulated_ms))
+    row.with_sum("dropped", runs, |run| run.dropped)
+        .with_sum("marked", runs, |run| run.marked)
+        .with_spread("simulated_ms", runs, |run| run.simulated_ms)
         .with("level_shares", Figure::Detail(json!(levels)))
         .with(
             "by_size",

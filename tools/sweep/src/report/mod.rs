@@ -1,19 +1,18 @@
-//! What do the records of a sweep say, to people and to machines?
+//! The report of a sweep: from records to findings.
 //!
 //! ```text
-//!   records ─▶ Setting (what is compared) ─▶ Findings ─▶ Outcome ─▶ JSON
-//!                  │                            ├─▶ tables ─▶ terminal
-//!              reference (what is published)    └─▶ plots ─▶ page, SVG files
+//!   records ─▶ Setting (what is compared) ─▶ rows, tables, plots ─▶ Findings
+//!                  │
+//!              reference (what is published)
 //! ```
 
 mod findings;
-mod page;
 mod plots;
 mod reference;
 mod setting;
 mod tables;
 
-pub use findings::Findings;
+pub use findings::findings;
 
 pub use reference::Reference;
 pub use setting::{Contender, Setting};

@@ -1,8 +1,8 @@
-//! Which charts does a sweep draw?
+//! Charts of a sweep.
 
 use apus_report::chart::{
-    Axis, Bar, Bars, Chart, Group, Line, Look, Plot, Point, Scale, Ticks, bytes, decades,
-    short_number, steps,
+    Axis, Bar, Chart, Group, Heading, Line, Look, Plot, Point, Scale, Ticks, bytes, short_number,
+    steps,
 };
 use apus_report::result::short;
 
@@ -11,20 +11,10 @@ use super::setting::{Contender, Setting};
 use crate::Bin;
 use apus_sim::published::{self, Scheme};
 
-/// Most groups of bars that can be told apart.
+/// Most groups of bars that a reader can distinguish.
 const MOST_GROUPS: usize = 16;
 
-/// All charts as files of their own: name and content of each.
-pub(super) fn files(settings: &[Setting]) -> Vec<(String, String)> {
-    let all = overview(settings);
-    let all = all.iter().map(|plot| plot.file(""));
-    let each = settings.iter().flat_map(|setting| {
-        of_setting(setting).iter().map(|plot| plot.file(&setting.label)).collect::<Vec<_>>()
-    });
-    all.chain(each).collect()
-}
-
-/// The charts of one setting.
+/// Returns the charts of one setting.
 pub(super) fn of_setting(setting: &Setting) -> Vec<Plot> {
     let reference = Reference::of(setting);
     let mut plots = Vec::new();
@@ -141,7 +131,7 @@ fn slowdown_ticks(greatest: f64) -> Ticks {
     }
 }
 
-/// Lengths of queues: the longest or the mean; `None` if nobody has queues.
+/// Lengths of queues: the longest or the mean; `None` if no contender has queues.
 fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plot> {
     let with: Vec<(usize, &Contender)> =
         setting.contenders.iter().enumerate().filter(|(_, each)| each.queues().is_some()).collect();
@@ -155,8 +145,7 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
             let colour = colour(&contender.name, index);
             for (group, value) in groups.iter_mut().zip(values) {
                 let says = format!("{} KB", short(value));
-                let name = name.to_owned();
-                group.bars.push(Bar { name, colour, look, value, range: None, says });
+                group.bars.push(Bar { look, ..Bar::value(name, colour, value, says) });
             }
         };
         if let Some(queues) = contender.queues() {
@@ -180,10 +169,11 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
     let caption = "Bytes that wait at an output, without the packet on the link: ";
     let what = if longest { "the most at any output." } else { "mean over time and outputs." };
     let caption = format!("{caption}{what}");
-    Some(bars((name, title, &caption), "outputs", "KB", groups.to_vec()))
+    let heading = Heading { name, title, caption: &caption };
+    Some(Plot::bars(heading, ("outputs", "KB"), groups.to_vec(), false))
 }
 
-/// Share of the bytes on each level of priority; `None` if nobody uses levels.
+/// Returns the share of the bytes on each level of priority; `None` if no contender uses levels.
 fn levels(setting: &Setting) -> Option<Plot> {
     let with: Vec<(usize, &Contender)> = setting
         .contenders
@@ -204,11 +194,11 @@ fn levels(setting: &Setting) -> Option<Plot> {
         Group { label: format!("P{level}"), bars: with.iter().map(share).collect() }
     };
     let caption = "Share of the bytes on links to hosts by level; P7 leaves first.";
-    let about = ("levels", "Use of priority levels", caption);
-    Some(bars(about, "priority level", "% of bytes", (0..8).map(group).collect()))
+    let heading = Heading { name: "levels", title: "Use of priority levels", caption };
+    Some(Plot::bars(heading, ("priority level", "% of bytes"), (0..8).map(group).collect(), false))
 }
 
-/// What the links to hosts did.
+/// Returns what the links to hosts did.
 fn links(setting: &Setting) -> Plot {
     let busy = |each: &Contender| each.spread(|run| run.achieved_load).median;
     let wasted = |each: &Contender| each.spread(|run| run.wasted).median;
@@ -227,8 +217,9 @@ fn links(setting: &Setting) -> Plot {
     ];
     let caption = "Share of the time of links to hosts. Wasted: idle although the receiver knew of a \
                    message and withheld grants.";
-    let about = ("utilisation", "Utilisation and wasted bandwidth", caption);
-    bars(about, "links to hosts", "% of time", groups)
+    let title = "Utilisation and wasted bandwidth";
+    let heading = Heading { name: "utilisation", title, caption };
+    Plot::bars(heading, ("links to hosts", "% of time"), groups, false)
 }
 
 /// Charts over all settings of a sweep; none for a single setting.
@@ -287,7 +278,7 @@ fn achieved(settings: &[Setting]) -> Plot {
     Plot::of_lines("achieved-load", title, caption, &chart)
 }
 
-/// A figure of all settings, side by side.
+/// Returns a figure of all settings, side by side.
 fn compared(
     settings: &[Setting],
     name: &str,
@@ -303,34 +294,16 @@ fn compared(
         Group { label: setting.label.clone(), bars }
     };
     let caption = "Settings without a steady state have no bar.";
-    let groups: Vec<Group> = settings.iter().map(group).collect();
-    let values = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value);
-    let values: Vec<f64> = values.collect();
-    // Nothing is better than 1, where a logarithmic axis begins.
-    let logarithmic = decades(values.iter().copied().chain([1.0]), short_number);
-    let y = Axis::linear("slowdown", values.iter().copied(), short_number)
-        .or(Scale::Logarithmic, logarithmic);
-    let bars = Bars { description: title, label: "setting", y, groups, stacked: false };
-    Plot::of_bars(name, title, caption, &bars)
+    let groups = settings.iter().map(group).collect();
+    Plot::bars(Heading { name, title, caption }, ("setting", "slowdown"), groups, true)
 }
 
-/// What a contender's bar looks like.
+/// Returns what a contender's bar looks like.
 fn bar(contender: &Contender, index: usize, value: f64, says: String) -> Bar {
-    let name = contender.name.clone();
-    let colour = colour(&name, index);
-    Bar { name, colour, look: Look::Plain, value, range: None, says }
+    Bar::value(&contender.name[..], colour(&contender.name, index), value, says)
 }
 
-/// Bars over an axis that holds all of them. `about` are name, title and caption.
-fn bars(about: (&str, &str, &str), label: &str, unit: &str, groups: Vec<Group>) -> Plot {
-    let (name, title, caption) = about;
-    let values = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value);
-    let y = Axis::linear(unit, values, short_number);
-    let bars = Bars { description: title, label, y, groups, stacked: false };
-    Plot::of_bars(name, title, caption, &bars)
-}
-
-/// Number of a transport's colour: the same in all charts.
+/// Returns the number of a transport's colour: the same in all charts.
 pub(super) fn colour(name: &str, index: usize) -> usize {
     match name {
         "apus" => 0,

@@ -1,4 +1,4 @@
-//! What did others measure in the same set-up?
+//! The reference of a setting: published figures of the same set-up.
 
 use std::sync::LazyLock;
 
@@ -42,12 +42,12 @@ const QUEUES_AT: f64 = 0.8;
 /// The paper's set-up, as options describe it.
 static PAPER: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let workloads = vec![Workload::published(1)];
-    let plan = Plan::new(&Options { workloads, messages: Some(1), ..Options::new() });
+    let plan = Plan::new(&Options { workloads, messages: Some(1), ..Options::default() });
     plan.map(|mut plan| plan.points.swap_remove(0).config).unwrap_or_default()
 });
 
 impl Reference {
-    /// What is published about this setting.
+    /// Returns what is published about this setting.
     #[must_use]
     pub fn of(setting: &Setting) -> Self {
         let config = &setting.config;
@@ -65,21 +65,21 @@ impl Reference {
         Self { slowdowns: published::figure(workload, setting.load()), queues }
     }
 
-    /// The published row that a transport is held against.
+    /// Returns the published row that a transport is held against.
     #[must_use]
     pub fn row(&self, transport: &str) -> Option<&'static published::Row> {
         let scheme = scheme(transport)?;
         self.slowdowns?.rows.iter().find(|row| row.scheme == scheme)
     }
 
-    /// The published queues that a transport is held against.
+    /// Returns the published queues that a transport is held against.
     #[must_use]
     pub fn queues_of(&self, transport: &str) -> Option<[QueueLength; 3]> {
         self.queues.filter(|_| scheme(transport) == Some(Scheme::Homa))
     }
 }
 
-/// What a transport was called in the paper.
+/// Returns what a transport was called in the paper.
 fn scheme(transport: &str) -> Option<Scheme> {
     match transport {
         "apus" => Some(Scheme::Homa),

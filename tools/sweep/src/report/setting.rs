@@ -1,4 +1,4 @@
-//! Which runs belong together?
+//! Settings: runs that differ in transport and seed alone.
 //!
 //! Those of one setting differ in transport and seed alone: transports are compared inside a setting, and the
 //! runs of a transport say how much of a figure is chance.
@@ -32,7 +32,7 @@ pub struct Contender {
 }
 
 impl Setting {
-    /// The settings of these records, in their order. `done` are those that ran here.
+    /// Returns the settings of these records, in their order. `done` are those that ran here.
     pub(super) fn all(records: &[Record], done: &[Done]) -> Vec<Self> {
         let mut settings: Vec<Self> = Vec::new();
         for record in records {
@@ -67,13 +67,13 @@ impl Setting {
         &mut self.contenders[index]
     }
 
-    /// The contender of that name, with the setting's label behind it if there are several settings.
+    /// Returns the contender of that name, with the setting's label behind it if there are several settings.
     pub(super) fn name_of(&self, contender: &Contender) -> String {
         let name = &contender.name;
         if self.label.is_empty() { name.clone() } else { format!("{name} {}", self.label) }
     }
 
-    /// The load that was offered.
+    /// Returns the load that was offered.
     #[must_use]
     pub fn load(&self) -> f64 {
         self.config.get("load").and_then(Value::as_f64).unwrap_or_default()
@@ -105,7 +105,7 @@ fn label(settings: &mut [Setting]) {
     }
 }
 
-/// What was asked for, with the parameters of apus that a sweep varies among the rest.
+/// Returns what was asked for, with the parameters of apus that a sweep varies among the rest.
 pub(super) fn flat(config: &Map<String, Value>) -> Map<String, Value> {
     let mut flat = Map::new();
     for (name, value) in config {
@@ -120,19 +120,19 @@ pub(super) fn flat(config: &Map<String, Value>) -> Map<String, Value> {
 }
 
 impl Contender {
-    /// Whether all runs found a steady state.
+    /// Returns whether all runs found a steady state.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.runs.iter().all(|run| run.slowdown.is_some())
     }
 
-    /// A figure over the runs.
+    /// Returns a figure over the runs.
     #[must_use]
     pub fn spread(&self, figure: impl Fn(&Figures) -> f64) -> Spread {
         Spread::over(&self.runs.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// A slowdown over the runs, if all of them found a steady state.
+    /// Returns a slowdown over the runs, if all of them found a steady state.
     #[must_use]
     pub fn slowdown(&self, figure: impl Fn(&Slowdown) -> f64) -> Option<Spread> {
         let values: Option<Vec<f64>> =
@@ -140,14 +140,14 @@ impl Contender {
         values.map(|values| Spread::over(&values))
     }
 
-    /// A queue's length over the runs, in KB, if the transport has queues.
+    /// Returns a queue's length over the runs, in KB, if the transport has queues.
     #[must_use]
     pub fn queue(&self, which: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
         let values: Option<Vec<f64>> = self.runs.iter().map(which).collect();
         values.map(|values| Spread::over(&values))
     }
 
-    /// The queues, by their names: mean and longest over the runs.
+    /// Returns the queues, by their names: mean and longest over the runs.
     #[must_use]
     pub fn queues(&self) -> Option<[(Spread, Spread); 3]> {
         let both = |of: fn(&crate::Queues) -> Queue| {
@@ -184,7 +184,7 @@ impl Contender {
         (0..runs[0].len()).map(bin).collect()
     }
 
-    /// Why there are no slowdowns, if there are none.
+    /// Returns why there are no slowdowns, if there are none.
     pub(super) fn trouble(&self, load: f64) -> Option<String> {
         let unsteady: Vec<&Figures> =
             self.runs.iter().filter(|run| run.slowdown.is_none()).collect();

@@ -1,4 +1,4 @@
-//! Which tables does a sweep fill?
+//! Tables of a sweep.
 
 use apus_report::result::table::spread_in_words;
 use apus_report::result::{Table, short};
@@ -9,11 +9,11 @@ use super::setting::{Contender, Setting};
 use crate::{Bin, Figures, Slowdown};
 use apus_sim::published::{QueueLength, Row};
 
-/// What stands where there is no figure.
+/// The cell of an unknown figure.
 const ABSENT: &str = "–";
 
-/// Everything about one setting: slowdown by size, what summarises it, queues. Published figures stand beside
-/// those that they are for.
+/// Returns everything about one setting: slowdown by size, what summarises it, queues. Published figures are beside
+/// the contenders that they are for.
 pub(super) fn of_setting(setting: &Setting) -> Vec<Table> {
     let reference = Reference::of(setting);
     let contenders = &setting.contenders;
@@ -26,7 +26,7 @@ pub(super) fn of_setting(setting: &Setting) -> Vec<Table> {
         .collect()
 }
 
-/// A column for each contender, and one for what is published about it.
+/// Returns a column for each contender, and one for what is published about it.
 fn columns<'a, P, T>(
     contenders: &'a [Contender],
     published: impl Fn(&str) -> Option<P>,
@@ -39,7 +39,7 @@ fn columns<'a, P, T>(
     contenders.iter().flat_map(column).collect()
 }
 
-/// Slowdown by size, one line per bin; `None` if nobody found a steady state.
+/// Slowdown by size, one line per bin; `None` if no contender found a steady state.
 fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     let bins = contenders.iter().map(Contender::by_size).find(|bins| !bins.is_empty())?;
     let published = |name: &str| reference.row(name);
@@ -60,20 +60,20 @@ fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
         what.into_iter().chain(cells).collect()
     };
     let header = ["percentile", "size up to", "messages"].map(str::to_owned);
-    Some(Table {
-        title: "slowdown by size, p50 / p99".to_owned(),
-        header: header.into_iter().chain(names).collect(),
-        lines: bins.iter().enumerate().map(line).collect(),
-    })
+    Some(Table::new(
+        "slowdown by size, p50 / p99",
+        header.into_iter().chain(names),
+        bins.iter().enumerate().map(line).collect(),
+    ))
 }
 
-/// What is published for the size that closes a percentile.
+/// Returns what is published for the size that closes a percentile.
 fn closing(row: &Row, percentile: f64) -> String {
     let point = row.points().find(|point| f64::from(point.percent) == percentile);
     point.map_or_else(absent, |point| pair(Some(point.median), Some(point.p99)))
 }
 
-/// What summarises slowdowns, one line per figure.
+/// Returns what summarises slowdowns, one line per figure.
 fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
     let published = |name: &str| reference.row(name);
     let line = |name: &str, ours: fn(&Slowdown) -> f64, theirs: fn(&Row) -> f64| {
@@ -107,7 +107,7 @@ fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
     }
 }
 
-/// Queues of switches, mean and longest; `None` if nobody has any.
+/// Queues of switches, mean and longest; `None` if no contender has any.
 fn queues(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     let with: Vec<Contender> =
         contenders.iter().filter(|each| each.queues().is_some()).cloned().collect();
@@ -130,14 +130,14 @@ fn queues(contenders: &[Contender], reference: &Reference) -> Option<Table> {
         [name.to_owned()].into_iter().chain(cells).collect()
     };
     let lines = ["TOR to spine", "spine to TOR", "TOR to host"].into_iter().enumerate().map(line);
-    Some(Table {
-        title: "queues in KB, mean / longest".to_owned(),
-        header: [String::new()].into_iter().chain(names).collect(),
-        lines: lines.collect(),
-    })
+    Some(Table::new(
+        "queues in KB, mean / longest",
+        [String::new()].into_iter().chain(names),
+        lines.collect(),
+    ))
 }
 
-/// What the fabric carried.
+/// Returns what the fabric carried.
 fn load(contenders: &[Contender]) -> Table {
     let line = |name: &str, of: &dyn Fn(&Contender) -> String| {
         [name.to_owned()].into_iter().chain(contenders.iter().map(of)).collect::<Vec<String>>()
@@ -160,14 +160,10 @@ fn load(contenders: &[Contender]) -> Table {
         }));
     }
     let names = contenders.iter().map(|each| each.name.clone());
-    Table {
-        title: "load".to_owned(),
-        header: [String::new()].into_iter().chain(names).collect(),
-        lines,
-    }
+    Table::new("load", [String::new()].into_iter().chain(names), lines)
 }
 
-/// One line per setting and contender.
+/// Returns one line per setting and contender.
 pub(super) fn overview(settings: &[Setting]) -> Table {
     let header = [
         "",
@@ -191,11 +187,7 @@ pub(super) fn overview(settings: &[Setting]) -> Table {
         ]
     };
     let lines = settings.iter().flat_map(|each| each.contenders.iter().map(move |c| (each, c)));
-    Table {
-        title: "all settings".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        lines: lines.map(line).collect(),
-    }
+    Table::new("all settings", header, lines.map(line).collect())
 }
 
 fn absent() -> String {
@@ -210,7 +202,7 @@ fn pair(p50: Option<f64>, p99: Option<f64>) -> String {
     }
 }
 
-/// Mean and longest.
+/// Returns the mean and longest.
 fn both((mean, max): (Spread, Spread)) -> String {
     format!("{} / {}", words(mean), words(max))
 }

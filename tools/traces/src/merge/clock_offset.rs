@@ -45,8 +45,8 @@ pub(super) fn estimate_offset(lower: &[OffsetBound], upper: &[OffsetBound]) -> O
         return None;
     }
     let clock_offset = |rate: f64| {
-        let ceiling = least(&above, |bound| bound.ahead - rate * bound.at);
-        let floor = -least(&below, |bound| bound.ahead + rate * bound.at);
+        let ceiling = minimum(&above, |bound| bound.ahead - rate * bound.at);
+        let floor = -minimum(&below, |bound| bound.ahead + rate * bound.at);
         (floor, ceiling)
     };
     let width = |rate: f64| {
@@ -64,7 +64,7 @@ pub(super) fn estimate_offset(lower: &[OffsetBound], upper: &[OffsetBound]) -> O
     })
 }
 
-fn least(bounds: &[OffsetBound], value: impl Fn(&OffsetBound) -> f64) -> f64 {
+fn minimum(bounds: &[OffsetBound], value: impl Fn(&OffsetBound) -> f64) -> f64 {
     bounds.iter().map(value).fold(f64::INFINITY, f64::min)
 }
 

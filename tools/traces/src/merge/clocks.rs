@@ -208,7 +208,7 @@ fn bounds(
         if client == server {
             continue;
         }
-        for ((from, to), (left, came)) in [
+        for ((from, to), (departure, arrival)) in [
             ((client, server), request(rpc)),
             ((server, client), response(rpc)),
             ((server, client), grant(rpc, Side::Server)),
@@ -218,10 +218,10 @@ fn bounds(
         .filter_map(|(association, times)| Some((association, times?)))
         {
             // The receiver's clock is ahead of the sender's by at most this ...
-            let bound = OffsetBound { at: left as f64, ahead: (came - left) as f64 };
+            let bound = OffsetBound { at: departure as f64, ahead: (arrival - departure) as f64 };
             all.entry((from, to)).or_default().upper.push(bound);
             // ... and the sender's clock is ahead of the receiver's by at least the negative.
-            let bound = OffsetBound { at: came as f64, ahead: (left - came) as f64 };
+            let bound = OffsetBound { at: arrival as f64, ahead: (departure - arrival) as f64 };
             all.entry((to, from)).or_default().lower.push(bound);
         }
     }
@@ -230,22 +230,23 @@ fn bounds(
 
 /// Returns departure and arrival of a request's first packet. No packet of the RPC reaches the server before it.
 fn request(rpc: &TracedRpc) -> Option<(i64, i64)> {
-    let left = rpc.first(Side::Client, Event::ToKernel)?;
-    let came = rpc.first(Side::Server, Event::FromKernel)?;
-    Some((left.at, came.at))
+    let departure = rpc.first(Side::Client, Event::ToKernel)?;
+    let arrival = rpc.first(Side::Server, Event::FromKernel)?;
+    Some((departure.at, arrival.at))
 }
 
 /// Returns the departure of a response's first packet and the arrival of its last piece. Earlier packets may be grants.
 fn response(rpc: &TracedRpc) -> Option<(i64, i64)> {
-    let left = rpc.first(Side::Server, Event::ToKernel)?;
+    let departure = rpc.first(Side::Server, Event::ToKernel)?;
     let whole = rpc.first(Side::Client, Event::Parsed)?;
-    let came = rpc.last_until(Side::Client, Event::FromKernel, whole.at)?;
-    Some((left.at, came.at))
+    let arrival = rpc.last_until(Side::Client, Event::FromKernel, whole.at)?;
+    Some((departure.at, arrival.at))
 }
 
 /// Returns departure and arrival of the last grant that `side` sent.
 fn grant(rpc: &TracedRpc, side: Side) -> Option<(i64, i64)> {
-    let left = rpc.all(side, Event::GrantSent).next_back()?;
-    let came = rpc.all(side.other(), Event::GrantReceived).find(|grant| grant.b == left.b)?;
-    Some((left.at, came.at))
+    let departure = rpc.all(side, Event::GrantSent).next_back()?;
+    let arrival =
+        rpc.all(side.other(), Event::GrantReceived).find(|grant| grant.b == departure.b)?;
+    Some((departure.at, arrival.at))
 }

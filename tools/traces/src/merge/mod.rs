@@ -256,10 +256,10 @@ impl MergedTraces {
 
 /// Rejects two traces of the same process, even if they cover different times.
 fn check_duplicates(traces: &[(String, Trace)]) -> Result<(), MergeError> {
-    let mut seen = HashMap::new();
+    let mut sources = HashMap::new();
     for (source, Trace { head, .. }) in traces {
         let key = (&head.host, head.pid, head.clock.start.ticks);
-        if let Some(first) = seen.insert(key, source) {
+        if let Some(first) = sources.insert(key, source) {
             let (first, second) = (first.clone(), source.clone());
             let Head { host, program, pid, .. } = head.clone();
             return Err(MergeError::DuplicateProcess { first, second, host, program, pid });

@@ -54,9 +54,9 @@ fn processes_of_one_host_need_no_packets() {
     assert_eq!(merged.clocks.len(), 1);
     assert_eq!(merged.clocks[0].processes, [0, 1]);
     let rpc = &merged.rpcs[0];
-    let [left, came] = [(Side::Client, Event::ToKernel), (Side::Server, Event::FromKernel)]
+    let [departure, arrival] = [(Side::Client, Event::ToKernel), (Side::Server, Event::FromKernel)]
         .map(|(side, event)| rpc.first(side, event).unwrap().at);
-    assert_eq!(came - left, 4_000, "to the nanosecond");
+    assert_eq!(arrival - departure, 4_000, "to the nanosecond");
 }
 
 #[test]

@@ -127,10 +127,10 @@ impl File {
             let mut slices = vec![whole];
             slices.extend(stages(rpc, side));
             self.slices(row, slices);
-            if let Some(left) = rpc.first(side, Event::ToKernel) {
+            if let Some(departure) = rpc.first(side, Event::ToKernel) {
                 let flow_ids = vec![flow_id(rpc, side)];
                 let event = TrackEvent { flow_ids, ..new_event("to_kernel", "rpc") };
-                self.instant(row, left.at, event);
+                self.instant(row, departure.at, event);
             }
         }
     }
@@ -414,8 +414,8 @@ mod tests {
                 assert_eq!(begins.insert(*id, (event.track_uuid.unwrap(), at)), None);
             }
             for id in &event.terminating_flow_ids {
-                let (from, left) = begins[id];
-                arrows.push((from, event.track_uuid.unwrap(), at - left));
+                let (from, departure) = begins[id];
+                arrows.push((from, event.track_uuid.unwrap(), at - departure));
             }
         }
         // 1000 ns each, since both directions are equal.

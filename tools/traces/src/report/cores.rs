@@ -6,7 +6,7 @@
 //! SMI, a hypervisor).
 //!
 //! Intervals of work are: a poll of the socket, a send, a pass of the loop (`look`, `send`, `pass`: the duration `took`
-//! that ends with the record); from `rpc` or `reply` to the same RPC's `to_kernel` or `local_sent` on the same thread;
+//! that ends with the record); from `call` or `reply` to the same RPC's `to_kernel` or `local_sent` on the same thread;
 //! from `woken` to the same RPC's `returned` or `request_returned`. The time between them is waiting or application
 //! time, and gaps there are ignored. `sleep` to `wake` is sleep.
 
@@ -75,7 +75,7 @@ impl CoreUsage {
         for thread in 0..merged.threads.len() {
             let all = threads.all(thread);
             let work = work_intervals(merged, all);
-            let found = stalls_in(merged, all, &work, min_gap);
+            let thread_stalls = stalls_in(merged, all, &work, min_gap);
             let duration = |stretch: &(i64, i64)| stretch.1 - stretch.0;
             usages.push(ThreadUsage {
                 thread: merged.thread_name(thread),
@@ -83,9 +83,9 @@ impl CoreUsage {
                 span: record_span(all),
                 working: work.iter().map(duration).sum(),
                 asleep: sleeps(all).iter().map(duration).sum(),
-                gaps: found.iter().map(|stall| stall.duration).collect(),
+                gaps: thread_stalls.iter().map(|stall| stall.duration).collect(),
             });
-            stalls.extend(found);
+            stalls.extend(thread_stalls);
         }
         mark_simultaneous(merged, &mut stalls);
         stalls.sort_by_key(|stall| (-stall.duration, stall.at));

@@ -73,17 +73,17 @@ impl Delays {
     /// Builds the report on the RPCs that match `filter`.
     #[must_use]
     pub fn of(merged: &MergedTraces, filter: &RpcFilter) -> Self {
-        let mut found = DelayCollector::default();
+        let mut collector = DelayCollector::default();
         for rpc in filter.rpcs(merged) {
             for sender in [Client, Server] {
-                found.data(rpc, sender);
-                found.control(rpc, sender, [Event::GrantSent, Event::GrantReceived], GRANT);
-                found.control(rpc, sender, [Event::ResendSent, Event::ResendReceived], RESEND);
-                found.grants_used(rpc, sender);
+                collector.data(rpc, sender);
+                collector.control(rpc, sender, [Event::GrantSent, Event::GrantReceived], GRANT);
+                collector.control(rpc, sender, [Event::ResendSent, Event::ResendReceived], RESEND);
+                collector.grants_used(rpc, sender);
             }
         }
         let kind = |(kind, name): (usize, &'static str)| {
-            let times = found.times.range((kind, 0)..(kind + 1, 0));
+            let times = collector.times.range((kind, 0)..(kind + 1, 0));
             let stage = |(&(_, stage), times): (&(usize, usize), &Vec<i64>)| {
                 (STAGES[stage], times.iter().copied().collect())
             };
@@ -91,7 +91,7 @@ impl Delays {
             (!stages.is_empty()).then_some(PacketDelays { name, stages })
         };
         let kinds = KINDS.into_iter().enumerate().filter_map(kind).collect();
-        Self { kinds, unpaired: found.unpaired }
+        Self { kinds, unpaired: collector.unpaired }
     }
 }
 
@@ -105,49 +105,55 @@ impl DelayCollector {
     /// Collects the delays of the message that `sender` transmits.
     fn data(&mut self, rpc: &TracedRpc, sender: Side) {
         let sent: Vec<&RpcRecord> = rpc.all(sender, Event::DataSent).collect();
-        for came in rpc.all(sender.other(), Event::DataReceived) {
-            let piece = data(came);
+        for arrival in rpc.all(sender.other(), Event::DataReceived) {
+            let piece = data(arrival);
             let holds = |burst: &&&RpcRecord| {
                 let DataFields { offset, length, .. } = data(burst);
                 let end = u64::from(offset) + u64::from(length);
                 offset <= piece.offset && u64::from(piece.offset) < end.max(1)
             };
             // If the clock error exceeds the delay, no burst is earlier; then the first one is used.
-            let before = sent.iter().filter(holds).rfind(|burst| burst.at <= came.at);
+            let before = sent.iter().filter(holds).rfind(|burst| burst.at <= arrival.at);
             let Some(burst) = before.or_else(|| sent.iter().find(holds)) else {
                 self.unpaired += 1;
                 continue;
             };
-            self.burst(rpc, sender, burst, came);
+            self.burst(rpc, sender, burst, arrival);
         }
     }
 
-    fn burst(&mut self, rpc: &TracedRpc, sender: Side, burst: &RpcRecord, came: &RpcRecord) {
+    fn burst(&mut self, rpc: &TracedRpc, sender: Side, burst: &RpcRecord, arrival: &RpcRecord) {
         let kind = kind(rpc, sender, burst);
         if let Some(queued) = rpc.first(sender, Event::Queued) {
             self.add(kind, "waited", burst.at - queued.at);
         }
-        let left = rpc.all(sender, Event::ToKernel).find(|record| record.at >= burst.at);
-        let batch = rpc.last_until(sender.other(), Event::FromKernel, came.at);
-        if let Some(left) = left {
-            self.add(kind, "to kernel", left.at - burst.at);
+        let departure = rpc.all(sender, Event::ToKernel).find(|record| record.at >= burst.at);
+        let batch = rpc.last_until(sender.other(), Event::FromKernel, arrival.at);
+        if let Some(departure) = departure {
+            self.add(kind, "to kernel", departure.at - burst.at);
         }
-        if let Some((left, batch)) = left.zip(batch) {
-            self.add(kind, "network", batch.at - left.at);
+        if let Some((departure, batch)) = departure.zip(batch) {
+            self.add(kind, "network", batch.at - departure.at);
         }
         if let Some(batch) = batch {
-            self.add(kind, "handled", came.at - batch.at);
+            self.add(kind, "handled", arrival.at - batch.at);
         }
-        self.add(kind, "lived", came.at - burst.at);
+        self.add(kind, "lived", arrival.at - burst.at);
     }
 
     /// Collects the delays of control packets that `sender` transmits. Packets are paired by content, in order.
-    fn control(&mut self, rpc: &TracedRpc, sender: Side, [left, came]: [Event; 2], kind: &str) {
-        let mut rest: Vec<&RpcRecord> = rpc.all(sender.other(), came).collect();
-        for sent in rpc.all(sender, left) {
+    fn control(
+        &mut self,
+        rpc: &TracedRpc,
+        sender: Side,
+        [departure, arrival]: [Event; 2],
+        kind: &str,
+    ) {
+        let mut rest: Vec<&RpcRecord> = rpc.all(sender.other(), arrival).collect();
+        for sent in rpc.all(sender, departure) {
             let Some(place) = rest.iter().position(|record| same(record, sent)) else { continue };
-            let came = rest.remove(place);
-            self.add(kind, "came", came.at - sent.at);
+            let arrival = rest.remove(place);
+            self.add(kind, "came", arrival.at - sent.at);
         }
     }
 

@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn percentiles_are_values_of_the_distribution() {
         let hundred: Distribution = (1..=100).rev().map(|value| value * 1_000).collect();
-        let found = PERCENTILES.map(|percent| hundred.percentile(percent) / 1_000);
-        assert_eq!(found, [1, 10, 30, 50, 70, 90, 99, 100]);
+        let percentiles = PERCENTILES.map(|percent| hundred.percentile(percent) / 1_000);
+        assert_eq!(percentiles, [1, 10, 30, 50, 70, 90, 99, 100]);
         assert_eq!((hundred.mean(), hundred.sum()), (50_500.0, 5_050_000));
     }
 

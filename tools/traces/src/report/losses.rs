@@ -16,7 +16,7 @@
 //! - unknown: the sender has no trace, or the RPC is not traced.
 //!
 //! The wait ends with the first `data_received` that contains a requested byte. The report also counts other rare
-//! events: drops, restarts and failures by reason, gaps (`losses`: a packet arrived before an earlier one), calls that
+//! events: drops, restarts and failures by reason, gaps (`lost`: a packet arrived before an earlier one), calls that
 //! exceeded their time.
 
 use super::distribution::{Distribution, micros};
@@ -119,7 +119,7 @@ impl Resend {
         let requested = DataFields::from_numbers(resend.a, resend.b);
         let comes =
             |record: &&RpcRecord| overlap(&data(record), &requested) && record.at >= resend.at;
-        let came = rpc.all(receiver, Event::DataReceived).find(comes);
+        let arrival = rpc.all(receiver, Event::DataReceived).find(comes);
         Self {
             id: rpc.id,
             at: resend.at,
@@ -127,7 +127,7 @@ impl Resend {
             offset: requested.offset,
             length: Some(requested.length).filter(|length| *length != ALL),
             cause: cause(merged, rpc, receiver, resend),
-            wait: came.map(|came| came.at - resend.at),
+            wait: arrival.map(|arrival| arrival.at - resend.at),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Single RPCs: addresses, lengths, round trip and rates of each.
 //!
-//! The round trip is from `rpc` to `returned`. For messages of several packets:
+//! The round trip is from `call` to `returned`. For messages of several packets:
 //!
 //! - first grant: from `queued` to the sender's first `grant_received`;
 //! - transmit: bytes from the first to the last `data_sent` divided by the time between them, at the sender;
@@ -154,9 +154,9 @@ impl FromStr for RpcOrder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name)| *name == text).map(|(order, _)| *order);
+        let order = Self::ALL.iter().find(|(_, name)| *name == text).map(|(order, _)| *order);
         let names = || Self::ALL.map(|(_, name)| name).join(", ");
-        found.ok_or_else(|| format!("`{text}` is none of {}", names()))
+        order.ok_or_else(|| format!("`{text}` is none of {}", names()))
     }
 }
 
@@ -200,13 +200,13 @@ impl MessageRates {
         let granted = rpc.first(sender, Event::GrantReceived);
         let first_grant = queued.zip(granted).map(|(queued, granted)| granted.at - queued.at);
         let sent: Vec<&RpcRecord> = rpc.all(sender, Event::DataSent).collect();
-        let came: Vec<&RpcRecord> = rpc.all(sender.other(), Event::DataReceived).collect();
+        let arrival: Vec<&RpcRecord> = rpc.all(sender.other(), Event::DataReceived).collect();
         Self {
             length: rpc.length(sender),
             first_grant,
             transmit: rate(&sent),
-            receive: rate(&came),
-            copy: copy_rate(rpc, sender.other(), &came),
+            receive: rate(&arrival),
+            copy: copy_rate(rpc, sender.other(), &arrival),
         }
     }
 }
@@ -220,21 +220,21 @@ fn rate(bursts: &[&RpcRecord]) -> Option<f64> {
 }
 
 /// Returns the rate at which the receiver handled its batches, in Gbit/s.
-fn copy_rate(rpc: &TracedRpc, receiver: Side, came: &[&RpcRecord]) -> Option<f64> {
+fn copy_rate(rpc: &TracedRpc, receiver: Side, arrival: &[&RpcRecord]) -> Option<f64> {
     // For a message of one packet, parsing takes longer than copying.
-    if came.len() < 2 {
+    if arrival.len() < 2 {
         return None;
     }
     let batches: Vec<i64> = rpc.all(receiver, Event::FromKernel).map(|batch| batch.at).collect();
     let mut nanos = 0;
     for (index, begin) in batches.iter().enumerate() {
         let end = batches.get(index + 1).copied().unwrap_or(i64::MAX);
-        let last = came.iter().rfind(|record| (*begin..end).contains(&record.at));
+        let last = arrival.iter().rfind(|record| (*begin..end).contains(&record.at));
         nanos += last.map_or(0, |last| last.at - begin);
     }
     let first = batches.first()?;
     gigabits(
-        came.iter().filter(|record| record.at >= *first).map(|record| length(record)).sum(),
+        arrival.iter().filter(|record| record.at >= *first).map(|record| length(record)).sum(),
         nanos,
     )
 }

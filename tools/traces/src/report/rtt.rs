@@ -1,6 +1,6 @@
 //! Round trips: their distribution, and what the slowest have in common.
 //!
-//! A round trip is from `rpc` to `returned` at the client. RPCs are divided into classes by their longer message,
+//! A round trip is from `call` to `returned` at the client. RPCs are divided into classes by their longer message,
 //! since a longer message legitimately takes longer. The slowness of an RPC is its round trip divided by the median of
 //! its class. The slowest 1 % are compared with the middle half (percentiles 25 to 75):
 //!
@@ -278,8 +278,8 @@ impl<'a> CircumstanceIndex<'a> {
         note(has(&[Event::BusySent, Event::BusyReceived]), "BUSY was sent");
         note(has(&[Event::GrantReceived, Event::GrantSent]), "it needed grants");
         for (side, name) in [(Client, "client"), (Server, "server")] {
-            let told = rpc.all(side, Event::HandedOff).any(|record| record.b != 0);
-            note(told, &format!("the {name} handed it to another thread"));
+            let notified = rpc.all(side, Event::HandedOff).any(|record| record.b != 0);
+            note(notified, &format!("the {name} handed it to another thread"));
             note(self.poller_slept(rpc, side), &format!("the {name}'s poller was asleep"));
             note(
                 self.many_packets(rpc, side),
@@ -318,15 +318,18 @@ impl<'a> CircumstanceIndex<'a> {
 
     /// Returns whether the thread that received the message from the kernel had to be woken for it.
     fn poller_slept(&self, rpc: &TracedRpc, side: Side) -> bool {
-        let Some(came) = rpc.first(side, Event::FromKernel) else { return false };
-        let left = rpc.all(side.other(), Event::ToKernel).rfind(|record| record.at <= came.at);
-        left.is_some_and(|left| self.threads.has(came.thread, Event::Wake, left.at, came.at))
+        let Some(arrival) = rpc.first(side, Event::FromKernel) else { return false };
+        let departure =
+            rpc.all(side.other(), Event::ToKernel).rfind(|record| record.at <= arrival.at);
+        departure.is_some_and(|departure| {
+            self.threads.has(arrival.thread, Event::Wake, departure.at, arrival.at)
+        })
     }
 
     fn many_packets(&self, rpc: &TracedRpc, side: Side) -> bool {
-        rpc.all(side, Event::FromKernel).any(|came| {
+        rpc.all(side, Event::FromKernel).any(|arrival| {
             // The poll is recorded before the packets that it returned.
-            let looks = self.threads.between(came.thread, came.at - MIN_GAP, came.at);
+            let looks = self.threads.between(arrival.thread, arrival.at - MIN_GAP, arrival.at);
             let look = looks.iter().rfind(|it| it.record.event() == Some(Event::Look));
             look.is_some_and(|look| look.record.a >= MANY_PACKETS)
         })

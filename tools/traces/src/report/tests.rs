@@ -417,9 +417,9 @@ mod losses {
         for (id, at, thread, event, numbers) in records {
             scenario.record_rpc(at, thread, id, event, numbers);
         }
-        let mut found = Losses::of(&scenario.merged(), &all()).resends;
-        found.sort_by_key(|resend| resend.id);
-        let causes: Vec<&str> = found.iter().map(|resend| resend.cause.as_str()).collect();
+        let mut resends = Losses::of(&scenario.merged(), &all()).resends;
+        resends.sort_by_key(|resend| resend.id);
+        let causes: Vec<&str> = resends.iter().map(|resend| resend.cause.as_str()).collect();
         let expected = [
             "late",
             "came before",
@@ -429,7 +429,7 @@ mod losses {
             "request not sent yet",
         ];
         assert_eq!(causes, expected);
-        assert_eq!((found[0].wait, found[3].length), (Some(5_000), None));
+        assert_eq!((resends[0].wait, resends[3].length), (Some(5_000), None));
         let server = vec![("s".to_owned(), scenario.trace(1))];
         let alone = Losses::of(&MergedTraces::of(server).unwrap(), &all());
         let unknown = alone.causes.iter().find(|it| it.cause.starts_with("unknown")).unwrap();
@@ -462,13 +462,13 @@ mod threads {
         scenario.record_thread(80_000, worker, Event::Sleep, (1, 9));
         scenario.record_thread(90_000, worker, Event::Wake, (1, 9));
         let _ = client;
-        let found = Handoffs::of(&scenario.merged(), &all());
-        assert_eq!((found.handoffs, found.without_handoff, found.unmatched), (3, 1, 1));
-        assert_eq!((found.asleep.values(), found.spinning.values()), (&[7_100][..], &[300][..]));
-        let [pair] = &found.pairs[..] else { panic!("{found:?}") };
+        let report = Handoffs::of(&scenario.merged(), &all());
+        assert_eq!((report.handoffs, report.without_handoff, report.unmatched), (3, 1, 1));
+        assert_eq!((report.asleep.values(), report.spinning.values()), (&[7_100][..], &[300][..]));
+        let [pair] = &report.pairs[..] else { panic!("{report:?}") };
         assert_eq!((pair.asleep, pair.delay.count()), (1, 2));
         assert!(pair.from == "1: main" && pair.to == "1: worker", "{pair:?}");
-        assert_eq!((found.role_passes, found.role_delays.values()), (2, &[4_000][..]));
+        assert_eq!((report.role_passes, report.role_delays.values()), (2, &[4_000][..]));
     }
 
     #[test]
@@ -485,8 +485,9 @@ mod threads {
         scenario.record_rpc(10_005_000, server, 2, Event::Reply, (0, 0));
         scenario.record_rpc(10_290_000, server, 2, Event::ToKernel, (1, 0));
         let cores = CoreUsage::of(&scenario.merged(), MIN_GAP);
-        let found: Vec<_> = cores.stalls.iter().map(|it| (it.at, it.duration, it.others)).collect();
-        assert_eq!(found, [(10_005_000, 285_000, 1), (10_010_000, 285_000, 1)]);
+        let stalls: Vec<_> =
+            cores.stalls.iter().map(|it| (it.at, it.duration, it.others)).collect();
+        assert_eq!(stalls, [(10_005_000, 285_000, 1), (10_010_000, 285_000, 1)]);
         assert_eq!(cores.stalls[0].between, ["reply", "to_kernel"]);
         assert_eq!(cores.stalls[1].between, ["look", "begin of send"]);
         assert_eq!(cores.simultaneous(), 2);

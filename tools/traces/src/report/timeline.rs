@@ -2,7 +2,7 @@
 //!
 //! For the matching RPCs that the trace contains from call to return, the report has mean and percentiles of each stage
 //! ([`super::stages`]). An absent stage counts as 0, so that the means of the stages add up to the mean round trip, and
-//! their medians nearly to the median. Both sums are compared with the round trip that the client measured (`rpc` to
+//! their medians nearly to the median. Both sums are compared with the round trip that the client measured (`call` to
 //! `returned`). RPCs over the network and through shared memory are separate.
 
 use super::distribution::{Distribution, micros};

@@ -59,7 +59,7 @@ impl Core {
         let Some(sent) = local.call(to, new.payload, options) else { return Err(new) };
         if let Ok(key) = sent {
             let tracer = &mut self.observation.tracer;
-            if let Some(rpc) = tracer.called_locally(key.cookie(), to, called, length) {
+            if let Some(rpc) = tracer.local_call_made(key.cookie(), to, called, length) {
                 self.calls.trace(key, rpc);
             }
         }
@@ -89,7 +89,8 @@ impl Core {
         let inserted = self.calls.insert(rpc, cookie);
         debug_assert_eq!(inserted, key, "the cookie names the call");
         let tracer = &mut self.observation.tracer;
-        if traced && let Some(rpc) = tracer.called(self.network.transport(), rpc, called, length) {
+        if traced && let Some(rpc) = tracer.call_made(self.network.transport(), rpc, called, length)
+        {
             self.calls.trace(key, rpc);
         }
         self.after_command();
@@ -122,7 +123,8 @@ impl Core {
         }
     }
 
-    /// After a call was cancelled: there is room for another one, and possibly nothing is left to be acknowledged.
+    /// After a call was cancelled: there is room for another one, and possibly nothing is left to be
+    /// acknowledged.
     fn after_cancel(&mut self) {
         self.after_command();
         self.room.call_ended(&mut self.polling, &mut self.wakes);
@@ -133,8 +135,8 @@ impl Core {
         }
     }
 
-    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again; `traced` is its RPC
-    /// in the time trace.
+    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again; `traced` is
+    /// its RPC in the time trace.
     ///
     /// # Errors
     ///
@@ -213,8 +215,8 @@ impl Core {
         self.transmit_held_back();
     }
 
-    /// Returns the time of a command. Commands that a cork holds back have the time of the first of them, or of the
-    /// last reading of the clock.
+    /// Returns the time of a command. Commands that a cork holds back have the time of the first of them, or
+    /// of the last reading of the clock.
     fn command_time(&mut self) -> Instant {
         if self.cork.holds_messages() && self.cork.is_corked() {
             return self.time.now();

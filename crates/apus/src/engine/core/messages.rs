@@ -1,12 +1,13 @@
-//! What waiting threads and tasks take: requests, completions, responses, room, and the end of everything sent.
+//! What waiting threads and tasks take: requests, completions, responses, room, and the end of everything
+//! sent.
 //!
-//! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees its bytes in the receive buffer
-//! ([`Core::count_message`]) and, if it ends a call, the call's slot.
+//! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees its bytes
+//! in the receive buffer ([`Core::count_message`]) and, if it ends a call, the call's slot.
 
 use super::root::Core;
 use crate::engine::calls::{Key, Response};
-use crate::engine::handoff::From;
-use crate::engine::message::{Arrived, Ended};
+use crate::engine::handoff::Delivered;
+use crate::engine::message::{EndedCall, IncomingRequest};
 use crate::engine::state::WaitKind;
 use crate::engine::token::ThreadToken;
 use crate::engine::waiter::Waiter;
@@ -14,14 +15,16 @@ use std::sync::Arc;
 
 impl Core {
     /// Takes a request for a thread that was not notified.
-    pub(in crate::engine) fn take_request(&mut self) -> Option<From<Arrived>> {
+    pub(in crate::engine) fn take_request(&mut self) -> Option<Delivered<IncomingRequest>> {
         let request = self.inbox.take_request()?;
         self.request_taken();
         Some(request)
     }
 
     /// Takes the request that is reserved for a notified thread; `None` if the endpoint is closed.
-    pub(in crate::engine) fn take_reserved_request(&mut self) -> Option<From<Arrived>> {
+    pub(in crate::engine) fn take_reserved_request(
+        &mut self,
+    ) -> Option<Delivered<IncomingRequest>> {
         if self.is_closed() {
             return None;
         }
@@ -53,15 +56,15 @@ impl Core {
     }
 
     /// Takes a completion for a thread that was not notified.
-    pub(in crate::engine) fn take_completion(&mut self) -> Option<From<Ended>> {
+    pub(in crate::engine) fn take_completion(&mut self) -> Option<Delivered<EndedCall>> {
         let completion = self.inbox.take_completion()?;
         self.call_ended();
         Some(completion)
     }
 
-    /// Takes the completion that is reserved for a notified thread. If the endpoint is closed nothing is reserved any
-    /// more.
-    pub(in crate::engine) fn take_reserved_completion(&mut self) -> Option<From<Ended>> {
+    /// Takes the completion that is reserved for a notified thread. If the endpoint is closed nothing is
+    /// reserved any more.
+    pub(in crate::engine) fn take_reserved_completion(&mut self) -> Option<Delivered<EndedCall>> {
         if self.is_closed() {
             return self.take_completion();
         }
@@ -88,7 +91,7 @@ impl Core {
     }
 
     /// Takes the response to a call whose caller waits for it, if it is there.
-    pub(in crate::engine) fn take_response(&mut self, key: Key) -> Option<From<Response>> {
+    pub(in crate::engine) fn take_response(&mut self, key: Key) -> Option<Delivered<Response>> {
         let response = self.calls.take(key)?;
         self.call_ended();
         Some(response)

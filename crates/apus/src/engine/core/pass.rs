@@ -31,8 +31,8 @@ impl Core {
         self.inbox.end_pass(true, self.time.now());
     }
 
-    /// Hands the packets of the last receive to the protocol. The receive began and ended at these ticks of the
-    /// trace.
+    /// Hands the packets of the last receive to the protocol. The receive began and ended at these ticks of
+    /// the trace.
     pub(in crate::engine) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
@@ -43,7 +43,7 @@ impl Core {
             return;
         }
         let now = self.time.now();
-        self.observation.tracer.came(began, ended, packets);
+        self.observation.tracer.batch_received(began, ended, packets);
         let cpu = self.observation.cpu().begin(CpuPart::Protocol);
         self.inbox.note_poll(now);
         let room = self.inbox.room(now);
@@ -69,8 +69,9 @@ impl Core {
         }
     }
 
-    /// Makes the messages of this pass visible, up to the pass's quota; the rest follows in the next pass, before
-    /// anything else is received. Stops receiving if too many requests wait. `drained`: the socket is empty.
+    /// Makes the messages of this pass visible, up to the pass's quota; the rest follows in the next pass,
+    /// before anything else is received. Stops receiving if too many requests wait. `drained`: the socket is
+    /// empty.
     pub(in crate::engine) fn deliver_in_pass(&mut self, drained: bool) {
         let quota = self.quota.left(Work::Deliveries);
         self.deliver_within(quota);
@@ -122,8 +123,8 @@ impl Core {
         self.quota.more_to_send() || self.quota.more_to_deliver()
     }
 
-    /// Returns whether a quota ended the last delivery: the next pass must not receive before it has made up for
-    /// that.
+    /// Returns whether a quota ended the last delivery: the next pass must not receive before it has made up
+    /// for that.
     pub(in crate::engine) const fn has_more_to_deliver(&self) -> bool {
         self.quota.more_to_deliver()
     }
@@ -133,8 +134,8 @@ impl Core {
         self.transport().is_receive_full()
     }
 
-    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or at once if a
-    /// check is requested or packets wait for room in the socket.
+    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or at once
+    /// if a check is requested or packets wait for room in the socket.
     pub(in crate::engine) fn next_due(&self) -> Instant {
         let is_full = self.is_socket_full() && !self.polling.sleeps_for_room();
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
@@ -149,7 +150,8 @@ impl Core {
         !self.network.has_room()
     }
 
-    /// Returns whether requests wait and the network has not been polled for a while; then it counts as polled.
+    /// Returns whether requests wait and the network has not been polled for a while; then it counts as
+    /// polled.
     pub(in crate::engine) fn take_poll_due(&mut self) -> bool {
         if self.cork.holds_messages() && self.cork.is_corked() {
             // Commands that a cork holds back do not read the clock.

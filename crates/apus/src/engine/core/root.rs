@@ -141,8 +141,8 @@ impl Core {
         self.inbox.waiting_requests()
     }
 
-    /// Returns the number of completions that the application has not received, except for those of calls that
-    /// their caller waits for.
+    /// Returns the number of completions that the application has not received, except for those of calls
+    /// that their caller waits for.
     pub(crate) fn waiting_completions(&self) -> usize {
         self.inbox.waiting_completions()
     }

@@ -15,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 
 /// What a thread does after it has released the core lock.
-pub(crate) struct Unlocked {
+pub(crate) struct UnlockActions {
     /// Waiters that were notified and may sleep.
     pub(crate) wakes: Option<WakeList>,
     /// Addresses to which connections through shared memory are made.
@@ -29,8 +29,8 @@ impl Core {
         if self.cork.is_corked() { self.hold_back() } else { self.transmit() }
     }
 
-    /// After a reply. While too many requests wait for a thread of the application, the reply leaves when the network
-    /// is polled next, together with others (BACKLOG-3).
+    /// After a reply. While too many requests wait for a thread of the application, the reply leaves when the
+    /// network is polled next, together with others (BACKLOG-3).
     pub(super) fn after_reply(&mut self) {
         if self.polling.is_free() && self.inbox.holds_replies() {
             self.observation.counters.held_replies += 1;
@@ -105,7 +105,8 @@ impl Core {
         count
     }
 
-    /// Asks all peers to freeze their traces, over the network and through shared memory. Returns their number.
+    /// Asks all peers to freeze their traces, over the network and through shared memory. Returns their
+    /// number.
     fn ask_peers_to_freeze(&mut self) -> usize {
         let tracer = &mut self.observation.tracer;
         let local = self.local.as_ref().map_or(0, |local| local.freeze_peers(tracer));
@@ -113,11 +114,11 @@ impl Core {
     }
 
     /// Collects what is to be done when the core lock is released.
-    pub(in crate::engine) fn take_unlocked(&mut self) -> Unlocked {
+    pub(in crate::engine) fn take_unlock_actions(&mut self) -> UnlockActions {
         let wakes = self.wakes.take();
         self.observation.counters.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
         let connects = self.local.as_mut().and_then(LocalState::take_connects);
-        Unlocked { wakes, connects }
+        UnlockActions { wakes, connects }
     }
 
     /// Returns whether the leader sleeps for longer than until `due`, and must be woken; counts that.

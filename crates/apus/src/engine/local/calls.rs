@@ -1,7 +1,7 @@
 //! The client's side of shared memory: calls, their ends, and what becomes of them when a pair ends.
 
 use super::context::{LocalContext, command_error, failure_kind};
-use super::corked::{Content, CorkedMessage};
+use super::cork::{Content, CorkedMessage};
 use crate::engine::calls::{Key, LocalCall, LocalCallUsage};
 use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendError};
@@ -44,7 +44,7 @@ impl LocalContext<'_> {
         let number = pair.number();
         let key = delivery.calls.next_key();
         let tracer = &mut delivery.observation.tracer;
-        let slow_watch = tracer.watch_locally(key.cookie(), to, time.clock());
+        let slow_watch = tracer.watch_local_call(key.cookie(), to, time.clock());
         let ticket = match corked {
             Some(_) => None,
             None => match pair.send(key.cookie(), payload.slices()) {
@@ -86,8 +86,8 @@ impl LocalContext<'_> {
         }
     }
 
-    /// Ends a call, as the server at the other end of the pair reports. Returns whether packets must leave over the
-    /// network.
+    /// Ends a call, as the server at the other end of the pair reports. Returns whether packets must leave
+    /// over the network.
     #[must_use]
     pub(super) fn end_call(
         &mut self,
@@ -115,12 +115,12 @@ impl LocalContext<'_> {
         must_transmit
     }
 
-    /// Freezes the trace if a call that has ended was slow. Returns whether peers must be asked for the same: no other
-    /// packet may leave for a while.
+    /// Freezes the trace if a call that has ended was slow. Returns whether peers must be asked for the same:
+    /// no other packet may leave for a while.
     fn freeze_if_slow(&mut self, watch: SlowWatch) -> bool {
         let now = self.time.read_clock();
         let tracer = &mut self.delivery.observation.tracer;
-        tracer.ended_locally(watch, now);
+        tracer.local_call_ended(watch, now);
         tracer.freezes_peers()
     }
 
@@ -145,8 +145,8 @@ impl LocalContext<'_> {
         debug_assert!(!must_transmit, "only a response can be slow");
     }
 
-    /// Ends the calls of a pair that has ended, or repeats them over the network: those that the server has not read,
-    /// and those that are idempotent.
+    /// Ends the calls of a pair that has ended, or repeats them over the network: those that the server has
+    /// not read, and those that are idempotent.
     pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let to = self.local.routes.forget(number);

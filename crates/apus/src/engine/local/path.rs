@@ -46,8 +46,8 @@ impl Path {
         Ok(Self { local: Arc::new(local), host })
     }
 
-    /// Starts a connection to the endpoint at `to`, if that is an address of this host. Returns the endpoint's name; `None` if
-    /// there is none, or none to which a connection is possible now.
+    /// Starts a connection to the endpoint at `to`, if that is an address of this host. Returns the
+    /// endpoint's name; `None` if there is none, or none to which a connection is possible now.
     ///
     /// Makes system calls of about 20 µs: the caller holds no lock.
     pub(crate) fn connect(&self, to: SocketAddr) -> Option<PeerName> {

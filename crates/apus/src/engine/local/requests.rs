@@ -1,10 +1,10 @@
 //! The server's side of shared memory: requests, their replies, and the requests to freeze the trace.
 
 use super::context::{LocalContext, command_error};
-use super::corked::{Content, CorkedMessage};
+use super::cork::{Content, CorkedMessage};
 use super::event::LocalEvent;
 use super::state::LocalState;
-use crate::engine::message::{Arrived, Origin};
+use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::tracer::Tracer;
 use apus_local::{Pair, SendError};
 use apus_proto::{CommandError, Payload, Refusal};
@@ -57,14 +57,14 @@ impl LocalContext<'_> {
         self.delivery.network.charge_external_payload(payload.len());
         let from = self.local.path.address_of(&pair);
         let origin = Origin::Local(pair, id);
-        let rpc = self.delivery.observation.tracer.came_locally(id, from, payload.len());
-        self.delivery.inbox.push_request(Arrived { origin, from, payload, rpc });
+        let rpc = self.delivery.observation.tracer.local_request_received(id, from, payload.len());
+        self.delivery.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
         true
     }
 
     /// A peer has frozen its trace and asks for the same.
     fn freeze_requested(&mut self, pair: &Pair) {
-        self.delivery.observation.tracer.asked_to_freeze(self.local.path.address_of(pair));
+        self.delivery.observation.tracer.freeze_requested_by(self.local.path.address_of(pair));
     }
 
     /// A client does not wait for a response any more.
@@ -77,8 +77,8 @@ impl LocalContext<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not wait for the
-    /// response.
+    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does
+    /// not wait for the response.
     pub(crate) fn reply(
         &mut self,
         pair: &Arc<Pair>,
@@ -129,7 +129,7 @@ impl LocalState {
             // Fails if the pair has ended.
             if pair.freeze().is_ok() {
                 asked += 1;
-                tracer.asks_to_freeze(self.path.address_of(&pair));
+                tracer.freeze_requested_of(self.path.address_of(&pair));
             }
         }
         asked

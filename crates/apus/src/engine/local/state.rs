@@ -1,10 +1,10 @@
 //! What an endpoint knows of its calls and requests through shared memory.
 
-use super::corked::{CorkedMessage, CorkedMessages};
-use super::outstanding::Outstanding;
+use super::cork::{CorkedMessage, CorkedMessages};
+use super::outstanding_calls::OutstandingCalls;
 use super::path::Path;
 use super::routes::Routes;
-use super::served::Served;
+use super::served_requests::ServedRequests;
 use crate::engine::calls::Calls;
 use apus_local::Pair;
 use apus_proto::Instant;
@@ -17,10 +17,11 @@ use std::time::Duration;
 pub(crate) struct LocalState {
     pub(super) path: Path,
     pub(super) routes: Routes,
-    pub(super) outstanding: Outstanding,
-    pub(super) served: Served,
+    pub(super) outstanding: OutstandingCalls,
+    pub(super) served: ServedRequests,
     corked: CorkedMessages,
-    /// When to check whether the peers have read everything, if a thread waits for that: peers do not report it.
+    /// When to check whether the peers have read everything, if a thread waits for that: peers do not report
+    /// it.
     drain_check_at: Option<Instant>,
 }
 
@@ -32,8 +33,8 @@ impl LocalState {
         Self {
             path,
             routes: Routes::default(),
-            outstanding: Outstanding::default(),
-            served: Served::default(),
+            outstanding: OutstandingCalls::default(),
+            served: ServedRequests::default(),
             corked: CorkedMessages::default(),
             drain_check_at: None,
         }

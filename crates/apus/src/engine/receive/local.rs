@@ -32,12 +32,12 @@ const SIGNAL: u32 = 1;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Longest time to spin for the rest of a long message. Chosen by us: a chunk of 32 KiB is copied in 3 µs, a wake-up
-/// takes 20 µs and more.
+/// Longest time to spin for the rest of a long message. Chosen by us: a chunk of 32 KiB is copied in 3 µs, a
+/// wake-up takes 20 µs and more.
 const LINGER: Duration = Duration::from_micros(20);
 
-/// Time for which the sockets of local peers are not polled after the system has refused a call. Chosen by us: the
-/// resource that it lacked may be available again.
+/// Time for which the sockets of local peers are not polled after the system has refused a call. Chosen by
+/// us: the resource that it lacked may be available again.
 const MUTED: Duration = Duration::from_millis(100);
 
 impl LocalReceiver {
@@ -94,8 +94,8 @@ impl LocalReceiver {
         self.full = full;
     }
 
-    /// Returns whether to spin a little instead of sleeping: a part of a long message has been copied, and the peer is
-    /// busy copying the rest. Otherwise each chunk would cost a wake-up on both sides.
+    /// Returns whether to spin a little instead of sleeping: a part of a long message has been copied, and
+    /// the peer is busy copying the rest. Otherwise each chunk would cost a wake-up on both sides.
     pub(super) fn lingers(&mut self) -> bool {
         if self.full || !self.poll_set.has_partial_message() {
             self.lingers_since = None;
@@ -106,8 +106,8 @@ impl LocalReceiver {
         now.duration_since(*self.lingers_since.get_or_insert(now)) < LINGER
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then it must
-    /// not sleep.
+    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then
+    /// it must not sleep.
     pub(super) fn prepare_to_sleep(&mut self) -> bool {
         let prepared = self.full || self.local.prepare_to_sleep(&mut self.poll_set);
         if !prepared {
@@ -116,8 +116,8 @@ impl LocalReceiver {
         prepared
     }
 
-    /// Announces to local peers that this side is awake. `rung`: the doorbell has rung and its sockets have not been
-    /// polled.
+    /// Announces to local peers that this side is awake. `rung`: the doorbell has rung and its sockets have
+    /// not been polled.
     pub(super) fn finish_sleep(&mut self, rung: bool) {
         self.local.finish_sleep(&self.poll_set);
         if rung {
@@ -125,9 +125,9 @@ impl LocalReceiver {
         }
     }
 
-    /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a call that watches the
-    /// doorbell if a pair rings. Returns `None` if that is not possible: there is no pair, or the conditions are other
-    /// than whole milliseconds and readable descriptors.
+    /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a call that
+    /// watches the doorbell if a pair rings. Returns `None` if that is not possible: there is no pair, or the
+    /// conditions are other than whole milliseconds and readable descriptors.
     pub(super) fn sleep(
         &mut self,
         driver: &dyn ReceiveHalf,
@@ -139,8 +139,8 @@ impl LocalReceiver {
         if !is_possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
             return None;
         }
-        // A task sleeps in its runtime, which would be woken by these descriptors twice: they are registered when a
-        // thread sleeps for the first time.
+        // A task sleeps in its runtime, which would be woken by these descriptors twice: they are registered
+        // when a thread sleeps for the first time.
         let watch =
             || self.local.watch(driver, DRIVER).is_ok() && self.local.watch(signal, SIGNAL).is_ok();
         if !*self.watches_all.get_or_insert_with(watch) {
@@ -153,8 +153,8 @@ impl LocalReceiver {
         Some(WakeReasons { driver: has(DRIVER), doorbell: false, signal: has(SIGNAL) })
     }
 
-    /// Returns the descriptor that becomes readable when a local peer rings or a client connects; `None` while the
-    /// sockets of local peers are not polled.
+    /// Returns the descriptor that becomes readable when a local peer rings or a client connects; `None`
+    /// while the sockets of local peers are not polled.
     pub(super) fn doorbell(&mut self) -> Option<BorrowedFd<'_>> {
         self.muted_until = self.muted_until.filter(|until| Instant::now() < *until);
         self.muted_until.is_none().then(|| self.local.as_fd())

@@ -84,8 +84,8 @@ impl Receiver {
         self.local.as_mut().is_some_and(LocalReceiver::lingers)
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then it must
-    /// not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
+    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then
+    /// it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
     pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
         self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep)
     }
@@ -100,7 +100,8 @@ impl Receiver {
         }
     }
 
-    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or `nanos` have passed.
+    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or `nanos` have
+    /// passed.
     ///
     /// # Errors
     ///
@@ -136,7 +137,8 @@ mod tests {
     use crate::EndpointBuilder;
     use std::net::UdpSocket;
 
-    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came through shared memory.
+    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came through
+    /// shared memory.
     #[test]
     fn an_explicit_poll_takes_what_the_network_has() {
         let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();

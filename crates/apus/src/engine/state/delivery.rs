@@ -9,8 +9,8 @@ use super::observation::Observation;
 use super::polling::Polling;
 use super::room::RoomWaiters;
 use crate::engine::calls::{Calls, Key, Response};
-use crate::engine::handoff::From;
-use crate::engine::message::{Arrived, Origin};
+use crate::engine::handoff::Delivered;
+use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::wake_list::WakeList;
 use apus_proto::{Event, RpcError};
 use bytes::Bytes;
@@ -34,8 +34,8 @@ impl Delivery<'_> {
             match event {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);
-                    let rpc = self.observation.tracer.delivered(rpc);
-                    self.inbox.push_request(Arrived { origin, from, payload, rpc });
+                    let rpc = self.observation.tracer.request_delivered(rpc);
+                    self.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
@@ -57,7 +57,7 @@ impl Delivery<'_> {
     pub(crate) fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
         let key = Key::from_cookie(cookie);
         let rpc = self.calls.rpc(key);
-        let response = From { message: Response { result, rpc }, by: self.inbox.producer() };
+        let response = Delivered { message: Response { result, rpc }, by: self.inbox.producer() };
         let counters = &mut self.observation.counters;
         if let Some(ended) = self.calls.end(key, response, self.wakes, counters) {
             self.inbox.push_completion(ended);

@@ -1,8 +1,8 @@
 //! Messages for the application, and the bound on their number.
 
 use crate::engine::backlog::Backlog;
-use crate::engine::handoff::{From, Handoff};
-use crate::engine::message::{Arrived, Ended};
+use crate::engine::handoff::{Delivered, Handoff};
+use crate::engine::message::{EndedCall, IncomingRequest};
 use crate::engine::token::ThreadToken;
 use crate::engine::waiter::Waiter;
 use crate::engine::wake_list::WakeList;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// Requests and completions that the application has not received, and the threads that wait for them.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    requests: Handoff<Arrived>,
-    completions: Handoff<Ended>,
+    requests: Handoff<IncomingRequest>,
+    completions: Handoff<EndedCall>,
     /// The bound on the number of requests.
     backlog: Backlog,
     /// The thread that handles packets.
@@ -43,22 +43,22 @@ impl Inbox {
     }
 
     /// Makes a complete request visible.
-    pub(crate) fn push_request(&mut self, request: Arrived) {
+    pub(crate) fn push_request(&mut self, request: IncomingRequest) {
         self.requests.push(request, self.producer);
     }
 
     /// Makes the completion of a call visible.
-    pub(crate) fn push_completion(&mut self, completion: Ended) {
+    pub(crate) fn push_completion(&mut self, completion: EndedCall) {
         self.completions.push(completion, self.producer);
     }
 
     /// Takes a request for a thread that was not notified.
-    pub(crate) fn take_request(&mut self) -> Option<From<Arrived>> {
+    pub(crate) fn take_request(&mut self) -> Option<Delivered<IncomingRequest>> {
         self.requests.take()
     }
 
     /// Takes the request that is reserved for a notified thread.
-    pub(crate) fn take_reserved_request(&mut self) -> From<Arrived> {
+    pub(crate) fn take_reserved_request(&mut self) -> Delivered<IncomingRequest> {
         self.requests.take_reserved()
     }
 
@@ -78,12 +78,12 @@ impl Inbox {
     }
 
     /// Takes a completion for a thread that was not notified.
-    pub(crate) fn take_completion(&mut self) -> Option<From<Ended>> {
+    pub(crate) fn take_completion(&mut self) -> Option<Delivered<EndedCall>> {
         self.completions.take()
     }
 
     /// Takes the completion that is reserved for a notified thread.
-    pub(crate) fn take_reserved_completion(&mut self) -> From<Ended> {
+    pub(crate) fn take_reserved_completion(&mut self) -> Delivered<EndedCall> {
         self.completions.take_reserved()
     }
 
@@ -114,7 +114,7 @@ impl Inbox {
     }
 
     /// Removes all requests.
-    pub(crate) fn drain_requests(&mut self) -> Vec<Arrived> {
+    pub(crate) fn drain_requests(&mut self) -> Vec<IncomingRequest> {
         self.requests.drain().collect()
     }
 
@@ -161,7 +161,7 @@ impl Inbox {
     /// Notes that the application has received a request. Returns whether receiving, which had stopped,
     /// resumes.
     pub(crate) fn request_taken(&mut self, now: Instant) -> bool {
-        self.backlog.taken(self.requests.len(), now)
+        self.backlog.request_taken(self.requests.len(), now)
     }
 
     /// Returns whether replies are held back until the network is polled (BACKLOG-3).

@@ -185,8 +185,8 @@ impl Network {
     /// first of `packets` packets, 0 if nothing is recorded. Packets that the driver has sent earlier, for
     /// lack of room, are recorded as sent now.
     fn flush(&mut self, began: u64, packets: usize, tracer: &mut Tracer) -> io::Result<()> {
-        if tracer.has_leaving() {
-            tracer.left(recorder::stamp());
+        if tracer.has_unsent_pieces() {
+            tracer.pieces_sent(recorder::stamp());
         }
         if self.transmit.has_pending() {
             self.transmit.flush()?;

@@ -98,7 +98,7 @@ impl Polling {
         self.check_requested
     }
 
-    /// Announces that the leader sleeps until `until`; `for_room`: it wakes when the full socket has room.
+    /// Announces that the leader sleeps until `until`.
     pub(crate) const fn begin_sleep(&mut self, until: Instant) {
         self.sleeping_until = Some(until);
     }
@@ -156,7 +156,7 @@ impl Polling {
         self.background.wake_after = wake_after;
     }
 
-    /// Wakes the background poller now, for good: the endpoint is closed.
+    /// Wakes the background poller, which then ends: the endpoint is closed.
     pub(crate) fn close(&mut self) {
         self.background.wake_after = None;
         self.wake_background_poller(Duration::ZERO);

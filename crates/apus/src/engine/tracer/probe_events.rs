@@ -30,14 +30,14 @@ impl Tracer {
         let record_piece = |event, piece| record_piece(now, rpc, event, piece);
         match probe.what {
             ProbeKind::DataSent(piece) => {
-                self.leaving.push((rpc, piece.packets, piece.offset));
+                self.unsent.push((rpc, piece.packets, piece.offset));
                 record_piece(Event::DataSent, piece);
-                self.lost_if(piece.retransmit);
+                self.freeze_if_lost(piece.retransmit);
             }
             ProbeKind::DataReceived(piece) => {
-                self.came_from_kernel(rpc);
+                self.record_from_kernel(rpc);
                 record_piece(Event::DataReceived, piece);
-                self.lost_if(piece.retransmit);
+                self.freeze_if_lost(piece.retransmit);
             }
             ProbeKind::Complete { rpc: id, length } => {
                 if rpc.side() == Side::Server {
@@ -96,18 +96,18 @@ impl Tracer {
                 let peer = self.peer_index(probe.peer);
                 recorder::record_peer(peer, Event::Dropped, reason as u32, 0);
             }
-            ProbeKind::Sent { kind: Kind::Freeze, .. } => self.asks_to_freeze(probe.peer),
-            ProbeKind::Received { kind: Kind::Freeze, .. } => self.asked_to_freeze(probe.peer),
+            ProbeKind::Sent { kind: Kind::Freeze, .. } => self.freeze_requested_of(probe.peer),
+            ProbeKind::Received { kind: Kind::Freeze, .. } => self.freeze_requested_by(probe.peer),
             // All other packets concern an RPC.
             _ => {}
         }
     }
 
     /// Records that a packet of an RPC was in the current batch: once per RPC, if its packets come in a row.
-    fn came_from_kernel(&mut self, rpc: Rpc) {
-        if self.from_kernel != Some(rpc) && self.came > 0 {
+    fn record_from_kernel(&mut self, rpc: Rpc) {
+        if self.from_kernel != Some(rpc) && self.received_at > 0 {
             self.from_kernel = Some(rpc);
-            recorder::record_rpc_at(self.came, rpc, Event::FromKernel, self.packets, 0);
+            recorder::record_rpc_at(self.received_at, rpc, Event::FromKernel, self.packets, 0);
         }
     }
 }
@@ -125,8 +125,8 @@ fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
     recorder::record_rpc_at(at, rpc, event, a, b);
 }
 
-/// Returns the events for sending and for receiving a control packet of this kind. The other kinds have probe events of their
-/// own.
+/// Returns the events for sending and for receiving a control packet of this kind. The other kinds have probe
+/// events of their own.
 const fn control(kind: Kind) -> Option<(Event, Event)> {
     Some(match kind {
         Kind::Busy => (Event::BusySent, Event::BusyReceived),

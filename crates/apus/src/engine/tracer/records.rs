@@ -23,14 +23,15 @@ pub(crate) struct Tracer {
     indexes: HashMap<SocketAddr, PeerIndex>,
     /// The peer whose index was used last.
     last: Option<(SocketAddr, PeerIndex)>,
-    /// When the current batch of packets came, in ticks.
-    pub(super) came: u64,
+    /// When the current batch of packets was received, in ticks.
+    pub(super) received_at: u64,
     /// Number of packets in the current batch.
     pub(super) packets: u32,
-    /// The RPC of the current batch for which that was recorded last.
+    /// The RPC for which the receipt of the current batch was recorded last.
     pub(super) from_kernel: Option<Rpc>,
-    /// Pieces of traced messages that the driver has and may hold back: number of packets, and offset of the first byte.
-    pub(super) leaving: SmallVec<[(Rpc, u32, u32); 8]>,
+    /// Pieces of traced messages that the driver has and may hold back: number of packets, and offset of the
+    /// first byte.
+    pub(super) unsent: SmallVec<[(Rpc, u32, u32); 8]>,
     /// Traced requests that are complete and not delivered yet, in the order of their delivery.
     pub(super) complete: VecDeque<(RpcKey, Rpc)>,
     /// Whether the trace was frozen and peers must be asked to freeze theirs.
@@ -64,10 +65,10 @@ impl Tracer {
             below: 0,
             indexes: HashMap::new(),
             last: None,
-            came: 0,
+            received_at: 0,
             packets: 0,
             from_kernel: None,
-            leaving: SmallVec::new(),
+            unsent: SmallVec::new(),
             complete: VecDeque::new(),
             freezes_peers: false,
         }
@@ -86,10 +87,11 @@ impl Tracer {
         }
     }
 
-    /// Notes that a batch of packets has come from the kernel, in a system call that began and ended at these ticks.
+    /// Notes that a batch of packets has come from the kernel, in a system call that began and ended at these
+    /// ticks.
     #[inline]
-    pub(crate) fn came(&mut self, began: u64, ended: u64, packets: usize) {
-        self.came = ended;
+    pub(crate) fn batch_received(&mut self, began: u64, ended: u64, packets: usize) {
+        self.received_at = ended;
         self.packets = packets as u32;
         self.from_kernel = None;
         if began > 0 {
@@ -106,13 +108,13 @@ impl Tracer {
     }
 
     /// Records that a peer is asked to freeze its trace.
-    pub(crate) fn asks_to_freeze(&mut self, peer: SocketAddr) {
+    pub(crate) fn freeze_requested_of(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeSent, 0, 0);
     }
 
     /// Records that a peer asks to freeze the trace, and freezes it if the endpoint obeys peers.
-    pub(crate) fn asked_to_freeze(&mut self, peer: SocketAddr) {
+    pub(crate) fn freeze_requested_by(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
         if self.triggers.heed_peers {
@@ -120,12 +122,14 @@ impl Tracer {
         }
     }
 
-    pub(super) fn lost_if(&mut self, retransmitted: bool) {
+    /// Freezes the trace on a retransmission, if a lost packet triggers that.
+    pub(super) fn freeze_if_lost(&mut self, retransmitted: bool) {
         self.freeze_if(retransmitted && self.triggers.lost_packet, FreezeReason::LostPacket);
     }
 
-    pub(super) fn freeze_if(&mut self, yes: bool, reason: FreezeReason) {
-        if yes && recorder::freeze(reason) {
+    /// Freezes the trace if `condition` holds, and has peers asked for the same if the endpoint is configured to.
+    pub(super) fn freeze_if(&mut self, condition: bool, reason: FreezeReason) {
+        if condition && recorder::freeze(reason) {
             self.freezes_peers = self.triggers.tell_peers;
         }
     }
@@ -143,22 +147,22 @@ impl Tracer {
 
     /// Returns whether the driver has pieces of traced messages.
     #[inline]
-    pub(crate) fn has_leaving(&self) -> bool {
-        !self.leaving.is_empty()
+    pub(crate) fn has_unsent_pieces(&self) -> bool {
+        !self.unsent.is_empty()
     }
 
     /// Records that the driver has given its pieces to the kernel, by a call that began at these ticks.
-    pub(crate) fn left(&mut self, began: u64) {
-        for (rpc, packets, from) in self.leaving.drain(..) {
+    pub(crate) fn pieces_sent(&mut self, began: u64) {
+        for (rpc, packets, from) in self.unsent.drain(..) {
             recorder::record_rpc_at(began, rpc, Event::ToKernel, packets, from.into());
         }
     }
 
     /// Returns the RPC of a request that the protocol delivers, if it is traced.
     #[inline]
-    pub(crate) fn delivered(&mut self, rpc: RpcKey) -> Option<Rpc> {
-        let is_it = self.complete.front().is_some_and(|(next, _)| *next == rpc);
-        if is_it { self.complete.pop_front().map(|(_, rpc)| rpc) } else { None }
+    pub(crate) fn request_delivered(&mut self, rpc: RpcKey) -> Option<Rpc> {
+        let is_traced = self.complete.front().is_some_and(|(next, _)| *next == rpc);
+        if is_traced { self.complete.pop_front().map(|(_, rpc)| rpc) } else { None }
     }
 
     /// Notes that all complete requests are delivered. Those that are left were reported too late.
@@ -168,7 +172,7 @@ impl Tracer {
     }
 
     /// Records that a call was made. Returns its RPC, if it is traced.
-    pub(crate) fn called(
+    pub(crate) fn call_made(
         &mut self,
         transport: &Transport,
         rpc: RpcKey,
@@ -184,7 +188,7 @@ impl Tracer {
 
     /// Records that a call with this cookie was made through shared memory. Returns its RPC, if it is traced.
     #[inline]
-    pub(crate) fn called_locally(
+    pub(crate) fn local_call_made(
         &mut self,
         cookie: u64,
         to: SocketAddr,
@@ -198,10 +202,10 @@ impl Tracer {
         Some(rpc)
     }
 
-    /// Begins to measure a call with this cookie through shared memory, if a slow call freezes the trace. Otherwise the clock
-    /// is not read.
+    /// Begins to measure a call with this cookie through shared memory, if a slow call freezes the trace.
+    /// Otherwise the clock is not read.
     #[inline]
-    pub(crate) fn watch_locally(
+    pub(crate) fn watch_local_call(
         &mut self,
         cookie: u64,
         to: SocketAddr,
@@ -215,7 +219,7 @@ impl Tracer {
     }
 
     /// Freezes the trace if a call through shared memory whose response has arrived was slow.
-    pub(crate) fn ended_locally(&mut self, slow_watch: SlowWatch, now: Instant) {
+    pub(crate) fn local_call_ended(&mut self, slow_watch: SlowWatch, now: Instant) {
         let took = (now - slow_watch.since).as_nanos() as u64;
         if took > self.triggers.slow_nanos() {
             recorder::record_rpc(slow_watch.rpc, Event::Slow, 0, took);
@@ -225,7 +229,12 @@ impl Tracer {
 
     /// Records that a request came through shared memory. Returns its RPC, if it is traced.
     #[inline]
-    pub(crate) fn came_locally(&mut self, id: u64, from: SocketAddr, length: usize) -> Option<Rpc> {
+    pub(crate) fn local_request_received(
+        &mut self,
+        id: u64,
+        from: SocketAddr,
+        length: usize,
+    ) -> Option<Rpc> {
         let rpc = self.local(id, Side::Server, from)?;
         recorder::record_rpc(rpc, Event::LocalReceived, 0, length as u64);
         Some(rpc)
@@ -263,8 +272,8 @@ impl Tracer {
     }
 }
 
-/// Returns the number of a reason in traces. 0 is reserved for reasons without a name; there is none now, but the numbers
-/// are part of the file format.
+/// Returns the number of a reason in traces. 0 is reserved for reasons without a name; there is none now, but
+/// the numbers are part of the file format.
 pub(super) const fn fail_number(reason: FailureKind) -> u32 {
     1 + reason.index() as u32
 }

@@ -1,4 +1,4 @@
-//! What stands in messages, so that a byte in the wrong place is seen?
+//! The content of messages, by which a byte in the wrong place is found.
 
 use apus_proto::{Kind, Payload};
 use bytes::Bytes;
@@ -22,7 +22,7 @@ pub(super) fn assert_content(bytes: &[u8], offset: usize) {
     }
 }
 
-/// The payload of a DATA packet of ours is what stands at its offset.
+/// Checks that the payload of a sent DATA packet is the content at its offset.
 pub(super) fn check_content(first: &[u8], payload: &[u8]) {
     if first.len() > apus_wire::DATA_HEADER_LEN && first[11] == Kind::Data as u8 {
         let offset = u32::from_be_bytes(first[52..56].try_into().unwrap());

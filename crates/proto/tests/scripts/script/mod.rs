@@ -7,16 +7,16 @@
 //! | line | meaning |
 //! |---|---|
 //! | `config NAME=VALUE …` | first line only: parameters that differ from the defaults |
-//! | `meet P` | P and we have sessions with each other in both directions; nothing is printed |
-//! | `call P 1000 [deadline=5ms] [idempotent]` | we call |
+//! | `meet P` | P and the endpoint have sessions with each other in both directions; nothing is printed |
+//! | `call P 1000 [deadline=5ms] [idempotent]` | the endpoint calls |
 //! | `reply s1 500`, `abandon s1`, `cancel c1` | what the application does |
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`packet`] |
 //! | `P: raw 00ff…` | bytes from P |
-//! | `taking off`, `take 1000` | the application lets messages lie; takes so many bytes of them |
-//! | `keep 100` | only the first 100 bytes of messages are kept; `keep all` |
+//! | `taking off`, `take 1000` | the application leaves messages; consumes this number of their bytes |
+//! | `keep 100` | only the first 100 bytes of messages are retained; `keep all` |
 //! | `+5ms`, `+100us` | time passes; timers fire |
-//! | `live` | prints what lives |
+//! | `live` | prints the gauges |
 //! | `count GROUP.NAME …` | prints counters |
 //!
 //! Out come `-> P …` for packets, `!! …` for events, `xx …` for drops and `= …` for errors of

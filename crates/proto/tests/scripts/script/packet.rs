@@ -1,4 +1,4 @@
-//! What does a packet of a peer look like, as the script writes it?
+//! A packet of a peer, as the script writes it.
 
 use super::content::bytes_of;
 use super::words::{address, key_value};

@@ -1,4 +1,4 @@
-//! How is what comes out of the transport written down?
+//! The transcript of the transport's outputs.
 
 use super::content::{assert_content, check_content};
 use super::words::name;

@@ -1,4 +1,4 @@
-//! What do the words of a script mean?
+//! The words of a script.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! How do the runs look to a spreadsheet?
+//! Runs as comma-separated values, for spreadsheets.
 //!
 //! Four files, each with one line for each thing that was seen once: a run, a size in a run, a fraction of the
 //! short messages in a run, a priority in a run. Nothing is summed up, so that others can do it their way.
@@ -8,12 +8,12 @@ use crate::slowdown::CDF;
 
 /// Transports that were measured with the same settings.
 pub(super) struct Group<'a> {
-    /// What stands first in each line.
+    /// The first fields of each line.
     pub(super) first: Vec<&'a str>,
     pub(super) transports: &'a [Transport],
 }
 
-/// Name and content of each file; `header` says what stands first in each line.
+/// Name and content of each file; `header` names the first fields of each line.
 pub(super) fn files(header: &[&str], groups: &[Group<'_>]) -> Vec<(String, String)> {
     let files = [
         ("runs.csv", runs(header, groups)),
@@ -112,12 +112,12 @@ fn switch(first: &[&str], groups: &[Group<'_>]) -> String {
     })
 }
 
-/// Which run of which transport it was.
+/// Returns which run of which transport it was.
 fn begin(name: &str, run: &Run) -> [String; 2] {
     [name.to_owned(), (run.number + 1).to_string()]
 }
 
-/// A header, and the lines of every run of every transport. `first` is what stands before all else in the header.
+/// Returns a header, and the lines of every run of every transport. `first` are the first fields of the header.
 fn written(
     first: &[&str],
     header: &[&str],

@@ -1,4 +1,4 @@
-//! What is a report made from?
+//! The input of a report: settings, transports and their runs.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ pub struct Transport {
     pub name: String,
     /// The transports that ran at the same time; none, mostly.
     pub beside: Vec<String>,
-    /// How it is set up, in words: everything that somebody who likes it would ask.
+    /// How it is set up, in words, with everything that affects its figures.
     pub settings: String,
     /// The runs that succeeded, in order. A transport without any is left out, and said to be.
     pub runs: Vec<Run>,
@@ -105,8 +105,8 @@ pub struct Run {
     /// Within this many microseconds of the instant at which they were due, 99 % of the requests were begun: more
     /// than some tens is a load that was not offered as it should be.
     pub late_p99_us: f64,
-    /// Share of the time in which the cores of the machine had nothing to do; `None` where nobody can
-    /// tell. Transports that ran at the same time share it.
+    /// Share of the time in which the cores of the machine had nothing to do; `None` where it is
+    /// unknown. Transports that ran at the same time share it.
     pub idle: Option<f64>,
     /// What passed the switch; `None` if it is not ours. Transports that ran at the same time share it.
     pub switch: Option<SwitchLoad>,
@@ -115,7 +115,7 @@ pub struct Run {
 }
 
 impl Transport {
-    /// What it is called in results: its name, and beside whom it ran.
+    /// Returns what it is called in results: its name, and beside whom it ran.
     #[must_use]
     pub fn row(&self) -> String {
         if self.beside.is_empty() {
@@ -125,23 +125,23 @@ impl Transport {
         }
     }
 
-    /// One value per run.
+    /// Returns one value per run.
     pub(super) fn over_runs(&self, figure: impl Fn(&Run) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
     }
 
-    /// One value per run, summed up.
+    /// Returns one value per run, summed up.
     pub(super) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Spread {
         Spread::over(&self.over_runs(figure))
     }
 
-    /// The same of a figure that a run may lack; `None` if one does.
+    /// Returns the same of a figure that a run may lack; `None` if one does.
     pub(super) fn spread_of(&self, figure: impl Fn(&Run) -> Option<f64>) -> Option<Spread> {
         let values: Option<Vec<f64>> = self.runs.iter().map(figure).collect();
         values.map(|values| Spread::over(&values))
     }
 
-    /// Values of the runs that both have, in the same order.
+    /// Returns the values of the runs that both have, in the same order.
     pub(super) fn paired(
         &self,
         other: &Self,
@@ -152,14 +152,14 @@ impl Transport {
         pairs.unzip()
     }
 
-    /// Number of requests that were never completed, in all runs.
+    /// Returns the number of requests that were never completed, in all runs.
     pub(super) fn errors(&self) -> u64 {
         self.runs.iter().map(|run| run.errors).sum()
     }
 }
 
 impl Settings {
-    /// Everything, by name.
+    /// Returns everything, by name.
     pub(super) fn config(&self, transports: &[Transport]) -> Map<String, Value> {
         let settings =
             transports.iter().map(|each| (each.name.clone(), json!(each.settings))).collect();

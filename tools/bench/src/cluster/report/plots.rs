@@ -1,69 +1,25 @@
-//! Which charts does a cluster draw?
+//! Charts of a cluster: ratios, transports beside each other, the switch, the machine.
 
-use super::Findings;
+use super::analysis::Analysis;
 use super::measured::{Run, Transport};
 use super::rows::levels;
 use crate::cluster::LevelLoad;
-use crate::slowdown::{self, OURS, Percentile};
-use apus_report::chart::{Axis, Bar, Bars, Group, Look, Plot, Scale, decades, short_number};
-use apus_report::result::table::{ratio_in_words, spread_in_words};
+use crate::slowdown::{self, OURS};
+use apus_report::chart::{Axis, Bar, Bars, Group, Heading, Plot, short_number};
 use apus_report::result::{Ratio, short};
 use apus_report::stats::Spread;
 
-/// All of them, in the order of the page.
-pub(super) fn all(findings: &Findings) -> Vec<Plot> {
-    let mut plots = vec![headline(findings), cdf(findings)];
-    plots.extend(ratios(findings));
-    plots.push(farthest(findings));
-    plots.extend(beside(findings));
-    plots.extend(switch(findings));
-    plots.extend(machine(findings));
-    plots
-}
-
-/// The picture that all this is about.
-pub(super) fn headline(findings: &Findings) -> Plot {
-    let chart = slowdown::by_size(
-        &findings.curves,
-        &[(Percentile::P50, Look::Faint), (Percentile::P99, Look::Plain)],
-    );
-    let caption = "Solid: 99th percentile. Dashed: median. Each point closes a group of sizes; 1 is the \
-                   best possible.";
-    Plot::of_lines("slowdown-p99", "Slowdown by message size", caption, &chart)
-}
-
-/// How short messages fared.
-pub(super) fn cdf(findings: &Findings) -> Plot {
-    let caption = "Share of the smaller half of the messages that took no longer than a time, from the \
-                   instant they were due to the complete reply.";
-    let chart = slowdown::cdf(&findings.curves);
-    Plot::of_lines("short-cdf", "Latency of short messages", caption, &chart)
-}
-
-/// One in a thousand.
-pub(super) fn farthest(findings: &Findings) -> Plot {
-    let chart = slowdown::by_size(&findings.curves, &[(Percentile::P999, Look::Plain)]);
-    let caption = "99.9th percentile: what one message in a thousand takes or more.";
-    Plot::of_lines("slowdown-p999", "The far tail by message size", caption, &chart)
-}
-
-/// How many times longer short messages take with others than with apus.
-pub(super) fn ratios(findings: &Findings) -> Option<Plot> {
-    let ratios = &findings.outcome.ratios;
+/// Returns how many times longer short messages take with others than with apus.
+pub(super) fn ratios(analysis: &Analysis) -> Option<Plot> {
+    let ratios = &analysis.outcome.ratios;
     let bar = |figure: &str| {
         let bar = move |(name, ratio): &(String, Ratio)| {
             // What ran beside another transport is held against itself in a chart of its own.
             let (transport, OURS) = name.strip_prefix(figure)?.split_once('/')? else {
                 return None;
             };
-            Some(Bar {
-                name: transport.to_owned(),
-                colour: colour(findings, transport),
-                look: Look::Plain,
-                value: ratio.median,
-                range: Some((ratio.min, ratio.max)),
-                says: ratio_in_words(ratio),
-            })
+            let Ratio { median, min, max, .. } = *ratio;
+            Some(Bar::spread(transport, colour(analysis, transport), &Spread { median, min, max }))
         };
         ratios.iter().filter_map(bar).collect::<Vec<Bar>>()
     };
@@ -74,20 +30,20 @@ pub(super) fn ratios(findings: &Findings) -> Option<Plot> {
     }
     let caption = "Slowdown of short messages divided by that with apus, run by run: median, and whiskers to \
                    the least and greatest run.";
-    let about = ("ratios", "How many times slower than apus", caption);
-    Some(bars(about, ("percentile of short messages", "times"), groups))
+    let heading = Heading { name: "ratios", title: "How many times slower than apus", caption };
+    Some(Plot::bars(heading, ("percentile of short messages", "times"), groups, true))
 }
 
-/// What transports that run at the same time do to each other.
-pub(super) fn beside(findings: &Findings) -> Option<Plot> {
-    let transports = &findings.transports;
+/// Returns what transports that run at the same time do to each other.
+pub(super) fn beside(analysis: &Analysis) -> Option<Plot> {
+    let transports = &analysis.transports;
     let both: Vec<&Transport> = transports.iter().filter(|each| !each.beside.is_empty()).collect();
     let alone =
         |name: &str| transports.iter().find(|each| each.name == name && each.beside.is_empty());
     let group = |name: &str| {
         let of = |transport: &Transport, name: String, colour| {
             let spread = transport.spread(|run| run.summary.short.p99);
-            bar(name, colour, &spread)
+            Bar::spread(name, colour, &spread)
         };
         let mut bars: Vec<Bar> =
             alone(name).map(|each| of(each, "alone".to_owned(), 0)).into_iter().collect();
@@ -109,21 +65,22 @@ pub(super) fn beside(findings: &Findings) -> Option<Plot> {
     }
     let caption = "p99 slowdown of short messages of transports that share the network with each other, \
                    each with its part of the load, and of the same ones alone.";
-    let about = ("beside", "What each does to the other", caption);
-    Some(bars(about, ("transport", "p99 slowdown"), names.into_iter().map(group).collect()))
+    let heading = Heading { name: "beside", title: "What each does to the other", caption };
+    let groups = names.into_iter().map(group).collect();
+    Some(Plot::bars(heading, ("transport", "p99 slowdown"), groups, true))
 }
 
-/// What happened in the switch: its queues, what it dropped, which priorities were used.
-pub(super) fn switch(findings: &Findings) -> Vec<Plot> {
+/// Returns the charts of the switch: its queues, its drops, and the use of priorities.
+pub(super) fn switch(analysis: &Analysis) -> Vec<Plot> {
     let known: Vec<(String, Vec<LevelLoad>)> =
-        findings.transports.iter().filter_map(|each| Some((each.row(), levels(each)?))).collect();
+        analysis.transports.iter().filter_map(|each| Some((each.row(), levels(each)?))).collect();
     let queues = stack(
         &known,
         (
             "switch-queue",
             "Queues of the switch",
             "Bytes that wait at a port, by priority: mean over ports, \
-             looks and runs. P7 leaves first.",
+             samples and runs. P7 leaves first.",
         ),
         "kB",
         |level, _| level.queue_mean / 1e3,
@@ -156,7 +113,7 @@ pub(super) fn switch(findings: &Findings) -> Vec<Plot> {
     [queues, drops, used].into_iter().flatten().collect()
 }
 
-/// Priorities upon each other, one stack per transport; `None` if there is nothing.
+/// Returns priorities on top of each other, one stack per transport; `None` if all are 0.
 fn stack(
     known: &[(String, Vec<LevelLoad>)],
     (name, title, caption): (&str, &str, &str),
@@ -169,7 +126,7 @@ fn stack(
             let says = format!("{} {unit}", short(value));
             // P7 looks like apus, whose control packets and shortest messages it carries.
             let colour = 7 - index % 8;
-            Bar { name: format!("P{index}"), colour, look: Look::Plain, value, range: None, says }
+            Bar::value(format!("P{index}"), colour, value, says)
         };
         Group { label: name.clone(), bars: levels.iter().enumerate().rev().map(bar).collect() }
     };
@@ -184,93 +141,52 @@ fn stack(
     Some(Plot::of_bars(name, title, caption, &bars))
 }
 
-/// What it cost: throughput, processor time, and what was left of it.
-pub(super) fn machine(findings: &Findings) -> Vec<Plot> {
-    let one = |about, unit, figure: &dyn Fn(&Run) -> Option<f64>| {
+/// Returns the charts of the machine: throughput, processor time, and idle time.
+pub(super) fn machine(analysis: &Analysis) -> Vec<Plot> {
+    let one = |heading, unit, figure: &dyn Fn(&Run) -> Option<f64>| {
         let bar = |transport: &Transport| {
             let spread = transport.spread_of(figure)?;
             let name = transport.row();
-            let bar = bar(name.clone(), colour(findings, &name), &spread);
+            let bar = Bar::spread(name.clone(), colour(analysis, &name), &spread);
             Some(Group { label: name, bars: vec![bar] })
         };
-        let groups: Vec<Group> = findings.transports.iter().filter_map(bar).collect();
-        (!groups.is_empty()).then(|| linear(about, ("transport", unit), groups))
+        let groups: Vec<Group> = analysis.transports.iter().filter_map(bar).collect();
+        (!groups.is_empty()).then(|| Plot::bars(heading, ("transport", unit), groups, false))
     };
     let throughput = one(
-        (
-            "throughput",
-            "Throughput",
-            "Payload that all nodes received together, requests and replies. \
+        Heading {
+            name: "throughput",
+            title: "Throughput",
+            caption: "Payload that all nodes received together, requests and replies. \
              Transports that ran at the same time were offered a part of the load each.",
-        ),
+        },
         "Mbit/s",
         &|run| Some(run.throughput / 1e6),
     );
     let cpu = one(
-        (
-            "cpu",
-            "Processor time",
-            "Seconds of all nodes' processes for each 10⁹ bytes of payload received, \
+        Heading {
+            name: "cpu",
+            title: "Processor time",
+            caption: "Seconds of all nodes' processes for each 10⁹ bytes of payload received, \
              the kernel's work for them included.",
-        ),
+        },
         "s per GB",
         &|run| Some(run.cpu_per_gb),
     );
     let idle = one(
-        (
-            "idle",
-            "What was left of the cores",
-            "Share of the time in which the cores had nothing to do. \
+        Heading {
+            name: "idle",
+            title: "What was left of the cores",
+            caption: "Share of the time in which the cores had nothing to do. \
              Where little is left, the cores and not the links are what messages wait for.",
-        ),
+        },
         "% of time",
         &|run| run.idle.map(|idle| 100.0 * idle),
     );
     [throughput, cpu, idle].into_iter().flatten().collect()
 }
 
-/// A bar with its whisker.
-fn bar(name: String, colour: usize, spread: &Spread) -> Bar {
-    let says = spread_in_words(spread);
-    let range = Some((spread.min, spread.max));
-    Bar { name, colour, look: Look::Plain, value: spread.median, range, says }
-}
-
-/// Bars over an axis from 0.
-fn linear(
-    (name, title, caption): (&str, &str, &str),
-    (label, unit): (&str, &str),
-    groups: Vec<Group>,
-) -> Plot {
-    let y = Axis::linear(unit, ends(&groups).into_iter(), short_number);
-    let bars = Bars { description: title, label, y, groups, stacked: false };
-    Plot::of_bars(name, title, caption, &bars)
-}
-
-/// Bars over an axis from 0, or over a logarithmic one that holds 1 if a reader prefers that.
-fn bars(
-    (name, title, caption): (&str, &str, &str),
-    (label, unit): (&str, &str),
-    groups: Vec<Group>,
-) -> Plot {
-    let ends = ends(&groups);
-    let ticks = decades(ends.iter().copied().chain([1.0]), short_number);
-    let y = Axis::linear(unit, ends.into_iter(), short_number).or(Scale::Logarithmic, ticks);
-    let bars = Bars { description: title, label, y, groups, stacked: false };
-    Plot::of_bars(name, title, caption, &bars)
-}
-
-/// The upper and lower ends of bars and whiskers.
-fn ends(groups: &[Group]) -> Vec<f64> {
-    let bars = groups.iter().flat_map(|group| &group.bars);
-    let ends = bars.flat_map(|bar| {
-        let (least, greatest) = bar.range.unwrap_or((bar.value, bar.value));
-        [bar.value, least, greatest]
-    });
-    ends.collect()
-}
-
-/// Number of a transport's colour: the same in all charts.
-pub(super) fn colour(findings: &Findings, row: &str) -> usize {
-    slowdown::colour(findings.curves.iter().map(|curve| &curve.name[..]), row)
+/// Returns the number of a transport's colour, which is the same in all charts.
+pub(super) fn colour(analysis: &Analysis, row: &str) -> usize {
+    slowdown::colour(analysis.curves.iter().map(|curve| &curve.name[..]), row)
 }

@@ -1,4 +1,4 @@
-//! Which figures does the contract ask for?
+//! Rows, ratios, comparisons and notes of a cluster.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use apus_report::result::{Comparison, Figure, Ratio, Row, rounded};
 use apus_report::stats::Spread;
 
 /// Below this share of what was offered, a transport did not keep up: its queue grew for as long as the
-/// load lasted. Ours: what is under way at the end is far less.
+/// load lasted. Chosen by us: far fewer are outstanding at the end.
 const KEPT_UP: f64 = 0.97;
 
-/// One transport's row.
+/// Returns one transport's row.
 pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
     let spread = |figure: fn(&Run) -> f64| Figure::Spread(transport.spread(figure));
     let known = |spread: Option<Spread>| spread.map(Figure::Spread);
@@ -50,7 +50,7 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with_known("levels", levels(transport).map(|all| Figure::Detail(json!(all))))
 }
 
-/// What the transport counted in all runs together.
+/// Returns what the transport counted in all runs together.
 fn counters(transport: &Transport) -> BTreeMap<&str, u64> {
     let mut sums = BTreeMap::new();
     for (name, count) in transport.runs.iter().flat_map(|run| &run.counters) {
@@ -60,7 +60,7 @@ fn counters(transport: &Transport) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// What passed the switch, level by level: counts of all runs together, means of means, and the longest
+/// Returns what passed the switch, level by level: counts of all runs together, means of means, and the longest
 /// queue of all. `None` if a run does not know.
 pub(super) fn levels(transport: &Transport) -> Option<Vec<LevelLoad>> {
     let runs: Option<Vec<_>> = transport.runs.iter().map(|run| run.switch.as_ref()).collect();
@@ -81,7 +81,7 @@ pub(super) fn levels(transport: &Transport) -> Option<Vec<LevelLoad>> {
     Some((0..levels).map(level).collect())
 }
 
-/// What is compared with what: every other transport with apus, and each that ran beside another one with
+/// Returns what is compared with what: every other transport with apus, and each that ran beside another one with
 /// itself alone.
 fn pairs(transports: &[Transport]) -> Vec<(&Transport, &Transport)> {
     let alone =
@@ -111,7 +111,7 @@ pub(super) fn ratios(transports: &[Transport]) -> Vec<(String, Ratio)> {
     ratios
 }
 
-/// The same as sentences with confidence intervals.
+/// Returns the same as sentences with confidence intervals.
 pub(super) fn comparisons(transports: &[Transport]) -> Vec<Comparison> {
     let p99 = |transport: &Transport| transport.over_runs(|run| run.summary.short.p99);
     let compare = |(one, other): (&Transport, &Transport)| {
@@ -121,7 +121,7 @@ pub(super) fn comparisons(transports: &[Transport]) -> Vec<Comparison> {
     pairs(transports).into_iter().map(compare).collect()
 }
 
-/// What a reader has to know before believing the figures.
+/// Returns what a reader has to know before believing the figures.
 pub(super) fn notes(measured: &Measured) -> Vec<String> {
     let mut notes = measured.notes.clone();
     for transport in &measured.transports {
@@ -139,7 +139,7 @@ pub(super) fn notes(measured: &Measured) -> Vec<String> {
     notes
 }
 
-/// What went wrong in a transport's runs.
+/// Returns what went wrong in a transport's runs.
 fn trouble(transport: &Transport) -> impl Iterator<Item = String> {
     let name = transport.row();
     let errors = transport.errors();

@@ -1,29 +1,22 @@
-//! What do settings do to short messages?
+//! The analysis of a sweep: the cluster benchmark for each value of each setting.
 
-use std::fmt;
-
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::analysis::{Analysis, definition, once_more};
 use super::csv;
-use super::findings::Findings;
 use super::measured::{Measured, Run, Transport};
-use super::page::in_words;
 use crate::slowdown;
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, Ticks, short_number};
-use apus_report::page;
-use apus_report::result::table::{self, spread_in_words};
+use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, Ticks, short_number};
+use apus_report::findings::{Findings, Part, Section};
+use apus_report::result::table::spread_in_words;
 use apus_report::result::{Outcome, Table};
-
-/// The body of the page.
-const TEMPLATE: &str = include_str!("sweep.html");
 
 /// The cluster benchmark, once for each value of each setting that was varied.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// Rows, ratios and settings of all values. Names have the value behind them.
     pub outcome: Outcome,
-    varied: Vec<(Varied, Vec<Findings>)>,
+    varied: Vec<(Varied, Vec<Analysis>)>,
     command: String,
 }
 
@@ -95,12 +88,11 @@ impl Sweep {
         assert!(!varied.is_empty(), "a sweep over nothing");
         let found = |varied: Varied| {
             assert!(!varied.points.is_empty(), "{} without a value", varied.parameter);
-            let findings =
-                varied.points.iter().map(|(_, measured)| Findings::new(measured.clone()));
+            let findings = varied.points.iter().map(|(_, measured)| Analysis::of(measured.clone()));
             let findings = findings.collect();
             (varied, findings)
         };
-        let varied: Vec<(Varied, Vec<Findings>)> = varied.into_iter().map(found).collect();
+        let varied: Vec<(Varied, Vec<Analysis>)> = varied.into_iter().map(found).collect();
         let mut outcome = Outcome::new("sweep", config(&varied, command));
         let mut notes: Vec<(String, Vec<String>)> = Vec::new();
         for (behind, findings) in points(&varied) {
@@ -127,24 +119,54 @@ impl Sweep {
         Self { outcome, varied, command: command.to_owned() }
     }
 
-    /// What was found with each value, in order; values as `NAME=VALUE`.
-    pub fn points(&self) -> impl Iterator<Item = (String, &Findings)> {
+    /// Returns what was found with each value, in order; values as `NAME=VALUE`.
+    pub fn points(&self) -> impl Iterator<Item = (String, &Analysis)> {
         points(&self.varied)
     }
 
-    /// Transports that have no result with some value, as `NAME PARAMETER=VALUE`.
+    /// Returns the findings.
     #[must_use]
-    pub fn missing(&self) -> Vec<String> {
-        let missing = |(behind, findings): (String, &Findings)| {
-            let each = findings.missing().iter().map(move |name| format!("{name} {behind}"));
+    pub fn findings(&self) -> Findings {
+        let Self { outcome, varied, command } = self;
+        let several = varied.len() > 1;
+        let ours = &varied[0].1[0].settings;
+        let names: Vec<&str> = varied.iter().map(|(varied, _)| &varied.parameter[..]).collect();
+        let does = if several { "do" } else { "does" };
+        let question = format!("What {does} {} do to short messages?", names.join(", "));
+        let lead = format!("{}, once for each value", title(&outcome.config));
+        let mut findings = Findings::new(outcome.clone(), question, lead).with_columns(&[]);
+        for each in varied {
+            let heading = if several { &each.0.parameter[..] } else { "" };
+            let plots = CURVES.iter().map(|curve| plot(each, curve, several));
+            findings = findings.with(Section::new(heading).with_all(plots).with(table(each)));
+        }
+        let ratios = (!outcome.ratios.is_empty()).then_some(Part::Ratios);
+        let how = "The base is found once for each rate of the links and MTU. Values are equally far apart in the charts. \
+                   While one setting is varied, the others have the values below.";
+        let findings = findings
+            .with(Section::new("How many times slower").with_all(ratios))
+            .with(
+                Section::new("What was measured")
+                    .on_page()
+                    .with(Part::Text(definition(ours)))
+                    .with(Part::Text(how.to_owned())),
+            )
+            .with(Section::contenders(outcome).on_page())
+            .with(once_more(command));
+        Findings { csv_files: self.csv_files(), missing: self.missing(), ..findings }
+    }
+
+    /// Returns the transports that have no result with a value, as `NAME PARAMETER=VALUE`.
+    fn missing(&self) -> Vec<String> {
+        let missing = |(behind, findings): (String, &Analysis)| {
+            let each = findings.missing.iter().map(move |name| format!("{name} {behind}"));
             each.collect::<Vec<_>>()
         };
         self.points().flat_map(missing).collect()
     }
 
-    /// Every run in lines, for spreadsheets: name and content of each file.
-    #[must_use]
-    pub fn csv_files(&self) -> Vec<(String, String)> {
+    /// Returns every run in lines, for spreadsheets: name and content of each file.
+    fn csv_files(&self) -> Vec<(String, String)> {
         let groups: Vec<csv::Group<'_>> = self
             .varied
             .iter()
@@ -157,36 +179,18 @@ impl Sweep {
             .collect();
         csv::files(&["parameter", "value"], &groups)
     }
-
-    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(TEMPLATE, Page::of(self))
-    }
-
-    /// The charts of the page as SVG files: name and content of each.
-    #[must_use]
-    pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots().iter().map(|plot| plot.file("")).collect()
-    }
-
-    fn plots(&self) -> Vec<Plot> {
-        let several = self.varied.len() > 1;
-        let plots = |each| CURVES.iter().map(move |curve| plot(each, curve, several));
-        self.varied.iter().flat_map(plots).collect()
-    }
 }
 
-/// Each value as `NAME=VALUE`, and what was found with it.
-fn points(varied: &[(Varied, Vec<Findings>)]) -> impl Iterator<Item = (String, &Findings)> {
+/// Returns each value as `NAME=VALUE`, and what was found with it.
+fn points(varied: &[(Varied, Vec<Analysis>)]) -> impl Iterator<Item = (String, &Analysis)> {
     varied.iter().flat_map(|(varied, findings)| {
         let values = varied.points.iter().map(|(value, _)| format!("{}={value}", varied.parameter));
         values.zip(findings)
     })
 }
 
-/// The names of all transports, in the order in which they appear.
-fn names(findings: &[Findings]) -> Vec<String> {
+/// Returns the names of all transports, in the order in which they appear.
+fn names(findings: &[Analysis]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row in findings.iter().flat_map(|each| &each.transports).map(Transport::row) {
         if !names.contains(&row) {
@@ -196,8 +200,8 @@ fn names(findings: &[Findings]) -> Vec<String> {
     names
 }
 
-/// A figure against the values of a setting. Names of files say which, if there are `several`.
-fn plot((varied, findings): &(Varied, Vec<Findings>), curve: &Curve, several: bool) -> Plot {
+/// Returns a figure against the values of a setting. Names of files say which, if there are `several`.
+fn plot((varied, findings): &(Varied, Vec<Analysis>), curve: &Curve, several: bool) -> Plot {
     let parameter = &varied.parameter;
     let names = names(findings);
     let line = |name: &String| {
@@ -218,22 +222,13 @@ fn plot((varied, findings): &(Varied, Vec<Findings>), curve: &Curve, several: bo
         Line { name: name.clone().into(), colour, look: Look::Plain, points }
     };
     let lines: Vec<Line<'_>> = names.iter().map(line).collect();
-    let mut values = Vec::new();
-    for point in lines.iter().flat_map(|line| &line.points) {
-        let (least, greatest) = point.range.unwrap_or((point.y, point.y));
-        values.extend([least, greatest]);
-    }
-    let y = match curve.scale {
-        Scale::Linear => Axis::linear(curve.unit, values.into_iter(), short_number),
-        _ => Axis::logarithmic(curve.unit, values.into_iter(), short_number),
-    };
     let x = Axis::new(parameter, Scale::Linear, ticks(varied));
-    let chart = Chart { description: curve.title, x, y, lines };
     let name = if several { format!("{parameter}-{}", curve.name) } else { curve.name.to_owned() };
-    Plot::of_lines(&name, curve.title, curve.caption, &chart)
+    let heading = Heading { name: &name, title: curve.title, caption: curve.caption };
+    Plot::lines(heading, x, (curve.unit, curve.scale), lines)
 }
 
-/// Values stand equally far apart, whether or not they are numbers; half a step is free at both ends.
+/// Returns ticks at equal distances, whether or not values are numbers, with half a step free at both ends.
 fn ticks(varied: &Varied) -> Ticks {
     let labels =
         varied.points.iter().enumerate().map(|(at, (value, _))| (at as f64, value.clone()));
@@ -241,9 +236,10 @@ fn ticks(varied: &Varied) -> Ticks {
     [first].into_iter().chain(labels).chain([last]).collect()
 }
 
-/// One line per value and transport.
-fn table((varied, findings): &(Varied, Vec<Findings>)) -> Table {
-    let header = ["", "", "short p50", "short p99", "all p99", "achieved load", "errors"];
+/// Returns one line per value and transport.
+fn table((varied, findings): &(Varied, Vec<Analysis>)) -> Table {
+    let header =
+        [&varied.parameter[..], "", "short p50", "short p99", "all p99", "achieved load", "errors"];
     let line = |value: &str, transport: &Transport| {
         let spread = |figure: fn(&Run) -> f64| spread_in_words(&transport.spread(figure));
         vec![
@@ -256,19 +252,14 @@ fn table((varied, findings): &(Varied, Vec<Findings>)) -> Table {
             transport.errors().to_string(),
         ]
     };
-    let mut header = header.map(str::to_owned);
-    header[0].clone_from(&varied.parameter);
     let lines = varied.points.iter().zip(findings).flat_map(|((value, _), findings)| {
         findings.transports.iter().map(move |transport| line(value, transport))
     });
-    Table {
-        title: format!("slowdown by {} (otherwise {})", varied.parameter, varied.otherwise),
-        header: header.to_vec(),
-        lines: lines.collect(),
-    }
+    let title = format!("slowdown by {} (otherwise {})", varied.parameter, varied.otherwise);
+    Table::new(title, header, lines.collect())
 }
 
-/// What is the same for all values, in a line: `w4 at 80 % load, 8 nodes, links of 200 Mbit/s`.
+/// Returns what is the same for all values, in a line: `w4 at 80 % load, 8 nodes, links of 200 Mbit/s`.
 fn title(config: &Map<String, Value>) -> String {
     let number = |name: &str| config.get(name).and_then(Value::as_f64);
     let workload = config.get("workload").and_then(Value::as_str).unwrap_or("messages");
@@ -278,8 +269,8 @@ fn title(config: &Map<String, Value>) -> String {
     [load, nodes, link].into_iter().flatten().fold(workload.to_owned(), |line, part| line + &part)
 }
 
-/// What all values have in common, and the values.
-fn config(varied: &[(Varied, Vec<Findings>)], command: &str) -> Map<String, Value> {
+/// Returns what all values have in common, and the values.
+fn config(varied: &[(Varied, Vec<Analysis>)], command: &str) -> Map<String, Value> {
     let first = &varied[0].1[0].outcome.config;
     let same = |name: &str, value: &Value| {
         points(varied).all(|(_, findings)| findings.outcome.config.get(name) == Some(value))
@@ -294,57 +285,4 @@ fn config(varied: &[(Varied, Vec<Findings>)], command: &str) -> Map<String, Valu
     config.insert("sweep".to_owned(), Value::Object(sweep.collect()));
     config.insert("command".to_owned(), json!([command]));
     config
-}
-
-/// The tables for people.
-impl fmt::Display for Sweep {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables: Vec<String> = self.varied.iter().map(|each| table(each).to_string()).collect();
-        table::write(&self.outcome, &[], [&tables.join("\n\n"), ""], formatter)
-    }
-}
-
-/// What the template shows.
-#[derive(Serialize)]
-struct Page<'a> {
-    outcome: &'a Outcome,
-    title: String,
-    sections: Vec<Section<'a>>,
-    ratios: Table,
-    settings: Vec<(String, String)>,
-    base: &'a str,
-    transports: Vec<(String, &'a str)>,
-    command: &'a str,
-}
-
-/// What it shows of one setting.
-#[derive(Serialize)]
-struct Section<'a> {
-    parameter: &'a str,
-    plots: Vec<Plot>,
-    table: Table,
-}
-
-impl<'a> Page<'a> {
-    fn of(sweep: &'a Sweep) -> Self {
-        let Sweep { outcome, varied, command } = sweep;
-        let first = &varied[0].1[0];
-        let ours = &first.settings;
-        let several = varied.len() > 1;
-        let section = |each: &'a (Varied, Vec<Findings>)| Section {
-            parameter: &each.0.parameter,
-            plots: CURVES.iter().map(|curve| plot(each, curve, several)).collect(),
-            table: table(each),
-        };
-        Self {
-            outcome,
-            title: title(&outcome.config),
-            sections: varied.iter().map(section).collect(),
-            ratios: table::ratios(&outcome.ratios),
-            settings: table::settings(outcome),
-            base: &ours.base,
-            transports: in_words(&first.transports),
-            command,
-        }
-    }
 }

@@ -1,41 +1,18 @@
-//! Which tables does a cluster fill?
+//! Tables of a cluster: switch, cores, priorities, runs.
 
-use super::Findings;
+use super::analysis::Analysis;
 use super::measured::{Run, Transport};
 use super::rows::levels;
 use crate::cluster::{LevelLoad, SwitchLoad};
-use crate::slowdown::{Group, Percentile};
 use apus_report::result::table::spread_in_words;
 use apus_report::result::{Table, short};
 use apus_report::stats::Spread;
 
-/// What stands where there is no figure.
+/// The cell of an unknown figure.
 const ABSENT: &str = "–";
 
-/// Slowdown by size, one line per size and one column per transport, with these percentiles in it.
-pub(super) fn by_size(findings: &Findings, percentiles: &[Percentile]) -> Table {
-    let Findings { curves, .. } = findings;
-    let header = ["size up to", "messages"].map(str::to_owned);
-    let names = curves.iter().map(|curve| curve.name.clone());
-    let groups = curves.first().map_or(&[][..], |curve| &curve.by_size);
-    let line = |(index, group): (usize, &Group)| {
-        let tails = curves.iter().map(|curve| curve.by_size[index].tail);
-        let cells = tails.map(|tail| {
-            let each = percentiles.iter().map(|percentile| short((percentile.of)(&tail)));
-            each.collect::<Vec<_>>().join(" / ")
-        });
-        [group.upto.to_string(), group.count.to_string()].into_iter().chain(cells).collect()
-    };
-    let percentiles: Vec<&str> = percentiles.iter().map(|percentile| percentile.name).collect();
-    Table {
-        title: format!("slowdown by size, {}", percentiles.join(" / ")),
-        header: header.into_iter().chain(names).collect(),
-        lines: groups.iter().enumerate().map(line).collect(),
-    }
-}
-
-/// What the transports made the switch and the cores do, one line per transport.
-pub(super) fn machinery(findings: &Findings) -> Table {
+/// Returns what the transports made the switch and the cores do, one line per transport.
+pub(super) fn machinery(analysis: &Analysis) -> Table {
     let header = [
         "",
         "throughput Mbit/s",
@@ -59,17 +36,13 @@ pub(super) fn machinery(findings: &Findings) -> Table {
             queue(|switch| switch.queue_max as f64),
         ]
     };
-    Table {
-        title: "switch and cores".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        lines: findings.transports.iter().map(line).collect(),
-    }
+    Table::new("switch and cores", header, analysis.transports.iter().map(line).collect())
 }
 
-/// What passed the switch, one line per priority, the first to leave first.
-pub(super) fn priorities(findings: &Findings) -> Option<Table> {
+/// Returns what passed the switch, one line per priority, the first to leave first.
+pub(super) fn priorities(analysis: &Analysis) -> Option<Table> {
     let known: Vec<(&Transport, Vec<LevelLoad>)> =
-        findings.transports.iter().filter_map(|each| Some((each, levels(each)?))).collect();
+        analysis.transports.iter().filter_map(|each| Some((each, levels(each)?))).collect();
     let most = known.iter().map(|(_, levels)| levels.len()).max()?;
     let cell = |level: Option<&LevelLoad>| {
         level.map_or_else(absent, |level| {
@@ -82,15 +55,13 @@ pub(super) fn priorities(findings: &Findings) -> Option<Table> {
         [format!("P{level}")].into_iter().chain(cells).collect()
     };
     let names = known.iter().map(|(transport, _)| transport.row());
-    Some(Table {
-        title: "switch by priority: packets / drops / longest queue in kB".to_owned(),
-        header: ["priority".to_owned()].into_iter().chain(names).collect(),
-        lines: (0..most).rev().map(line).collect(),
-    })
+    let header = ["priority".to_owned()].into_iter().chain(names);
+    let title = "switch by priority: packets / drops / longest queue in kB";
+    Some(Table::new(title, header, (0..most).rev().map(line).collect()))
 }
 
-/// Every run of every transport.
-pub(super) fn runs(findings: &Findings) -> Table {
+/// Returns every run of every transport.
+pub(super) fn runs(analysis: &Analysis) -> Table {
     let header = [
         "",
         "run",
@@ -129,15 +100,11 @@ pub(super) fn runs(findings: &Findings) -> Table {
             run.errors.to_string(),
         ]
     };
-    let each = findings.transports.iter();
-    Table {
-        title: "every run".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        lines: each.flat_map(|t| t.runs.iter().map(move |run| (t, run))).map(line).collect(),
-    }
+    let each = analysis.transports.iter().flat_map(|t| t.runs.iter().map(move |run| (t, run)));
+    Table::new("every run", header, each.map(line).collect())
 }
 
-/// Packets that the switch dropped in all runs.
+/// Returns the packets that the switch dropped in all runs.
 pub(super) fn drops(transport: &Transport) -> Option<u64> {
     transport.runs.iter().map(|run| run.switch.as_ref().map(total_drops)).sum()
 }

@@ -1,4 +1,4 @@
-//! What do settings do to short messages?
+//! Sweeps: the effect of settings on short messages.
 //!
 //! The cluster benchmark, once for each value of each setting, one setting at a time. What a setting cannot
 //! change is found once: the rate of the links for all points, the base for each rate and MTU, and transports
@@ -22,6 +22,7 @@ use super::report::{self, Measured, Sweep};
 use super::run::RunResult;
 use super::setting::Setting;
 use super::site::Venue;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::BackgroundLoad;
@@ -38,7 +39,7 @@ pub fn sweep(
     settings: &[Setting],
     venue: &Venue,
     out: Option<&Path>,
-) -> Result<Sweep, Error> {
+) -> Result<Findings, Error> {
     let plan = Plan::new(options, settings, venue)?;
     let neighbours = BackgroundLoad::watch();
     let mut finder = Finder::new(&plan, venue, out)?;
@@ -68,7 +69,7 @@ pub fn sweep(
     }
     let settings: Vec<Setting> = plan.varied.iter().map(|varied| varied.setting.clone()).collect();
     let command = account::command("sweep", venue, &usual, &settings);
-    Ok(Sweep::new(varied, &command))
+    Ok(Sweep::new(varied, &command).findings())
 }
 
 /// What steps have found, for the points that need it.
@@ -79,7 +80,7 @@ struct PutTogether<'a> {
 }
 
 impl PutTogether<'_> {
-    /// One point, as if it had been measured alone.
+    /// Returns one point, as if it had been measured alone.
     fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
         let options = &resolved(&point.options, self.found);
         let progress = Progress::of(0);

@@ -1,4 +1,4 @@
-//! Which steps does a sweep take, and which points need what they find?
+//! The plan of a sweep: its steps, and the points that need their results.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) struct Plan {
 /// Something that is to be found out once.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// The rate of the links, if nobody says it.
+    /// The rate of the links, for `--link auto`.
     Link,
     /// The base of slowdowns with these options, for all points that have the same links and MTU.
     Base {
@@ -38,7 +38,7 @@ pub(super) enum Step {
     Runs {
         /// The point's.
         options: Options,
-        /// Those that nobody has measured with these options before.
+        /// The mixes that no other step measures with these options.
         mixes: Vec<Mix>,
         /// Which step finds the base.
         base: usize,
@@ -65,11 +65,11 @@ pub(super) struct Point {
     pub(super) runs: Vec<(usize, usize)>,
 }
 
-/// Most points of a sweep. Ours: a day of measuring, and a slip of the pen more often than not.
+/// Most points of a sweep. Chosen by us: a day of measuring; more are probably a mistake.
 const MOST_POINTS: usize = 1_000;
 
 impl Plan {
-    /// Everything that is needed for these settings. Those with a single value have it at every point.
+    /// Returns everything that is needed for these settings. Those with a single value have it at every point.
     pub(super) fn new(
         options: &Options,
         settings: &[Setting],
@@ -99,7 +99,7 @@ impl Plan {
         match step {
             Step::Link => 0,
             Step::Base { options } => options.alone().len(),
-            Step::Runs { options, mixes, .. } => options.runs * mixes.len(),
+            Step::Runs { options, mixes, .. } => options.repetition.runs * mixes.len(),
         }
     }
 }
@@ -157,8 +157,8 @@ impl Steps<'_> {
         })
     }
 
-    /// The base depends on links and packets; everything else is as it is without a sweep, so that all points are
-    /// held against the same one.
+    /// Returns the base depends on links and packets; everything else is as it is without a sweep, so that all points
+    /// are held against the same one.
     fn base(&mut self, options: &Options) -> usize {
         let mut base = Options { link: options.link, ..self.options.clone() };
         base.fabric.mtu = options.fabric.mtu;
@@ -166,7 +166,7 @@ impl Steps<'_> {
         self.step(key, || Step::Base { options: base })
     }
 
-    /// The step that finds what depends on `key`.
+    /// Returns the step that finds what depends on `key`.
     fn step(&mut self, key: String, step: impl FnOnce() -> Step) -> usize {
         let next = self.all.len();
         let (at, _) = *self.known.entry(key).or_insert((next, 0));
@@ -176,7 +176,7 @@ impl Steps<'_> {
         at
     }
 
-    /// Everything that the runs of a mix depend on.
+    /// Returns everything that the runs of a mix depend on.
     fn key(&self, options: &Options, mix: &Mix) -> String {
         let mut seen = Options { transports: vec![mix.clone()], ..options.clone() };
         // A parameter with its default is none.
@@ -187,7 +187,7 @@ impl Steps<'_> {
     }
 }
 
-/// What is given more than once.
+/// Returns what is given more than once.
 fn repeated(settings: &[Setting]) -> Option<&str> {
     let names: Vec<&str> = settings.iter().map(Setting::name).collect();
     let again = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
@@ -226,7 +226,7 @@ mod tests {
         Plan::new(&options, &settings, &venue)
     }
 
-    /// The steps in short.
+    /// Returns the steps in short.
     fn steps(plan: &Plan) -> Vec<String> {
         let in_words = |step: &Step| match step {
             Step::Link => "link".to_owned(),

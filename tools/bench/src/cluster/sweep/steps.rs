@@ -1,4 +1,4 @@
-//! What do the steps of a sweep find?
+//! The results of the steps of a sweep, kept in a file.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl Found {
         matches!(self, Self::Runs(_))
     }
 
-    /// Whether it is worth keeping: what failed altogether is tried again the next time.
+    /// Returns whether it is worth keeping: what failed altogether is tried again the next time.
     fn is_whole(&self) -> bool {
         match self {
             Self::Runs(runs) => runs.of.iter().all(|runs| !runs.is_empty()),
@@ -84,7 +84,7 @@ impl<'a> Finder<'a> {
         Ok(Self { plan, venue, lines, progress })
     }
 
-    /// What all steps find, in order.
+    /// Returns what all steps find, in order.
     pub(super) fn all(&mut self) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for (index, step) in (0..).zip(&self.plan.steps) {
@@ -144,7 +144,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The rate of the links that was found where nobody had said one.
+/// Returns the rate of the links that was found for `--link auto`.
 pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
     found.iter().find_map(|each| match each {
         Found::Link(chosen) => Some(chosen),
@@ -152,7 +152,7 @@ pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
     })
 }
 
-/// With that rate, if nobody has said one.
+/// Returns the options with the rate that was found, if theirs is `auto`.
 pub(super) fn resolved(options: &Options, found: &[Found]) -> Options {
     match (options.link, chosen(found)) {
         (Link::Auto, Some(chosen)) => options.with_link(chosen.mbps),

@@ -33,7 +33,7 @@ pub(super) enum ProbeResult {
 /// A response and its packet's properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProbeResponse {
-    pub(super) seen: Observation,
+    pub(super) observation: Observation,
     /// Traffic class with which the response arrived.
     pub(super) class: u8,
     /// Nanoseconds from the request to the response.
@@ -101,7 +101,9 @@ impl ProbeClient {
         self.socket.set_timeout(LONG)?;
         let tally = self.retry(|client| client.request(RequestKind::Tally, MIN_LEN, 0, MIN_LEN));
         Ok(match tally {
-            ProbeResult::Response(answer) => Some((answer.seen.packets, answer.seen.receives)),
+            ProbeResult::Response(answer) => {
+                Some((answer.observation.packets, answer.observation.receives))
+            }
             ProbeResult::Silence | ProbeResult::Refused(_) => None,
         })
     }
@@ -138,12 +140,12 @@ impl ProbeClient {
                     let time = clock::now() - sent_at;
                     let class = datagram.class;
                     // Late responses to earlier requests may arrive too.
-                    let seen = datagram
+                    let observation = datagram
                         .bytes
                         .chunks(datagram.segment)
                         .find_map(|it| request.parse_response(it));
-                    if let Some(seen) = seen {
-                        return ProbeResult::Response(ProbeResponse { seen, class, time });
+                    if let Some(observation) = observation {
+                        return ProbeResult::Response(ProbeResponse { observation, class, time });
                     }
                 }
                 Err(Errno::EINTR) => {}
@@ -175,20 +177,23 @@ mod tests {
         let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.address().unwrap();
         let stop = Stop::default();
-        let answered = thread::scope(|scope| {
+        let responses = thread::scope(|scope| {
             let serving = scope.spawn(|| listener.serve(&stop));
             let mut client = ProbeClient::new(address).unwrap();
             let ProbeResult::Response(answer) = client.echo(1_000, 0x60, 900).unwrap() else {
                 panic!("silence")
             };
-            assert_eq!((answer.seen.class, answer.seen.length, answer.class), (0x60, 1_000, 0x60));
+            assert_eq!(
+                (answer.observation.class, answer.observation.length, answer.class),
+                (0x60, 1_000, 0x60)
+            );
             assert!(answer.time > 0);
             let (packets, receives) = client.train(40, 1_400).unwrap().unwrap();
             assert_eq!((packets, receives), (40, 1), "on loopback a burst stays one");
             stop.ask();
             serving.join().unwrap().unwrap()
         });
-        assert!(answered >= 2);
+        assert!(responses >= 2);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub const PORT: u16 = 4001;
 pub struct Listener {
     socket: ClassSocket,
     trains: TrainCounts,
-    answered: u64,
+    responses: u64,
 }
 
 impl Listener {
@@ -34,7 +34,7 @@ impl Listener {
         Ok(Self {
             socket: ClassSocket::open(address)?,
             trains: TrainCounts::default(),
-            answered: 0,
+            responses: 0,
         })
     }
 
@@ -63,7 +63,7 @@ impl Listener {
                 Err(error) => return Err(error).doing(|| "receive requests".to_owned()),
             }
         }
-        Ok(self.answered)
+        Ok(self.responses)
     }
 
     /// Receives a datagram and answers its requests.
@@ -75,11 +75,11 @@ impl Listener {
         let Some(from) = datagram.from else { return Ok(()) };
         let to = datagram.to;
         let class = datagram.class;
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         let mut is_first = true;
         for packet in datagram.bytes.chunks(datagram.segment) {
             let Some(request) = ProbeRequest::parse(packet) else { continue };
-            let mut seen =
+            let mut observation =
                 Observation { class, length: packet.len() as u32, ..Observation::default() };
             match request.kind {
                 RequestKind::Echo => {}
@@ -89,15 +89,15 @@ impl Listener {
                     continue;
                 }
                 RequestKind::Tally => {
-                    (seen.packets, seen.receives) = self.trains.of(request.session)
+                    (observation.packets, observation.receives) = self.trains.of(request.session);
                 }
             }
-            answers.push((request.answer(&seen, packet.len()), request.class));
+            responses.push((request.answer(&observation, packet.len()), request.class));
         }
-        for (answer, class) in answers {
+        for (answer, class) in responses {
             // A response that is too long for the path back is not sent; the client concludes that.
             if self.socket.answer(&answer, class, from, to).is_ok() {
-                self.answered += 1;
+                self.responses += 1;
             }
         }
         Ok(())

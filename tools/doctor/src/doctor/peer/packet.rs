@@ -95,12 +95,14 @@ impl ProbeRequest {
     }
 
     /// Returns the response to a request of `question` bytes.
-    pub(super) fn answer(&self, seen: &Observation, request: usize) -> Vec<u8> {
+    pub(super) fn answer(&self, observation: &Observation, request: usize) -> Vec<u8> {
         let mut head = [0; MIN_LEN];
         self.emit(&mut head);
         head[20] |= ANSWER;
-        head[32] = seen.class;
-        for (place, value) in [(36, seen.length), (40, seen.packets), (44, seen.receives)] {
+        head[32] = observation.class;
+        for (place, value) in
+            [(36, observation.length), (40, observation.packets), (44, observation.receives)]
+        {
             head[place..place + 4].copy_from_slice(&value.to_be_bytes());
         }
         let length = usize::from(self.room).clamp(MIN_LEN, request.max(MIN_LEN));
@@ -156,9 +158,9 @@ mod tests {
     fn requests_and_responses_survive_a_round_trip() {
         let packet = bytes(&REQUEST, 1_000);
         assert_eq!(ProbeRequest::parse(&packet), Some(REQUEST));
-        let seen = Observation { class: 0x20, length: 1_000, packets: 44, receives: 3 };
-        let answer = REQUEST.answer(&seen, packet.len());
-        assert_eq!((REQUEST.parse_response(&answer), answer.len()), (Some(seen), 900));
+        let observation = Observation { class: 0x20, length: 1_000, packets: 44, receives: 3 };
+        let answer = REQUEST.answer(&observation, packet.len());
+        assert_eq!((REQUEST.parse_response(&answer), answer.len()), (Some(observation), 900));
         assert_eq!(ProbeRequest { number: 8, ..REQUEST }.parse_response(&answer), None);
         assert_eq!((ProbeRequest::parse(&answer), REQUEST.parse_response(&packet)), (None, None));
     }

@@ -51,16 +51,17 @@ fn priorities(client: &mut ProbeClient, peer: SocketAddr) -> Result<Finding, Err
         match client.echo(MIN_LEN, class, MIN_LEN)? {
             ProbeResult::Response(answer) => {
                 // The peer sends its response with the requested class.
-                let wrong =
-                    |seen| (without_ecn(seen) != class).then_some((class, without_ecn(seen)));
-                there.extend(wrong(answer.seen.class));
+                let wrong = |received| {
+                    (without_ecn(received) != class).then_some((class, without_ecn(received)))
+                };
+                there.extend(wrong(answer.observation.class));
                 back.extend(wrong(answer.class));
             }
             ProbeResult::Silence | ProbeResult::Refused(_) => vanished.push(class),
         }
     }
     let listed = |changes: &[(u8, u8)]| {
-        let each = changes.iter().map(|(sent, seen)| format!("{sent:#04x} as {seen:#04x}"));
+        let each = changes.iter().map(|(sent, received)| format!("{sent:#04x} as {received:#04x}"));
         each.collect::<Vec<_>>().join(", ")
     };
     if !vanished.is_empty() {
@@ -171,7 +172,9 @@ fn passes(
     let payload = length - headers(peer);
     let room = if returns { payload } else { MIN_LEN };
     let reply = client.echo(payload, 0, room)?;
-    Ok(matches!(reply, ProbeResult::Response(answer) if answer.seen.length as usize == payload))
+    Ok(
+        matches!(reply, ProbeResult::Response(answer) if answer.observation.length as usize == payload),
+    )
 }
 
 /// Returns the greatest length from [`MIN_MTU`] to `full` that passes; `None` if not even [`MIN_MTU`] does.

@@ -52,10 +52,7 @@ pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
     let fact = "an apus service responds; `apus doctor --listen` on its host would reveal more";
     let mut peer_finding = Finding::note("peer", fact)
         .because("Only a listener can report which priorities and bursts of this host arrive at the peer.")
-        .fix([format!(
-            "apus doctor --listen 0.0.0.0:{}  # on the peer; then examine that port",
-            PORT
-        )]);
+        .fix([format!("apus doctor --listen 0.0.0.0:{PORT}  # on the peer; then examine that port")]);
     if !times.is_empty() {
         let Spread { median, min, .. } = Spread::over(&times);
         peer_finding = peer_finding.with_measurements([

@@ -1,4 +1,4 @@
-//! What happens to a packet between receiving and sending?
+//! The way of a packet between receiving and sending.
 
 use super::Counters;
 use super::verdicts::ToFilter;

@@ -1,8 +1,8 @@
-//! How does a router work whose input interrupts everything else?
+//! The interrupt-driven router: input interrupts everything else.
 //!
 //! As 4.2BSD did: the driver takes each packet from the card as soon as it comes, at the highest priority,
 //! and puts it into a queue of fixed length, behind which IP works at a lower one. While packets come faster
-//! than the driver can take them, nobody else has the core: the queue is full, and all work is for nothing.
+//! than the driver can take them, no other stage gets the core: the queue is full, and all work is wasted.
 //!
 //! Nothing here is slowed down on purpose.
 
@@ -36,7 +36,7 @@ pub(super) fn start(input: Tap, forwarder: Forwarder, life: &Life) -> Result<Vec
     Ok(vec![ip, driver])
 }
 
-/// The driver: takes packets one by one, as each of them interrupts.
+/// Returns the driver: takes packets one by one, as each of them interrupts.
 fn receive(input: &Tap, mut inlet: Inlet, next: &Thread, stop: &Stop) -> Result<Counters, Error> {
     let mut counters = Counters::default();
     let mut frame = Frame::empty();
@@ -55,7 +55,7 @@ fn receive(input: &Tap, mut inlet: Inlet, next: &Thread, stop: &Stop) -> Result<
     Ok(counters)
 }
 
-/// The IP layer: forwards what is in the queue, and sends it, or asks the filter.
+/// Returns the IP layer: forwards what is in the queue, and sends it, or asks the filter.
 fn route(mut outlet: Outlet, mut forwarder: Forwarder, stop: &Stop) -> Result<Counters, Error> {
     let mut frame = Frame::empty();
     while !stop.is_asked() {

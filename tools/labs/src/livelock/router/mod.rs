@@ -1,4 +1,4 @@
-//! What is the router made of?
+//! The router: a program that forwards packets, in parts.
 //!
 //! ```text
 //!   interrupt   input (level 30) ─▶ IP queue ─▶ IP (level 20) ─┬─▶ out
@@ -100,7 +100,7 @@ impl Counters {
         }
     }
 
-    /// Packets that the router threw away after it had taken them, and why; the filter's decisions are not
+    /// Returns the packets that the router threw away after it had taken them, and why; the filter's decisions are not
     /// among them.
     pub(super) const fn thrown_away(&self) -> [(&'static str, u64); 4] {
         [
@@ -121,7 +121,7 @@ struct Part {
 #[derive(Clone)]
 struct Life {
     stop: Stop,
-    /// To be told when the part is ready.
+    /// Receives a message when the part is ready.
     ready: Sender<()>,
 }
 
@@ -158,7 +158,7 @@ pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error
         control.stop().ask();
     }
     if let Some(stream) = stream {
-        // The filter, and whoever waits for it, see the end. It fails if the filter has gone already.
+        // The filter and the threads that wait for it see the end. This fails if the filter has ended already.
         let _ = stream.shutdown(Shutdown::Both);
     }
     let mut counters = Counters::default();
@@ -188,7 +188,7 @@ impl Part {
         let Life { stop, ready } = life.clone();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             priority.take()?;
-            // Whoever waits for it may have given up.
+            // The thread that waits for it may have given up.
             let _ = ready.send(());
             drop(ready);
             work(&stop)

@@ -1,4 +1,4 @@
-//! How does a router work that asks for packets when it has time for them?
+//! The polling router: it asks for packets when it has time for them.
 //!
 //! One loop does everything in turn, and [`apus::overload`](::apus::overload) decides how much of it.
 
@@ -61,7 +61,7 @@ impl Polling {
     fn new(input: Tap, forwarder: Forwarder, policy: Policy) -> Self {
         let Policy { quotas, sent_in, feedback, share, .. } = policy;
         let (inlet, outlet) = link(OUTPUT_QUEUE);
-        // Without a filter there is no queue to look at.
+        // Without a filter there is no queue to check.
         let feedback = feedback.filter(|_| forwarder.filter.is_some());
         let budget = Budget::new(quotas);
         let (received, to_send) = (Frame::empty(), Frame::empty());
@@ -125,7 +125,7 @@ impl Polling {
         Ok((count, Held::Not))
     }
 
-    /// Whether the filter's queue stops the receiving, and until when.
+    /// Returns whether the filter's queue stops the receiving, and until when.
     fn stopped(&mut self, now: Instant) -> Option<Instant> {
         let (feedback, filter) = (self.feedback.as_mut()?, self.forwarder.filter.as_ref()?);
         if feedback.check(filter.inlet.len(), now) { None } else { feedback.until() }

@@ -1,4 +1,4 @@
-//! How do packets get to the filter and back?
+//! Verdicts: the exchange of packets with the filter.
 //!
 //! The filter gets their headers and says a byte about each, in their order. Meanwhile the packets wait in a
 //! queue of their own, which is the filter's queue: it counts as taken what has been decided.
@@ -23,7 +23,7 @@ use apus_testbed::error::{Doing, Error};
 /// What both ends of the filter's queue know.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Receiving has stopped, and wants to be told when the queue is short.
+    /// Receiving has stopped until the queue is short.
     stopped: AtomicBool,
 }
 
@@ -113,7 +113,7 @@ impl Verdicts {
         }
     }
 
-    /// Rouses whoever has stopped receiving, if the queue is short.
+    /// Wakes the stopped receiver if the queue is short.
     fn tell(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.outlet.len() <= SHORT

@@ -1,30 +1,11 @@
-//! How does the result look to people?
-
-use std::fmt;
+//! Tables of the local experiment: figures by size, by workers and by clients.
 
 use super::report::{Line, Seen};
-use apus_report::result::table::{self, spread_in_words};
-use apus_report::result::{Outcome, Table};
+use apus_report::result::Table;
+use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;
 
-/// The result, and what of it makes tables of its own.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// What machines read.
-    pub outcome: Outcome,
-    /// Figures by size, by workers and by clients, as far as they were asked for.
-    pub tables: Vec<Table>,
-}
-
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables: Vec<String> = self.tables.iter().map(ToString::to_string).collect();
-        let columns = table::columns(&self.outcome.rows);
-        table::write(&self.outcome, &columns, [tables.join("\n\n").trim_end(), ""], formatter)
-    }
-}
-
-/// One table for each figure that there are several of.
+/// Returns one table for each figure with several values.
 pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
     let sizes = &seen.options.sizes;
     let (workers, clients) = seen.counts;
@@ -58,7 +39,8 @@ pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
     tables
 }
 
-/// A line for each of `keys`, a column for each contender that has a value; `None` if nothing has one.
+/// Returns a table with a line for each of `keys` and a column for each contender that has a value; `None` without
+/// values.
 fn table_of(
     title: &str,
     key: &str,
@@ -78,7 +60,7 @@ fn table_of(
     let has_line = |at: &usize| columns.iter().any(|column| values(*at, column).is_some());
     let lines = keys.iter().enumerate().filter(|(at, _)| has_line(at)).map(line);
     let names = columns.iter().map(|column| column.name.to_owned());
-    let header = [key.to_owned()].into_iter().chain(names).collect();
-    let table = Table { title: title.to_owned(), header, lines: lines.collect() };
+    let header = [key.to_owned()].into_iter().chain(names);
+    let table = Table::new(title, header, lines.collect());
     (!table.lines.is_empty()).then_some(table)
 }

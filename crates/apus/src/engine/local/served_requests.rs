@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 /// Requests that were neither answered nor dropped (LOCALCALL-2), and those of them that were cancelled.
 #[derive(Debug, Default)]
-pub(super) struct Served {
+pub(super) struct ServedRequests {
     open: u64,
     /// Cancelled requests, by the number of the pair and the id.
     cancelled: HashSet<(u64, u64)>,
 }
 
-impl Served {
+impl ServedRequests {
     /// Returns the number of open requests.
     pub(super) const fn open(&self) -> u64 {
         self.open

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// What the outstanding calls through shared memory occupy.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub(super) struct OutstandingCalls {
     calls: usize,
     /// Bytes of their requests.
     bytes: u64,
@@ -15,7 +15,7 @@ pub(super) struct Outstanding {
     wants_room: bool,
 }
 
-impl Outstanding {
+impl OutstandingCalls {
     /// Returns whether there is no call.
     pub(super) const fn is_empty(&self) -> bool {
         self.calls == 0

@@ -1,8 +1,9 @@
 //! Messages through shared memory that a cork holds back.
 //!
-//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines of the ring before
-//! it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all that are held back, pair by
-//! pair. They leave when 32 are held back, when their thread waits, and when the cork is dropped, as on the network.
+//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines of the
+//! ring before it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all that
+//! are held back, pair by pair. They leave when 32 are held back, when their thread waits, and when the cork
+//! is dropped, as on the network.
 
 use crate::engine::calls::{Calls, Key};
 use apus_local::{Pair, SendError};

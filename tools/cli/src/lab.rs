@@ -1,0 +1,43 @@
+//! `apus lab`: known failures of network software and their cures.
+
+use apus_labs::{contention, handoff, livelock, small_writes};
+use clap::{Args, Subcommand};
+
+use crate::experiment::Arguments as Experiment;
+use crate::failure::Failure;
+
+/// Old failures of network software and their cures, measured on this machine
+///
+/// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
+/// delays, and measures its cure beside it.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  apus lab livelock --modes interrupt,apus
+  apus lab handoff
+  apus lab contention
+  apus lab small-writes"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Livelock(Experiment<livelock::Options>),
+    Handoff(Experiment<handoff::Options>),
+    Contention(Experiment<contention::Options>),
+    SmallWrites(Experiment<small_writes::Options>),
+}
+
+/// Runs an experiment and shows its findings.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Livelock(experiment) => experiment.run(),
+        Command::Handoff(experiment) => experiment.run(),
+        Command::Contention(experiment) => experiment.run(),
+        Command::SmallWrites(experiment) => experiment.run(),
+    }
+}

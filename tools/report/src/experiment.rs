@@ -1,0 +1,47 @@
+//! Experiments: options that are declared once, a run, and findings.
+//!
+//! The type of an experiment's options is the experiment. It derives `clap::Args`: names, help texts and defaults of the
+//! options are declared there and nowhere else. The defaults of the type are those of the command line
+//! ([`defaults`]), and the settings that a result shows are its serialised fields ([`config`]).
+
+use clap::{Args, Command};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::findings::Findings;
+
+/// An experiment with its options.
+pub trait Experiment {
+    /// Why an experiment fails.
+    type Error;
+
+    /// Measures, and returns the findings.
+    ///
+    /// # Errors
+    ///
+    /// An option is out of range, or the measurement failed.
+    fn run(&self) -> Result<Findings, Self::Error>;
+}
+
+/// Returns the options of an empty command line.
+///
+/// # Panics
+///
+/// If an option is required.
+#[must_use]
+pub fn defaults<O: Args>() -> O {
+    let matches = O::augment_args(Command::new("defaults")).get_matches_from(["defaults"]);
+    O::from_arg_matches(&matches).expect("options with defaults")
+}
+
+/// Returns the fields of `options` by name, as a result shows them.
+///
+/// # Panics
+///
+/// If `options` does not serialise to a JSON object.
+pub fn config(options: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(options) {
+        Ok(Value::Object(config)) => config,
+        other => panic!("options that are no object: {other:?}"),
+    }
+}
