@@ -54,7 +54,7 @@
 //! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
 //! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks
 //! and atomics is documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep`
-//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0024 gives the reasons.
+//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the reasons.
 //!
 //! # Guarantees
 //!

@@ -25,8 +25,8 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Checks that there is room for `bytes` of payload to be sent to `peer` (CAP-1), in the role `ours`: requests and responses
-    /// are counted apart.
+    /// Checks that there is room for `bytes` of payload to be sent to `peer` (CAP-1), in the role `ours`: requests and
+    /// responses are counted apart.
     pub(crate) fn check_send(
         &mut self,
         config: &Config,

@@ -88,8 +88,8 @@
 //!   endpoint shuts down.
 //!
 //! Nothing in this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
-//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are in
-//! `tests/layers.rs`.
+//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are
+//! in `tests/layers.rs`.
 
 #![forbid(unsafe_code)]
 

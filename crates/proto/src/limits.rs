@@ -107,8 +107,8 @@ pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
 /// arrive ([`RESERVE_AT_ONCE`]).
 pub(crate) const KEPT_LENGTHS: Range<usize> = 1 << 16..RESERVE_AT_ONCE + 1;
 
-/// Most memory that is kept for later messages. Chosen by us: eight of the longest messages, as many as are granted at a
-/// time.
+/// Most memory that is kept for later messages. Chosen by us: eight of the longest messages, as many as are granted at
+/// a time.
 pub(crate) const MAX_KEPT_BYTES: usize = 8 << 20;
 
 /// Peers that one scan for idle ones checks. The kernel

@@ -2,8 +2,8 @@
 //!
 //! Counters say how often something happened, notes say what happened to which RPC. An engine that records time traces,
 //! a simulator or a test enables them with [`crate::Transport::set_probe_filter`] and fetches them with
-//! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default; the
-//! cost is then one comparison per packet.
+//! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default;
+//! the cost is then one comparison per packet.
 //!
 //! Notes change nothing: packets, events and counters are the same (CORE-1).
 
@@ -139,7 +139,8 @@ pub enum ProbeKind {
     },
     /// The request is sent again from its start, since the server does not know it.
     Restart,
-    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or fails.
+    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or
+    /// fails.
     PeerRestart,
     /// The packet is not used.
     Dropped(DropReason),

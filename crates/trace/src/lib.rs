@@ -32,7 +32,7 @@
 //!
 //! [`event`] is the vocabulary. [`recorder`] controls the recording, with `ring` and `threads` as
 //! its storage, and `clock` and `tsc` as its time. [`trace`](Trace) and [`file`](FileError) are the
-//! recorded data, and [`auto_save`] writes files after problems. docs/adr/0026 gives the reasons.
+//! recorded data, and [`auto_save`] writes files after problems. docs/adr/0013 gives the reasons.
 
 #![deny(unsafe_code)]
 

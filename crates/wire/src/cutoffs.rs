@@ -29,7 +29,8 @@ impl Cutoffs {
         write_u16(out, 60, self.version);
     }
 
-    /// Returns the table for the kernel profile, where lengths are signed: a level without limit would have a negative one.
+    /// Returns the table for the kernel profile, where lengths are signed: a level without limit would have a negative
+    /// one.
     #[must_use]
     pub fn with_signed_lengths(self) -> Self {
         const SIGNED_MAX: u32 = i32::MAX as u32;

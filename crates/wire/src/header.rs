@@ -117,8 +117,8 @@ impl Header {
         Self { sport, dport, sequence: 0, doff, dialect, sender_id }
     }
 
-    /// Returns the sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
-    /// before it does.
+    /// Returns the sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they
+    /// end before it does.
     #[must_use]
     pub fn peek_sender_id(packet: &[u8]) -> Option<SenderId> {
         let id = packet.get(SENDER_ID..)?.first_chunk()?;

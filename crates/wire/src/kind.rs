@@ -73,8 +73,8 @@ impl Kind {
         }
     }
 
-    /// Returns the length of the header of this kind in bytes, payload not counted. The udp profile shortens one of them:
-    /// an ACK leaves out the entries that it does not use.
+    /// Returns the length of the header of this kind in bytes, payload not counted. The udp profile shortens one of
+    /// them: an ACK leaves out the entries that it does not use.
     #[must_use]
     pub const fn header_len(self) -> usize {
         match self {

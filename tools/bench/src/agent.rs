@@ -29,7 +29,7 @@ pub fn main() -> ExitCode {
 ///
 /// # Errors
 ///
-/// What the work reports.
+/// As for the work.
 pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
     run_job(JOBS, task, control)
 }

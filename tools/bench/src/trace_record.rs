@@ -1,8 +1,8 @@
 //! Time traces of a client and a server on this machine.
 //!
-//! A client and a server, each a process of its own, exchange messages for a while, as in `bench rtt` or `bench rate`;
-//! then each writes its trace into a file. What the client measured by its own clock is put beside what the stages of the
-//! traced RPCs add up to: they had better agree.
+//! A client and a server, each a process of its own, exchange messages for some time, as in `bench rtt` or `bench rate`;
+//! then each writes its trace into a file. The result has the client's own measurement beside the sum of the stages of the
+//! traced RPCs, which should agree.
 
 use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};

@@ -18,7 +18,7 @@ pub const JOBS: &[Job] = &[
 ///
 /// # Errors
 ///
-/// What the work reports.
+/// As for the work.
 pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
     run_job(JOBS, task, control)
 }

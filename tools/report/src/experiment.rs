@@ -4,7 +4,7 @@
 //! options are declared there and nowhere else. The defaults of the type are those of the command line
 //! ([`defaults`]), and the settings that a result shows are its serialised fields ([`config`]).
 
-use clap::{Args, Command};
+use clap::{Args, Command, ValueEnum};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -32,6 +32,16 @@ pub trait Experiment {
 pub fn defaults<O: Args>() -> O {
     let matches = O::augment_args(Command::new("defaults")).get_matches_from(["defaults"]);
     O::from_arg_matches(&matches).expect("options with defaults")
+}
+
+/// Returns the name of a value of an option.
+///
+/// # Panics
+///
+/// If the command line skips the value.
+pub fn name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("a value of the command line");
+    value.get_name().to_owned()
 }
 
 /// Returns the fields of `options` by name, as a result shows them.

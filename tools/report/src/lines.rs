@@ -1,7 +1,7 @@
 //! Files of records: results that outlive an interrupted experiment.
 //!
-//! In a file, one JSON object per line, in the order of the plan. The file is replaced as a whole, so that it is
-//! never half written, and nothing in it depends on the order in which its lines came.
+//! A file has one JSON object per line, in the order of the plan. It is replaced as a whole, so it is never half written,
+//! and nothing in it depends on the order in which its lines were added.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a line holds: a part of something that was planned.
+/// The content of a line: a part of a plan.
 pub trait Record: Serialize + DeserializeOwned {
-    /// Name of the plan.
+    /// Returns the name of the plan.
     fn plan(&self) -> &str;
 
-    /// Returns which part it is, from 0.
+    /// Returns the number of the part, from 0.
     fn index(&self) -> u32;
 
-    /// Returns how many there are.
+    /// Returns the number of parts.
     fn of(&self) -> u32;
 }
 
@@ -31,19 +31,19 @@ pub struct Lines<R> {
     records: BTreeMap<u32, R>,
 }
 
-/// What is wrong with a file of records.
+/// Why a file of records cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinesError {
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("{}: {source}", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It is a directory, or something that is not replaced.
+    /// The path is not a plain file.
     #[error("{}: not a plain file", .0.display())]
     NotAFile(PathBuf),
     /// A line is not a record.
@@ -53,7 +53,7 @@ pub enum LinesError {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What the parser said.
+        /// The error of the parser.
         problem: String,
     },
     /// The file holds points of another plan.
@@ -73,16 +73,16 @@ pub enum LinesError {
 }
 
 impl<R: Record> Lines<R> {
-    /// Returns a file for the records of the plan of that name; those that it holds already are kept.
+    /// Opens a file for the records of the plan `plan`. Records in the file are kept.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or holds something else.
+    /// The file cannot be read, or is not a file of such records.
     pub fn open(path: &Path, plan: &str) -> Result<Self, LinesError> {
         let system = |source| LinesError::System { path: path.to_owned(), source };
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Whether it can be written is found out before the work.
+                // A file that cannot be written is refused before the work.
                 let new = Self { path: path.to_owned(), records: BTreeMap::new() };
                 new.beside().map_err(system)?;
                 return Ok(new);
@@ -129,7 +129,7 @@ impl<R: Record> Lines<R> {
     ///
     /// The disk is full, or the directory cannot be written.
     pub fn add(&mut self, records: impl IntoIterator<Item = R>) -> Result<(), LinesError> {
-        // What is no file is not replaced by one: /dev/stdout is a name, too.
+        // Only a plain file may be replaced: /dev/stdout is a name, too.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(LinesError::NotAFile(self.path.clone()));
         }
@@ -161,7 +161,7 @@ impl<R: Record> Lines<R> {
     }
 }
 
-/// Writes records into a file that takes the place of what was there.
+/// Writes records into a file, which replaces the previous one.
 ///
 /// # Errors
 ///
@@ -174,7 +174,7 @@ pub fn write<R: Record + Clone>(path: &Path, records: &[R]) -> Result<(), LinesE
 ///
 /// # Errors
 ///
-/// It cannot be read, or holds something else.
+/// The file cannot be read, or is not a file of such records.
 pub fn read<R: Record>(path: &Path) -> Result<Vec<R>, LinesError> {
     let text = fs::read_to_string(path)
         .map_err(|source| LinesError::System { path: path.to_owned(), source })?;

@@ -44,7 +44,7 @@ pub enum MergeError {
     Missing {
         /// The points.
         missing: Vec<u32>,
-        /// How many there should be.
+        /// The number of points of the plan.
         of: u32,
     },
 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use apus_proto::{Config, PARAMETERS};
-use apus_report::experiment::defaults;
+use apus_report::experiment::{defaults, name};
 use apus_workload::{Nanos, PacketOverhead, Rate, Workload, units};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use apus_sim::experiment::Pattern;
 use apus_sim::fabric::{Buffers, Settings, Spreading};
@@ -48,8 +48,7 @@ const MOST_RUNS: u32 = 1_000;
   apus sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
   apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
 pub struct Options {
-    /// Where the configuration of apus comes from: `sigcomm18`, as in the paper, or `shipped`, as it
-    /// comes. The fabric is the paper's either way, until options say otherwise
+    /// Configuration of apus. The fabric is the paper's either way, unless options change it
     #[arg(long, value_name = "NAME", default_value = "sigcomm18")]
     pub preset: Preset,
     /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines
@@ -75,14 +74,13 @@ pub struct Options {
         default_value = "9x16x4"
     )]
     pub shapes: Vec<Shape>,
-    /// Who carries the messages: `apus`, `dctcp` (as Linux has it), `oracle` (one scheduler
-    /// that knows them all: a lower bound). Several carry the same messages and are compared
+    /// Transports. Several carry the same messages and are compared
     #[arg(long = "transport", value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     pub transports: Vec<Transport>,
     /// A parameter of apus, instead of the preset's value; several values are compared
     #[arg(long = "param", value_name = "NAME=VALUE[,VALUE]")]
     pub parameters: Vec<Axis>,
-    /// Where chance begins: the same seed draws the same messages
+    /// Seed of everything random: the same seed draws the same messages
     #[arg(
         long = "seed",
         value_name = "NUMBER",
@@ -91,18 +89,18 @@ pub struct Options {
         allow_negative_numbers = true
     )]
     pub seeds: Vec<u64>,
-    /// Runs of each setting, 1 to 1000, with this seed and those after it; reported are the median, the
-    /// least and the greatest. One run is exact for its seed: more of them tell how much of a figure is
+    /// Runs of each setting, 1 to 1000, with this seed and those after it; results are the median, the
+    /// least and the greatest. One run is exact for its seed: more of them show how much of a figure is
     /// chance
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     pub runs: u32,
-    /// Messages that are handed over while it is measured [default: as many as make 25 million packets,
-    /// 2000 to 3000000]; what is delivered meanwhile counts. The more, the steadier: a p99 needs hundreds
+    /// Messages that are handed over during the measurement [default: as many as make 25 million packets,
+    /// 2000 to 3000000]; messages delivered meanwhile count. The more, the steadier: a p99 needs hundreds
     /// of messages in its bin
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub messages: Option<u32>,
-    /// Messages before those, until queues are as long as they become [default: as many]. With too few,
-    /// long messages look faster than they are: those of W4 are under way for a fifth of a second
+    /// Messages before those, until queues have their steady length [default: as many]. With too few,
+    /// long messages look faster than they are: those of W4 take a fifth of a second
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     pub warm_up: Option<u32>,
     /// The fabric, except for its shape.
@@ -114,9 +112,8 @@ pub struct Options {
     /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)
     #[arg(long, value_name = "ANSWER", default_value = "none")]
     pub answer: Answer,
-    /// What runs on the hosts of apus: `apus` on all of them; or `kernel`, a model of the Linux module on every second
-    /// one, and apus in the kernel profile on the others. Longer messages than 1000000 bytes are as long as that then. The model has
-    /// no processor and no buffers that run out: it shows how the two get on with each other, not how fast the
+    /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The model has
+    /// no processor and no buffers that run out: it shows how the two work together, not how fast the
     /// module is
     #[arg(long, value_name = "MODEL", default_value = "apus")]
     pub peer_model: PeerModel,
@@ -131,24 +128,24 @@ pub struct Fabric {
     /// Rate of the links between racks and spines [default: 40gbit]
     #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
     pub fabric_link: Option<Rate>,
-    /// From a packet's last bit at a switch to its place in the next queue [default: 250ns]
+    /// Delay from a packet's last bit at a switch to its place in the next queue [default: 250ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub switch_delay: Option<Nanos>,
-    /// Software of a host, two thirds on the way out and one third on the way in [default: 1500ns]
+    /// Delay of the software of a host, two thirds on the way out and one third on the way in [default: 1500ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub host_delay: Option<Nanos>,
-    /// Light on each link [default: 0ns]
+    /// Propagation delay of each link [default: 0ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub propagation: Option<Nanos>,
-    /// More on the links between rack number R and the spines, times R, so that round-trip times differ
+    /// Additional delay on the links between rack number R and the spines, times R, so that round-trip times differ
     /// [default: 0ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub per_rack_delay: Option<Nanos>,
-    /// How packets are spread over the spines: each one at random (`packet`), or all between two hosts on
+    /// Spreading of packets over the spines: each one at random (`packet`), or all between two hosts on
     /// the same way (`flow`)
     #[arg(long, value_name = "HOW", default_value = "packet")]
     pub spreading: Spreading,
-    /// What may wait in switches: `per-port=BYTES`, `shared=BYTES` for each switch, or `unlimited`;
+    /// Buffers of switches: `per-port=BYTES`, `shared=BYTES` for each switch, or `unlimited`;
     /// packets beyond are dropped
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     pub buffer: Buffers,
@@ -183,33 +180,32 @@ impl Fabric {
     }
 }
 
-/// Where the configuration of apus comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The source of the configuration of apus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// As the paper's Homa was configured for each workload.
+    /// As the paper configures Homa for each workload
     Sigcomm18,
-    /// As apus ships.
+    /// As apus ships
     Shipped,
 }
 
-/// Who carries the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// The protocol that ships.
+    /// The protocol that ships
     Apus,
-    /// DCTCP as Linux has it ([`apus_sim::dctcp`]).
+    /// DCTCP as Linux has it
     Dctcp,
-    /// One scheduler that knows all messages: a lower bound, not a transport ([`apus_sim::oracle`]).
+    /// One scheduler that knows all messages: a lower bound, not a transport
     Oracle,
 }
 
-/// What runs on the hosts of [`Transport::Apus`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The software of the hosts of [`Transport::Apus`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PeerModel {
-    /// apus on all of them.
+    /// apus on all hosts
     Apus,
-    /// A model of the Linux module on every second one, apus in the kernel profile on the others
-    /// ([`apus_sim::host::MixedHost`]).
+    /// A model of the Linux module on every second host, apus in the kernel profile on the others
     Kernel,
 }
 
@@ -397,67 +393,19 @@ impl Preset {
 
 impl fmt::Display for Preset {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Sigcomm18 => "sigcomm18",
-            Self::Shipped => "shipped",
-        })
-    }
-}
-
-impl FromStr for Preset {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "sigcomm18" => Ok(Self::Sigcomm18),
-            "shipped" => Ok(Self::Shipped),
-            _ => Err("write sigcomm18 (as in the paper) or shipped (apus as it comes)".to_owned()),
-        }
+        formatter.pad(&name(self))
     }
 }
 
 impl fmt::Display for PeerModel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Apus => "apus",
-            Self::Kernel => "kernel",
-        })
-    }
-}
-
-impl FromStr for PeerModel {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "apus" => Ok(Self::Apus),
-            "kernel" => Ok(Self::Kernel),
-            _ => Err("write apus (on all hosts) or kernel (the Linux module on every second one)"
-                .to_owned()),
-        }
+        formatter.pad(&name(self))
     }
 }
 
 impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Apus => "apus",
-            Self::Dctcp => "dctcp",
-            Self::Oracle => "oracle",
-        })
-    }
-}
-
-impl FromStr for Transport {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "apus" => Ok(Self::Apus),
-            "dctcp" => Ok(Self::Dctcp),
-            "oracle" => Ok(Self::Oracle),
-            _ => Err("there are apus, dctcp and oracle".to_owned()),
-        }
+        formatter.pad(&name(self))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Records: what is kept of a run.
 //!
-//! The figures that are compared with published ones, in the units in which they are published (KB is 1000
+//! A record has the figures that are compared with published ones, in the units of the publications (KB is 1000
 //! bytes), with five significant digits.
 
 use apus_report::result::rounded;
@@ -20,29 +20,29 @@ pub struct Record {
     pub plan: String,
     /// Number of its points.
     pub of: u32,
-    /// Which of them this is.
+    /// Number of the point.
     pub index: u32,
-    /// Who carried the messages.
+    /// The transport.
     pub transport: String,
-    /// Where chance began.
+    /// The seed.
     pub seed: u64,
     /// Everything else that was asked for.
     pub config: Map<String, Value>,
-    /// What came out.
+    /// The result.
     pub result: Figures,
 }
 
-/// What came out of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Share of the bytes handed over by which the backlog grew.
     pub growth: f64,
-    /// How much of that is no sign of a load that cannot be sustained.
+    /// The part of that which a sustained load may have.
     pub allowed_growth: f64,
-    /// How much slower than on an idle fabric messages were; `None` if the run found no steady state.
+    /// Slowdowns, relative to an idle fabric; `None` if the run found no steady state.
     pub slowdown: Option<Slowdown>,
-    /// How long queues were; `None` for a transport that has none.
+    /// Lengths of queues; `None` for a transport without queues.
     pub queues: Option<Queues>,
     /// Share of the links to hosts that was busy.
     pub achieved_load: f64,
@@ -60,7 +60,7 @@ pub struct Figures {
     pub dropped: u64,
     /// Packets marked by switches.
     pub marked: u64,
-    /// How long the run lasted in the fabric's time, in milliseconds.
+    /// Duration of the run in the fabric's time, in milliseconds.
     pub simulated_ms: f64,
 }
 
@@ -98,7 +98,7 @@ pub struct Bin {
     pub p99: Option<f64>,
 }
 
-/// How long queues were, over all ports of a kind.
+/// Lengths of queues over all ports of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
@@ -110,7 +110,7 @@ pub struct Queues {
     pub tor_host: Queue,
 }
 
-/// How long the queues of a kind were, in KB.
+/// Lengths of the queues of a kind, in KB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {

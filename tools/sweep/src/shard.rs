@@ -1,12 +1,12 @@
 //! Shards: the part of a plan that runs here.
 //!
-//! Point `p` belongs to shard `i` of `n` if `p % n == i`. Who starts many processes tells each of them in
-//! the environment which one it is; that is all the scheduling there is:
+//! Point `p` belongs to shard `i` of `n` if `p % n == i`. A launcher of many processes sets variables that say which one
+//! a process is; there is no other scheduling:
 //!
 //! | started by | which | of how many |
 //! |---|---|---|
 //! | Slurm (array) | `SLURM_ARRAY_TASK_ID`, from `SLURM_ARRAY_TASK_MIN` in steps of `SLURM_ARRAY_TASK_STEP` | `SLURM_ARRAY_TASK_COUNT` |
-//! | Kubernetes (indexed job) | `JOB_COMPLETION_INDEX` | must be said: `auto/N` |
+//! | Kubernetes (indexed job) | `JOB_COMPLETION_INDEX` | must be given: `auto/N` |
 //! | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` |
 //! | MPICH, Intel MPI, Slurm with PMI | `PMI_RANK` | `PMI_SIZE` |
 

@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The process does not exist, has no endpoint, or none that is
     /// [observable](crate::EndpointBuilder::observable).
-    #[error("process {pid} has no observable apus endpoint ({source})")]
+    #[error("process {pid} has no apus endpoint that can be inspected ({source})")]
     Absent {
         /// The process id.
         pid: u32,

@@ -5,7 +5,7 @@
 //!
 //! Several peers share no word or eventfd, although one of these would need fewer resources: a peer
 //! that can write a shared eventfd can also drain it, or block its writers, and so suppress the
-//! wake-ups of *other* peers (docs/adr/0024).
+//! wake-ups of *other* peers (docs/adr/0011).
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

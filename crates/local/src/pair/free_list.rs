@@ -1,7 +1,7 @@
 //! Free list: reuses the memory of long messages.
 //!
 //! The list retains a reference to long messages that were delivered (as the core does,
-//! docs/adr/0013). When it is the only reference left, the memory serves the next message. The
+//! docs/adr/0004). When it is the only reference left, the memory serves the next message. The
 //! allocator would return it to the system, and each page would cost another fault.
 
 use bytes::{Bytes, BytesMut};

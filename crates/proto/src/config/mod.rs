@@ -298,8 +298,8 @@ impl Config {
         &self.0.priority_map
     }
 
-    /// Returns the highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
-    /// P-24, PRIO-5).
+    /// Returns the highest priority level, which control packets use and at which missing bytes are requested (rows
+    /// P-12, P-24, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1

@@ -16,8 +16,8 @@
 //! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
-//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of messages is
-//!   active: what it may be granted depends on nothing else (GRANT-4).
+//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of
+//!   messages is active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
 //! back until data arrives again. Chosen by us, because the kernel lets eight dead senders hold all grants

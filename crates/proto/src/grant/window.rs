@@ -36,8 +36,8 @@ impl Window {
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more (a
-    /// packet that starts below the limit may go beyond it, row P-1).
+    /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more
+    /// (a packet that starts below the limit may go beyond it, row P-1).
     pub(super) fn base(message: &MessageIn) -> u32 {
         message.granted().max(message.received())
     }

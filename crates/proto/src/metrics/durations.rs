@@ -11,8 +11,8 @@ const DIGITS: u32 = PER_OCTAVE.trailing_zeros();
 /// Fine buckets: eight below 8 ns, then 34 octaves. What is longer counts in the last one.
 const FINE: usize = 8 * 35;
 
-/// Upper bounds of the coarse buckets in nanoseconds, the last one (without a bound) aside: what OpenTelemetry recommends for
-/// `rpc.client.call.duration` and `rpc.server.call.duration`.
+/// Upper bounds of the coarse buckets in nanoseconds, the last one (without a bound) aside: what OpenTelemetry
+/// recommends for `rpc.client.call.duration` and `rpc.server.call.duration`.
 pub const COARSE_BOUNDS: [u64; 14] = [
     5_000_000,
     10_000_000,
@@ -95,8 +95,8 @@ impl DurationHistogram {
         self.coarse.nanos = self.coarse.nanos.saturating_add(other.coarse.nanos);
     }
 
-    /// Returns the fine buckets that are not empty, the shortest first: the longest duration that belongs to the bucket,
-    /// in nanoseconds, and the number of durations in it. `u64::MAX` is no bound.
+    /// Returns the fine buckets that are not empty, the shortest first: the longest duration that belongs to the
+    /// bucket, in nanoseconds, and the number of durations in it. `u64::MAX` is no bound.
     pub fn fine(&self) -> impl Iterator<Item = (u64, u64)> {
         let all = self.fine.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, count)| (longest(index), *count))

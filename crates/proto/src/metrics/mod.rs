@@ -89,8 +89,9 @@ counters! {
         needy_grants,
         /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
-        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided
-        /// by the time that has passed, the average number that waited. High values mean an overloaded receiver.
+        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`):
+        /// divided by the time that has passed, the average number that waited. High values mean an overloaded
+        /// receiver.
         grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,

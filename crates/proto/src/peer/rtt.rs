@@ -90,8 +90,8 @@ mod tests {
 
     const MOST: u64 = 250_000_000;
 
-    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and lost bytes are never
-    /// requested.
+    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and lost bytes are
+    /// never requested.
     #[test]
     fn waiting_for_a_grant_is_no_round_trip() {
         let mut rtt = Rtt::default();

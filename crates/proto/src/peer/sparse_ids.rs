@@ -2,12 +2,12 @@
 //!
 //! There a counter numbers the calls of a whole host (row L-2), or those of one endpoint of apus; a server receives few
 //! of them. So finished ids do not form ranges: between two there are calls to other servers, and possibly a call to
-//! this one that has not arrived yet. Which is not known, but the counter tells how long ago an id was given out. Memory
-//! is therefore bounded by how far the counter has advanced, not by the number of gaps: finished ids are
+//! this one that has not arrived yet. Which is not known, but the counter tells how long ago an id was given out.
+//! Memory is therefore bounded by how far the counter has advanced, not by the number of gaps: finished ids are
 //! kept in *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when there are too many. An id is
-//! refused unseen only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few
-//! of them arrive here: a module that makes a million a second needs a quarter of a second for that, and gives up a call
-//! whose server has been silent for 100 ms (row T-4).
+//! refused unseen only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if
+//! few of them arrive here: a module that makes a million a second needs a quarter of a second for that, and gives up
+//! a call whose server has been silent for 100 ms (row T-4).
 //!
 //! Endpoints of apus begin in ranges of their own (ADR 12), far from each other and from the module. The highest
 //! bits distinguish the counters, so that a busy one does not close what a quiet one has not finished.
@@ -116,8 +116,8 @@ mod tests {
     /// Number of ids that have passed when the first is closed, if no block is left out.
     const WINDOW: u64 = MAX_ID_BLOCKS as u64 * BLOCK;
 
-    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full after 32,768 calls of the
-    /// host; a first packet that had to be sent again arrived too late.)
+    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full after 32,768 calls of
+    /// the host; a first packet that had to be sent again arrived too late.)
     #[test]
     fn gaps_stay_open_until_the_counter_has_gone_far() {
         let mut ids = SparseIds::default();

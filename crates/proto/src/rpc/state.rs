@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! - **STATE-1** A state changes by [`Rpc::step`](super::Rpc::step) alone, and a step of this endpoint is possible in the
-//!   state in which it is taken. (What a peer or the application asks for may be impossible; it is then refused.)
+//! - **STATE-1** A state changes by [`Rpc::step`](super::Rpc::step) alone, and a step of this endpoint is possible in
+//!   the state in which it is taken. (What a peer or the application asks for may be impossible; it is then refused.)
 
 /// State of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,8 +96,8 @@ impl Transport {
         Ok(())
     }
 
-    /// Returns whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is no
-    /// [probe filter](Transport::set_probe_filter).
+    /// Returns whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is
+    /// no [probe filter](Transport::set_probe_filter).
     pub fn selects_next_call(&mut self, to: Address) -> bool {
         if !self.observation.notes.are_wanted() {
             return false;

@@ -46,8 +46,8 @@ impl Transport {
         }
     }
 
-    /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers know a
-    /// call by the client's host and its id: if several endpoints run on a host, each needs a range of its own,
+    /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers
+    /// know a call by the client's host and its id: if several endpoints run on a host, each needs a range of its own,
     /// and none that was in use before (reference 8.2 item 4). By default, the first id is drawn at random.
     ///
     /// # Panics
@@ -155,8 +155,8 @@ impl Transport {
     }
 
     /// Asks all peers with which there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16).
-    /// Returns the number of peers. They obey if they are configured to. In the kernel profile no peer is asked, because
-    /// a peer is a host there and has no port.
+    /// Returns the number of peers. They obey if they are configured to. In the kernel profile no peer is asked,
+    /// because a peer is a host there and has no port.
     pub fn freeze_peers(&mut self, now: Instant) -> usize {
         self.advance(now);
         if self.outbound.identity.profile == Profile::Kernel {
@@ -191,8 +191,8 @@ impl Transport {
     /// Returns whether a packet to `to`, of which an ICMP error returned `beginning`, may have been sent by this
     /// endpoint: it names a live RPC. A beginning that is too short to name one is believed.
     ///
-    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host (row K-17). Only
-    /// for the kernel profile: elsewhere, the UDP port would have to be guessed.
+    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host (row K-17).
+    /// Only for the kernel profile: elsewhere, the UDP port would have to be guessed.
     #[must_use]
     pub fn recognizes_own_packet(&mut self, to: Address, beginning: &[u8]) -> bool {
         if self.outbound.identity.profile == Profile::Udp {

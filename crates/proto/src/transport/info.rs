@@ -113,7 +113,8 @@ impl Transport {
         self.observation.notes.poll()
     }
 
-    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected ([`ProbeFilter::multiplier`]).
+    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected
+    /// ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {

@@ -14,8 +14,8 @@ impl Transport {
         &self.outbound.messages
     }
 
-    /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver has
-    /// room: what is returned counts as sent.
+    /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver
+    /// has room: what is returned counts as sent.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {
         self.advance(now);
         let filler = Filler {

@@ -2,16 +2,16 @@
 //!
 //! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
 //! message (row Q-6, SEND-5). Messages shorter than `defer_min_bytes` have a lane of their own that is served
-//! first and never throttled (row Q-5, SEND-3): putting one in and taking it out costs no comparison, which is
-//! what makes millions of small messages a second possible.
+//! first and never throttled (row Q-5, SEND-3): inserting and removing one costs no comparison, which
+//! makes millions of small messages a second possible.
 //!
 //! # Invariants
 //!
 //! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order
 //!   it is the key.
 //! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
-//!   [`MAX_ENDED`].
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long
+//!   plus [`MAX_ENDED`].
 
 use crate::config::Config;
 use crate::message::MessageOut;
@@ -150,8 +150,8 @@ impl SendQueue {
     }
 }
 
-/// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us: the
-/// lane is searched at most once per this number of messages.
+/// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us:
+/// the lane is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
 
 /// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest
@@ -211,8 +211,8 @@ mod tests {
         assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 
-    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave before
-    /// the next short one.)
+    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave
+    /// before the next short one.)
     #[test]
     fn a_short_message_does_not_wait_for_what_the_oldest_has_saved_up() {
         let config = Config::builder().unsched_bytes(1_000_000).build().unwrap();

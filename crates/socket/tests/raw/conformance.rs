@@ -12,7 +12,7 @@ use apus_socket::{Raw, RawConfig};
 
 use crate::icmp_responder::{IcmpResponder, PORT_UNREACHABLE};
 use crate::namespace::{Namespace, Pair, skip_reason};
-use crate::ported::Ported;
+use crate::port_prefix::PortPrefixed;
 
 /// Location of the drivers.
 enum Place {
@@ -60,7 +60,7 @@ impl Sockets {
 
 /// A driver and its address.
 struct Placed {
-    driver: Ported<Raw>,
+    driver: PortPrefixed<Raw>,
     host: IpAddr,
 }
 
@@ -87,7 +87,7 @@ impl Fixture for Sockets {
         let mut config = RawConfig::bound_to((self.binds[side], 0).into());
         (self.change)(&mut config);
         let driver = self.namespace(side).inside(|| Raw::open(&config).unwrap());
-        Box::new(Placed { driver: Ported(driver), host: self.hosts[side] })
+        Box::new(Placed { driver: PortPrefixed(driver), host: self.hosts[side] })
     }
 
     fn skip(&self) -> Option<String> {

@@ -6,7 +6,7 @@ mod host;
 mod icmp;
 mod icmp_responder;
 mod namespace;
-mod ported;
+mod port_prefix;
 mod sharing;
 mod socket;
 mod unprivileged;

@@ -102,10 +102,11 @@ impl Pair {
         }
         // The side that came up first had no carrier, and drops packets until the system has
         // noticed the carrier. `state UP` is shown slightly too early; a command that takes the
-        // same lock runs after all of that.
+        // same lock runs after all of that. The route of an IPv6 address is added by a work queue.
         for host in [&left, &right] {
             host.run(
-                "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up",
+                "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up
+                 until ip -6 route show table local | grep -q 'local fd09::'; do :; done",
             );
         }
         Self { left, right }

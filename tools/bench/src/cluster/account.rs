@@ -17,7 +17,7 @@ use apus_testbed::error::Error;
 use apus_testbed::fabric::Uplink;
 use apus_testbed::machine::PmQosRequest;
 
-/// What was found out with some options, before anybody has put it into words.
+/// The results for some options, from which a report is made.
 #[derive(Clone, Copy)]
 pub(super) struct Account<'a> {
     pub(super) venue: &'a Venue,

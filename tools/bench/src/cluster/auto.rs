@@ -1,7 +1,7 @@
 //! The rate of the links for `--link auto`: the one that leaves the cores idle enough.
 //!
-//! The links are to be what messages wait for, and not the cores of the one machine that plays all hosts. How
-//! busy a rate makes them is tried: it differs from machine to machine, and from transport to transport.
+//! Messages must wait for the links, and not for the cores of the one machine that plays all hosts. The search tries how
+//! busy a rate makes the cores: it differs from machine to machine, and from transport to transport.
 
 use super::IDLE;
 use apus_testbed::error::Error;
@@ -27,7 +27,7 @@ const TRIALS: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) mbps: u64,
-    /// Which of the mixes.
+    /// Index of the mix.
     pub(super) hungriest: usize,
     /// Share of the time that the cores are idle with it.
     pub(super) idle: f64,
@@ -38,7 +38,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 ///
-/// What `busy` says.
+/// As for `busy`.
 pub(super) fn search(
     start: u64,
     mixes: usize,

@@ -1,7 +1,7 @@
 //! A node: the agent of one port of a host, server and client.
 //!
-//! Every node is server and client. It opens its transport, tells where others reach it, learns where the
-//! others are, connects, and begins at the instant that all have agreed on.
+//! A node opens its transport, reports its address, receives the addresses of the others, connects, and begins at the
+//! common start.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ use apus_testbed::process::{Begin, Control, Task};
 pub(super) struct Setup {
     /// The transport, by its name.
     pub(super) transport: String,
-    /// How its threads wait.
+    /// The way in which its threads wait.
     pub(super) poll: PollMode,
     /// Threads that serve.
     pub(super) receivers: usize,
@@ -50,20 +50,20 @@ pub(super) struct Work {
     pub(super) peers: Vec<SocketAddr>,
     /// Each size of a message, and the share of the messages that have it.
     pub(super) shares: Vec<(u32, f64)>,
-    /// Where chance begins.
+    /// Seed.
     pub(super) seed: u64,
-    /// What is measured.
+    /// The measurement.
     pub(super) phase: Phase,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// The node serves until it has to stop, and calls no other.
     Serve,
     /// The best time of each size to the first peer. Result: pairs of a size and nanoseconds.
     Unloaded {
-        /// How long.
+        /// Duration.
         duration: Duration,
     },
     /// Slowdown under load. Result: [`NodeResult`].
@@ -72,20 +72,20 @@ pub(super) enum Phase {
         rate: f64,
         /// Requests before this do not count.
         warm: Duration,
-        /// How long they count.
+        /// Time in which they count.
         measure: Duration,
-        /// How long replies are waited for after that.
+        /// Longest wait for replies after that.
         grace: Duration,
         /// Requests under way at most.
         client_max: u32,
-        /// What slowdown is held against.
+        /// The base of slowdowns.
         scale: Scale,
         /// Whether to report how idle the cores of this host are. Where several nodes share them, the coordinator does.
         watch_cores: bool,
     },
 }
 
-/// What came of a load at one node.
+/// The result of a load at one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NodeResult {
     /// Of the requests that it sent.
@@ -96,15 +96,15 @@ pub(super) struct NodeResult {
     pub(super) in_time: u64,
     /// Those that were never completed.
     pub(super) errors: u64,
-    /// How long after they were due requests began, in nanoseconds.
+    /// Delays between due time and begin of requests, in nanoseconds.
     pub(super) late: Latencies,
-    /// What the transport said of the first one.
+    /// The error of the first one.
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
     /// Share of the time in which no program ran on this host's cores; `None` if it was not asked for.
     pub(super) idle: Option<f64>,
-    /// What the transport counted, from the start to the end.
+    /// Counters of the transport, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
 }
 

@@ -15,13 +15,13 @@ use crate::slowdown::{Scale, tenths};
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 
-/// How long each transport shows the best time of each size, unless runs are much shorter than usual.
+/// Duration of the unloaded phase of each transport, unless runs are much shorter than usual.
 const UNLOADED: Duration = Duration::from_secs(2);
 
 /// Lengths of a run that this takes at most.
 const UNLOADED_RUNS: f64 = 2.0;
 
-/// How long a rate is tried.
+/// Seconds for which a rate is tried.
 const TRIAL: f64 = 1.5;
 
 /// Runs that may fail one after the other before the rest is given up. Chosen by us: what fails so often is no
@@ -32,7 +32,7 @@ const PATIENCE: usize = 3;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Chosen {
     pub(super) mbps: u64,
-    /// How it was chosen, in words.
+    /// The reason for the rate, in words.
     pub(super) how: String,
 }
 
@@ -50,16 +50,16 @@ pub(super) struct Base {
 pub(super) struct Runs {
     /// Those that succeeded of each mix, in the order of the mixes.
     pub(super) of: Vec<Vec<RunResult>>,
-    /// What failed, and why.
+    /// Failed runs, and why.
     pub(super) notes: Vec<String>,
 }
 
-/// What can be found out with some options.
+/// The phases for some options.
 pub(super) struct Phases<'a> {
     venue: &'a Venue,
     options: &'a Options,
     progress: &'a Progress,
-    /// What they have in common, before what is going on.
+    /// Text before each step of the progress.
     about: String,
     workload: Workload,
     shares: Vec<(u32, f64)>,

@@ -1,6 +1,6 @@
 //! A run: all nodes of a cluster, from a common start to the last reply.
 //!
-//! With everything fresh: hosts, processes, connections. State that is left over from one run changes the
+//! Every run has fresh hosts, processes and connections. State that is left over from one run changes the
 //! next one (published numbers B.4, B.5).
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
 
-/// How long replies are waited for after the last request was due, at least. Chosen by us: the backlog of a transport
+/// Least time to wait for replies after the last request was due. Chosen by us: the backlog of a transport
 /// that does not keep up is an error soon enough.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -40,21 +40,21 @@ const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
 /// Time between two samples of the queues of the switch. Each takes about 3 ms of a core.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What came of one run of transports that ran at the same time.
+/// The result of one run of transports that ran at the same time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunResult {
-    /// Which one it was, from 0.
+    /// Number of the run, from 0.
     pub(super) number: usize,
     /// One for each transport.
     pub(super) parts: Vec<PartResult>,
     /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
     /// it is unknown.
     pub(super) idle: Option<f64>,
-    /// What passed the switch, if there is one.
+    /// The load of the switch, if it is ours.
     pub(super) switch: Option<SwitchLoad>,
 }
 
-/// What came of one transport, over all nodes.
+/// The result of one transport, over all nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PartResult {
     pub(super) summary: Summary,
@@ -67,9 +67,9 @@ pub(super) struct PartResult {
     pub(super) why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload that were received.
     pub(super) cpu_per_gb: f64,
-    /// How long after they were due requests began, in nanoseconds.
+    /// Delays between due time and begin of requests, in nanoseconds.
     pub(super) late: Latencies,
-    /// What the transport counted at all nodes, warm-up included.
+    /// Counters of the transport at all nodes, warm-up included.
     pub(super) counters: BTreeMap<String, u64>,
 }
 

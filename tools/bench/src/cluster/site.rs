@@ -8,7 +8,7 @@ use apus_testbed::fabric::{Fabric, PortCounters, Spec};
 use apus_testbed::launch::{Launch, LocalNode};
 use apus_testbed::process::{Crew, Task};
 
-/// Where the nodes run.
+/// The place of the nodes.
 #[derive(Debug)]
 pub enum Venue {
     /// On this machine, each in a namespace, with a network between them that is made anew for each run.
@@ -18,9 +18,9 @@ pub enum Venue {
     },
     /// On hosts that a launcher provides, with their own network.
     Elsewhere {
-        /// Who starts the agents there.
+        /// The launcher of the agents.
         launch: Launch,
-        /// How the command line says that, word by word: `--launch`, `ssh`, `--hosts`, `rack.txt`.
+        /// The same as words of a command line: `--launch`, `ssh`, `--hosts`, `rack.txt`.
         words: Vec<String>,
     },
 }

@@ -6,7 +6,7 @@ use super::site::Site;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::{LEVELS, PortCounters};
 
-/// What passed the ports of the switch, priority by priority, while requests counted.
+/// The load of the ports of the switch by priority, while requests counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwitchLoad {
     /// Each level; the last one goes first.

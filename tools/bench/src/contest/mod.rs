@@ -42,13 +42,13 @@ pub struct Contest {
     pub example: &'static str,
     /// The defaults of its options.
     pub defaults: fn() -> Options,
-    /// Who takes part.
+    /// Returns the contenders.
     contenders: fn() -> Vec<Box<dyn Contender>>,
-    /// What is measured of a contender in one run, by the name of the figure.
+    /// Returns the figures of a contender in one run, by name.
     figures: fn(&Pair) -> Vec<(&'static str, Reading)>,
     /// The figure that is compared.
     compared: &'static str,
-    /// Whose figure is divided by whose.
+    /// Dividends and divisors of the ratios.
     ratios: &'static [(&'static str, &'static str)],
 }
 

@@ -14,7 +14,7 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// What both sides of one contender saw in one run.
+/// The observations of both sides of one contender in one run.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The side that asked.

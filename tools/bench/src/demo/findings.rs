@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::phases::LIMIT;
-use super::sides::{GRACE, LoadResult};
+use super::sides::{GRACE, LIMIT, LoadResult};
 use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Part, Section};
@@ -12,13 +11,13 @@ use apus_report::result::{Figure, Outcome, Ratio, Row, named, rounded, short};
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
 
-/// What was measured of one contender.
+/// The measurements of one contender.
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) settings: String,
     /// Requests per second that it completes at most.
     pub(super) capacity: f64,
-    /// What came of each run.
+    /// The result of each run.
     pub(super) runs: Vec<LoadResult>,
 }
 

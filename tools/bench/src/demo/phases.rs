@@ -9,7 +9,7 @@ use serde_json::json;
 use super::JOB;
 use super::findings::{Measured, findings};
 use super::options::Options;
-use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
+use super::sides::{ClientSide, Details, GRACE, LIMIT, LoadResult, Messages, Phase, Side};
 use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
 use apus_contenders::transport::Transport;
@@ -20,24 +20,16 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::{Spawner, Task};
 
-/// How long each contender shows the best time of each size.
+/// Duration of the unloaded phase of each contender.
 const UNLOADED: Duration = Duration::from_millis(400);
 
 /// Warm-up and measured time of one measurement of capacity.
 const CAPACITY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
-/// How often capacity is measured. Odd, because the median counts.
+/// Measurements of capacity. Odd, because the median counts.
 const CAPACITY_RUNS: usize = 3;
 
-/// Requests under way at most while under load; more are due but wait. Source: `--client-max` of the
-/// kernel module's `cp_node`, 200.
-///
-/// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
-/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
-/// 80 % could be more than it can do once a backlog exists, and it would never recover.
-pub(super) const LIMIT: u32 = 200;
-
-/// What the demo can do on a host.
+/// The demo on a host.
 struct Bench<'a> {
     host: &'a Spawner,
     cores: Cores,

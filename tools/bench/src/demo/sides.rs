@@ -18,6 +18,14 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
+/// Most outstanding requests under load; further requests wait, and their latency includes the wait. Source: `--client-max` of the
+/// kernel module's `cp_node`, 200.
+///
+/// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
+/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
+/// 80 % could be more than it can do once a backlog exists, and it would never recover.
+pub(super) const LIMIT: u32 = 200;
+
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
@@ -25,14 +33,14 @@ pub(super) struct Details {
     pub(super) side: Side,
 }
 
-/// Which side, and what it needs to know.
+/// The side, and its instructions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     Server { poll: PollMode },
     Client(ClientSide),
 }
 
-/// What a client needs to know.
+/// The instructions for a client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClientSide {
     pub(super) server: SocketAddr,
@@ -42,7 +50,7 @@ pub(super) struct ClientSide {
     pub(super) phase: Phase,
 }
 
-/// Which messages are sent.
+/// The messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Messages {
     pub(super) workload: String,
@@ -50,18 +58,18 @@ pub(super) struct Messages {
     pub(super) seed: u64,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// The best time of each size. Result: pairs of a size and nanoseconds.
     Unloaded { duration: Duration },
-    /// How many requests per second can be completed. Result: their number.
+    /// Requests completed per second. Result: their number.
     Capacity { outstanding: u32, warm: Duration, measure: Duration },
     /// Slowdown under load. Result: [`LoadResult`].
     Load { rate: f64, warm: Duration, measure: Duration, limit: u32, scale: Scale },
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LoadResult {
     pub(super) summary: Summary,
@@ -71,7 +79,7 @@ pub(super) struct LoadResult {
     pub(super) errors: u64,
 }
 
-/// How long a client waits for replies after the last request was due. Chosen by us: far longer than a queue
+/// Time for which a client waits for replies after the last request was due. Chosen by us: far longer than a queue
 /// of [`Phase::Load`]'s limit takes.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 

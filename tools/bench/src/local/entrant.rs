@@ -17,7 +17,7 @@ pub(super) const KINDS: [Entrant; 2] = [Entrant::Stream, Entrant::Packets];
 pub(super) enum Entrant {
     /// Endpoints through shared memory.
     Local,
-    /// What is below them.
+    /// The pair of rings below them.
     Pair,
     /// A unix socket that carries bytes.
     Stream,

@@ -1,14 +1,14 @@
 //! The local experiment: messages between processes of one host.
 //!
 //! An endpoint through shared memory beside what users have: unix sockets, TCP on loopback, and the same endpoint
-//! over UDP. Below it is a bare pair of `apus-local`, so that one sees what the endpoint adds.
+//! over UDP. Below it is a bare pair of `apus-local`, which shows what the endpoint adds.
 //!
 //! ```text
 //!   sizes     one client, one server: one request at a time → latency; many outstanding → rate, or throughput of
 //!             large messages
 //!   workers   1, 2, 4 … N at a time, each with a connection of its own: in one task (as unix1 of
 //!             will-it-scale), and as a ping-pong between two tasks
-//!   clients   1, 2, 4 … N clients of one server: rate, latency, and whether all get the same
+//!   clients   1, 2, 4 … N clients of one server: rate, latency, and fairness
 //! ```
 //!
 //! Every side is a process of its own, on a core of its own as long as there are enough. All contenders wait in the
@@ -24,6 +24,7 @@ mod one_task;
 mod options;
 mod phases;
 mod report;
+mod series;
 mod sides;
 mod tables;
 

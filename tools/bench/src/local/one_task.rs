@@ -1,9 +1,9 @@
 //! Both ends of a connection in one task.
 //!
-//! As `unix1_processes` of will-it-scale: a byte is written at one end and read at the other, by the same task. No task
-//! waits and none is woken, so what is measured is the path itself, and what several such tasks at a time share
-//! with each other: locks, counters, cache lines. Here each byte is answered by another one, because calls
-//! have responses; each way counts as a message, so that a figure is what `unix1` counts.
+//! As in `unix1_processes` of will-it-scale, a byte is written at one end and read at the other, by the same task. No task
+//! waits and none is woken, so the figure is the cost of the path itself, and of what several such tasks at a time share:
+//! locks, counters, cache lines. Here each byte is answered by another one, because calls have responses; each way counts
+//! as a message, so that a figure counts the same as in `unix1`.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;

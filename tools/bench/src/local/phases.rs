@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::JOB;
 use super::entrant::Entrant;
 use super::options::Options;
-use super::report::{self, Figures, Run, Taken};
+use super::report;
+use super::series::{Figures, Run, Taken};
 use super::sides::{Details, Role};
 use crate::options::{check_only, none_left};
 use apus_contenders::apus::Calls;
@@ -23,7 +24,7 @@ use apus_testbed::process::{Crew, Spawner, Task};
 /// millisecond.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// What is done over and over.
+/// The experiment on a host.
 struct Bench<'a> {
     host: &'a Spawner,
     options: &'a Options,

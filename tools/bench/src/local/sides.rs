@@ -30,7 +30,7 @@ pub(super) struct Details {
     pub(super) together: bool,
 }
 
-/// Which side.
+/// The side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Role {
     /// The server of one client.

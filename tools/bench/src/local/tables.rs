@@ -1,6 +1,6 @@
 //! Tables of the local experiment: figures by size, by workers and by clients.
 
-use super::report::{Line, Seen};
+use super::series::{Line, Seen};
 use apus_report::result::Table;
 use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;

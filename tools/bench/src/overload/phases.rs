@@ -20,14 +20,14 @@ use apus_testbed::process::{Spawner, Task};
 /// after some tens of milliseconds, and works off what it had accepted until then.
 const WARM: Duration = Duration::from_millis(250);
 
-/// How long capacity is measured in each run.
+/// Duration of the measurement of capacity in each run.
 const CAPACITY: Duration = Duration::from_millis(250);
 
 /// The pause after which a server is woken, and how often in each run.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSES: usize = 3;
 
-/// What servers can do on a host.
+/// The experiment on a host.
 struct Bench<'a> {
     host: &'a Spawner,
     cores: Cores,

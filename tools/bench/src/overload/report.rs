@@ -13,7 +13,7 @@ use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, short};
 use apus_report::stats::{Percentiles, Spread};
 
-/// What one run found out.
+/// The results of one run.
 #[derive(Debug)]
 pub(super) struct Run {
     /// Requests per second.

@@ -21,14 +21,14 @@ use apus_testbed::process::{Control, Task};
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
-    /// Which of the contenders.
+    /// Index of the contender.
     pub(super) contender: usize,
     /// Threads of the server.
     pub(super) threads: usize,
     pub(super) side: Side,
 }
 
-/// Which side, and what it needs to know.
+/// The side, and its instructions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     /// Result: [`Served`].
@@ -39,7 +39,7 @@ pub(super) enum Side {
     Client(ClientSide),
 }
 
-/// What a client needs to know.
+/// The instructions for a client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClientSide {
     pub(super) server: SocketAddr,
@@ -49,28 +49,28 @@ pub(super) struct ClientSide {
     pub(super) phase: Phase,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// How many requests per second are completed. Result: their number.
+    /// Requests completed per second. Result: their number.
     Capacity { warm: Duration, measure: Duration },
-    /// What becomes of `rate` requests per second. Result: [`LoadResult`].
+    /// A load of `rate` requests per second. Result: [`LoadResult`].
     Load { rate: f64, warm: Duration, measure: Duration, patience: Duration, seed: u64 },
-    /// How soon the first request after a pause is answered. Result: nanoseconds.
+    /// The latency of the first request after a pause. Result: nanoseconds.
     Idle { pause: Duration, times: usize, poll: PollMode },
 }
 
-/// What a server saw.
+/// The observations of a server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Served {
     /// Nanoseconds of processor time, and of time, from the first client on.
     pub(super) cpu: u64,
     pub(super) elapsed: u64,
-    /// What its transport counted, warm-up and all.
+    /// Counters of its transport, warm-up included.
     pub(super) counters: BTreeMap<String, u64>,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LoadResult {
     /// Requests that were due.
@@ -85,7 +85,7 @@ pub(super) struct LoadResult {
     pub(super) failed: u64,
     /// Nanoseconds from when a request was due to its reply, of those that were answered.
     pub(super) latency: Percentiles,
-    /// What the transport said of the first request that failed.
+    /// The error of the first request that failed.
     pub(super) why: Option<String>,
 }
 
@@ -97,7 +97,7 @@ const UNDER_WAY: u32 = 8;
 /// more than one can have patience for.
 const LIMIT: u32 = 32_768;
 
-/// How long a client that has nothing else to do looks for its reply at a time.
+/// Time for which an idle client polls for its reply at once.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Does one side's work.

@@ -4,7 +4,7 @@ use super::summary::{CDF, Group, Percentile, Summary, Tail};
 use apus_report::result::{Table, rounded, short};
 use apus_report::stats::Spread;
 
-/// What is drawn of one contender: medians over the runs.
+/// The medians of one contender over the runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// The contender.

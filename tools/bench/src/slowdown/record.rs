@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::summary::{CDF, Group, Summary, Tail};
 use apus_report::stats::Latencies;
 
-/// What slowdown is measured against, and how messages are grouped.
+/// The base of slowdowns, and the groups of messages.
 ///
 /// Slowdown is the time from the instant at which a request was due to its complete reply, divided
 /// by the best time in which any contender carried a message of that size when nothing else was

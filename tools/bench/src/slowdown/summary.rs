@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was found in one run. Slowdowns are plain factors, times are microseconds.
+/// The slowdowns and latencies of one run. Slowdowns are plain factors, times are microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Slowdowns by size, smallest first.
@@ -56,7 +56,7 @@ pub const OURS: &str = "apus";
 /// One of the percentiles of a [`Tail`].
 #[derive(Clone, Copy, Debug)]
 pub struct Percentile {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Its value.
     pub of: fn(&Tail) -> f64,

@@ -1,6 +1,6 @@
 //! The crew: the processes and threads in which workers run.
 //!
-//! Each number of workers is measured by fresh agents: one with many threads, or many with one. Each worker makes its
+//! Fresh agents measure each number of workers: one with many threads, or many with one. Each worker creates its
 //! pair on its own core, and all begin at one instant.
 
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -23,7 +23,7 @@ use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Begin, Control, Crew, NO_ADDRESS, Spawner, Stop, Task};
 use apus_testbed::{clock, machine};
 
-/// What is measured at once.
+/// The workers that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) contender: Contender,
@@ -31,18 +31,18 @@ pub(super) struct Case {
     pub(super) workers: usize,
 }
 
-/// What came of it.
+/// The result of some workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     /// Operations a second, all workers together.
     pub(super) rate: f64,
-    /// How locks were waited for; `None` for locks that cannot be seen.
+    /// Waits at locks; `None` for locks that cannot be observed.
     pub(super) wait: Option<Wait>,
     /// Mean nanoseconds that the lock is held by a worker that is by itself.
     pub(super) hold: Option<f64>,
 }
 
-/// How locks were waited for; who finds one free waits for 0 ns.
+/// Waits at locks; a free lock counts as a wait of 0 ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wait {
     /// Nanoseconds.
@@ -72,7 +72,7 @@ impl Wait {
     }
 }
 
-/// What an agent found.
+/// The result of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
     tallies: Vec<Tally>,
@@ -103,7 +103,7 @@ struct Setup {
     workers: Vec<Place>,
 }
 
-/// Where a worker is.
+/// The place of a worker.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
     /// Its number among all workers.
@@ -116,7 +116,7 @@ struct Place {
 const LEAD: Duration = Duration::from_millis(10);
 const LEAD_EACH: Duration = Duration::from_micros(500);
 
-/// How often a window in which no operation ended is made twice as long. Chosen by us: from 20 ms to more than a second, which no
+/// Number of times that a window without a completed operation is doubled. Chosen by us: from 20 ms to more than a second, which no
 /// worker waits for a core.
 const LONGER: u32 = 6;
 

@@ -80,6 +80,12 @@ impl fmt::Display for Curve {
     }
 }
 
+/// `1 process`, `2 threads`.
+pub(super) fn count(workers: usize, tasks: Tasks) -> String {
+    let one = if tasks == Tasks::Threads { "thread" } else { "process" };
+    if workers == 1 { format!("1 {one}") } else { format!("{workers} {tasks}") }
+}
+
 #[cfg(test)]
 pub(super) mod made_up {
     use super::*;

@@ -13,7 +13,7 @@
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 
-/// How often an operation takes the lock: to write, and to read.
+/// Acquisitions of the lock in an operation: one to write, and one to read.
 pub(super) const TURNS: u64 = 2;
 
 /// A contender's way to write a byte and to read it.
@@ -30,7 +30,7 @@ pub(super) trait Exchange {
     ///
     /// # Errors
     ///
-    /// What is shared cannot be found.
+    /// The shared memory cannot be opened.
     fn join(&mut self) -> Result<Option<f64>, Error> {
         Ok(None)
     }

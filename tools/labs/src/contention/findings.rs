@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::curve::{Curve, Points};
+use super::curve::{Curve, Points, count};
 use super::forecast::Forecast;
 use super::plots::plots;
 use super::published::{PUBLISHED, Published, freebsd};
@@ -14,7 +14,7 @@ use apus_report::result::table::spread_in_words;
 use apus_report::result::{Comparison, Figure, Outcome, Ratio, Row, Table, rounded, short};
 use apus_report::stats::Spread;
 
-/// What the figures of locks are.
+/// The meaning of the figures of locks.
 const WAITS: &str = "waits are of all turns at a lock, those that found it free with 0 ns; for fine-grained these are the \
                      locks of the pairs, of which each belongs to one worker, so that none is to be found taken; the \
                      kernel's locks cannot be seen";
@@ -194,12 +194,6 @@ impl Of<'_> {
         };
         chosen.map(compare).collect()
     }
-}
-
-/// `1 process`, `2 threads`.
-pub(super) fn count(workers: usize, tasks: Tasks) -> String {
-    let one = if tasks == Tasks::Threads { "thread" } else { "process" };
-    if workers == 1 { format!("1 {one}") } else { format!("{workers} {tasks}") }
 }
 
 /// Returns the rates and waits by the number of workers.

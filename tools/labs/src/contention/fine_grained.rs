@@ -18,7 +18,7 @@ pub(super) struct FineGrained {
     events: Vec<PairEvent>,
 }
 
-/// How long the two sides may take to meet. Both are ours, so it is a matter of microseconds.
+/// Longest time for the two sides to connect. Both are ours, so it takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl FineGrained {

@@ -9,7 +9,7 @@ use super::{Contender, Tasks};
 use apus_report::result::rounded;
 use apus_report::stats::Spread;
 
-/// What is to be expected with processes, or with threads, each on a core of its own.
+/// The expectation for processes, or for threads, each on a core of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Forecast {
     pub(super) tasks: Tasks,
@@ -35,7 +35,7 @@ pub(super) struct Ahead {
 /// Workers that the model goes to at least: as many as FreeBSD's figures.
 const FAR: usize = 96;
 
-/// How often an operation takes the lock.
+/// Acquisitions of the lock in an operation.
 const TURNS: f64 = exchange::TURNS as f64;
 
 impl Forecast {

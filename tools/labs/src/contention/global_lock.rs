@@ -13,7 +13,7 @@ use apus_report::stats::{Latencies, Spread};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 
-/// Where another process finds the registry.
+/// The place at which another process finds the registry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Door {
     process: u32,
@@ -48,7 +48,7 @@ pub(super) struct GlobalLock {
     place_among_all: usize,
 }
 
-/// How often a single worker is timed, and how often the clock is read to know what that costs.
+/// Number of timed operations of a single worker, and of readings of the clock that show its cost.
 const LOOKS: usize = 1000;
 
 impl GlobalLock {
@@ -156,7 +156,7 @@ mod tests {
         assert!(said.contains("no pair at place 1"), "{said}");
     }
 
-    /// Who holds the lock finds every pair where it was: a message is written and read in full, or not at all.
+    /// Under the lock every pair is consistent: a message is written and read in full, or not at all.
     #[test]
     fn who_holds_the_lock_keeps_all_pairs_from_their_messages() {
         let registry = GlobalRegistry::create(2).unwrap();

@@ -1,12 +1,11 @@
 //! Options of the contention lab.
 
 use std::fmt;
-use std::str::FromStr;
 
-use clap::Args;
-use serde::{Serialize, Serializer};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
 
-use apus_report::experiment::{Experiment, defaults};
+use apus_report::experiment::{Experiment, defaults, name};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine;
@@ -39,7 +38,7 @@ pub struct Options {
         allow_negative_numbers = true
     )]
     pub workers: usize,
-    /// What workers are: `processes`, `threads` of one process, or `both` in turn
+    /// What workers are
     #[arg(long = "as", value_name = "WHAT", default_value_t = Tasks::Both)]
     #[serde(rename = "as")]
     pub tasks: Tasks,
@@ -76,20 +75,19 @@ const MOST: usize = 1024;
 /// Up to here every number of workers is measured, and powers of two beyond.
 const EACH: usize = 8;
 
-/// What workers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tasks {
-    /// Each a process.
+    /// Each worker is a process
     Processes,
-    /// Threads of one process.
+    /// Workers are threads of one process
     Threads,
-    /// Both are measured.
+    /// Processes and threads in turn
     Both,
 }
 
 impl Tasks {
-    const ALL: [Self; 3] = [Self::Processes, Self::Threads, Self::Both];
-
     /// Returns what is to be measured, in the order in which it is shown.
     pub(super) const fn each(self) -> &'static [Self] {
         match self {
@@ -100,30 +98,9 @@ impl Tasks {
     }
 }
 
-impl FromStr for Tasks {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|each| each.to_string() == text).ok_or_else(|| Error::Option {
-            option: "as",
-            problem: format!("`{text}` is none of processes, threads and both"),
-        })
-    }
-}
-
-impl Serialize for Tasks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl fmt::Display for Tasks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Processes => "processes",
-            Self::Threads => "threads",
-            Self::Both => "both",
-        })
+        formatter.pad(&name(self))
     }
 }
 
@@ -164,11 +141,10 @@ mod tests {
 
     #[test]
     fn tasks_are_what_they_are_called() {
-        for tasks in Tasks::ALL {
-            assert_eq!(tasks.to_string().parse::<Tasks>().unwrap(), tasks);
+        for tasks in Tasks::value_variants() {
+            assert_eq!(Tasks::from_str(&tasks.to_string(), false), Ok(*tasks));
         }
-        let said = "fibers".parse::<Tasks>().unwrap_err().to_string();
-        assert!(said.contains("none of processes, threads and both"), "{said}");
+        assert!(Tasks::from_str("fibers", false).is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn plots(curves: &[Curve], forecasts: &[Forecast]) -> Vec<Plot> {
     plots
 }
 
-/// What is drawn together.
+/// The curves of one kind of workers, which are drawn together.
 struct Kind<'a> {
     tasks: Tasks,
     curves: Vec<&'a Curve>,
@@ -45,7 +45,7 @@ struct Saying {
 
 impl Saying {
     fn point(&self, workers: usize, y: f64, range: Option<(f64, f64)>) -> Point<'static> {
-        let at = super::findings::count(workers, self.tasks).into();
+        let at = super::curve::count(workers, self.tasks).into();
         let says = format!("{}{}", short(y), self.unit).into();
         Point { x: workers as f64, y, range, at, says }
     }

@@ -16,7 +16,7 @@
 //! Times are taken as exponential; steadier ones queue a little less. `handover` is a constant here, but every
 //! worker that spins on the lock slows its hand-over down, and more so on a host of several sockets: FreeBSD's rate
 //! *fell* from six processes on. So the model is kind to the global lock. Each worker has a core of its own,
-//! and cores share nothing else, which is kind to everybody.
+//! and cores share nothing else, which is kind to all contenders.
 
 /// A lock with those who want it; times are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,11 +25,11 @@ pub(super) struct OneLock {
     pub(super) rest: f64,
     /// For which it is held.
     pub(super) critical: f64,
-    /// What a turn takes longer if another one waits.
+    /// Additional time to hand the lock over to a waiting worker.
     pub(super) handover: f64,
 }
 
-/// What the model says.
+/// The result of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Expected {
     /// Turns a second at the lock, all workers together.

@@ -1,6 +1,6 @@
 //! Waits at a lock, recorded within a nanosecond or two.
 //!
-//! A histogram takes longer than that, and it would be done with the lock in hand.
+//! A histogram would take longer, while the lock is held.
 
 use apus_report::stats::Latencies;
 

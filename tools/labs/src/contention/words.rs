@@ -1,7 +1,6 @@
 //! Sentences about the curves.
 
-use super::curve::{Curve, Points};
-use super::findings::count;
+use super::curve::{Curve, Points, count};
 use super::forecast::Forecast;
 use super::published::{self, Published};
 use super::{Contender, Tasks};

@@ -24,7 +24,7 @@ pub(super) struct Window {
     pub(super) time: u64,
 }
 
-/// What came of a worker's work.
+/// The result of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// Operations that ended in the time that counts.

@@ -1,10 +1,10 @@
 //! The loom model: it finds the flaw in one order of the steps, and nothing in the other.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-lab --lib handoff
+//! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-labs --lib handoff
 //! ```
 //!
-//! The same model for both orders: one message, with an ack, to one or two waiting threads. The product's own
+//! The model has one message, with an ack, and one or two waiting threads. The product's own
 //! handoff is checked in `apus/src/engine/model.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

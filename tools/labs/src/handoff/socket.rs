@@ -1,19 +1,19 @@
 //! The receive path of the lab: from the receiving thread to a waiting one, with the flaw and without.
 //!
-//! Made to show a failure, after the kernel module's `homa_dispatch_pkts` and `homa_wait_shared`; apus does
+//! It reproduces a failure, after the kernel module's `homa_dispatch_pkts` and `homa_wait_shared`; apus does
 //! nothing like it.
 //!
 //! # Invariants
 //!
-//! - **D1** A message is claimed from the moment it is handed to a thread until that thread has taken it, or has
+//! - **DISPATCH-1** A message is claimed from the moment it is handed to a thread until that thread has taken it, or has
 //!   found that it is not there. No other thread takes it meanwhile.
-//! - **D2** A thread that was notified is not in `waiting`.
+//! - **DISPATCH-2** A thread that was notified is not in `waiting`.
 
 use serde::{Deserialize, Serialize};
 
 use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 
-/// What comes first when a packet has arrived.
+/// The order of steps for an arrived packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// A thread is notified of the message, the lock is released for acks, and then the packet is queued: the flaw.
@@ -25,7 +25,7 @@ pub enum Order {
 /// Names a message.
 pub(super) type Id = u64;
 
-/// What has been counted.
+/// The counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     /// Messages that receivers have got.
@@ -55,7 +55,7 @@ struct Receiver {
 struct State {
     /// Messages whose packet is queued.
     queued: Vec<Id>,
-    /// Messages that belong to a thread (D1).
+    /// Messages that belong to a thread (DISPATCH-1).
     claimed: Vec<Id>,
     /// The notification of each receiver.
     told: Vec<Option<Id>>,

@@ -94,7 +94,7 @@ pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
     Ok(json!(counts))
 }
 
-/// What a server keeps of a request until its client has acknowledged the response. It has a lock of its own, as
+/// The state of a request that a server keeps until its client has acknowledged the response. It has its own lock, as
 /// each RPC of the module has.
 type Unacknowledged = Mutex<HashMap<u64, Vec<u8>>>;
 

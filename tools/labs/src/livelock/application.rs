@@ -1,7 +1,7 @@
 //! The application on the router's core, which measures the time that is left.
 //!
-//! Two programs that stand for applications: one that computes and wants all the time it can get, and one
-//! that watches the network as `tcpdump` does.
+//! Two programs play the applications: one computes and takes all the time that it can get, and one
+//! watches the network as `tcpdump` does.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The filter: a process that decides which packets may pass.
 //!
-//! A process of its own decides, as `screend` did: it gets the headers of every packet, goes through its
-//! rules, and answers with a byte. It belongs to the applications: it has no priority over them.
+//! Like `screend`, the filter gets the headers of every packet, goes through its rules, and answers with a byte. It is an
+//! application and has no priority over others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -22,11 +22,11 @@ pub(super) const QUEUE: usize = 32;
 /// Bytes of each packet that the filter gets: Ethernet, IPv4 without options, and the ports.
 pub(super) const RECORD: usize = frame::ETHERNET + 24;
 
-/// What the filter says about a packet.
+/// The verdict that a packet may pass.
 pub(super) const PASS: u8 = 1;
 const REFUSE: u8 = 0;
 
-/// Where the router waits for its filter. The name is that of a namespace, which has no files.
+/// The socket at which the router waits for its filter. Its name is abstract: there is no file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Door(String);
 
@@ -64,7 +64,7 @@ impl Door {
     }
 }
 
-/// What one packet has to be like.
+/// The condition of a rule.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     /// The networks it comes from and goes to: address and length of the prefix.

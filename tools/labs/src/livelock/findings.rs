@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Options;
+use super::curve::Curve;
 use super::plots::plots;
-use super::sweep::Curve;
 use super::words::sentences;
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Part, Section};
@@ -12,7 +12,7 @@ use apus_report::result::table::spread_in_words;
 use apus_report::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use apus_report::stats::Spread;
 
-/// What is to be known of a load in trains.
+/// The note for a load in trains.
 const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
 
 /// Returns the result, for people and machines.
@@ -143,7 +143,7 @@ fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
 mod tests {
     use super::*;
     use crate::livelock::Mode;
-    use crate::livelock::sweep::made_up::{Made, curve};
+    use crate::livelock::curve::made_up::{Made, curve};
     use apus_report::findings::read;
 
     /// Returns a mode that livelocks and one that stays flat, without the filter and with it; three runs.

@@ -1,6 +1,6 @@
 //! Frames: what a router checks and changes in a packet.
 //!
-//! What RFC 1812, section 5.2 and 5.3, wants of every router: check the header, take one from the time to
+//! RFC 1812, sections 5.2 and 5.3, requires of every router to check the header, decrement the time to
 //! live, correct the checksum (RFC 1624), and address the packet to the next hop.
 
 /// The longest packet with its Ethernet header, without the checksum that the hardware appends.

@@ -1,8 +1,8 @@
 //! The generator of the load.
 //!
-//! From a program on the other core that sends shortest packets at a rate, whatever becomes of them ("open
-//! loop"). Each of its system calls does what the wire, the card and its interrupt-free part do: it carries
-//! the packet into the buffer of the router's socket, or drops it if that is full.
+//! A program on the other core sends shortest packets at a rate, whatever becomes of them (an open loop). Each of its
+//! system calls does the work of the wire and the card: it carries the packet into the buffer of the router's socket, or
+//! drops it if that is full.
 
 use apus_workload::{Stream, rng};
 use rand::distr::{Distribution, Uniform};
@@ -19,7 +19,7 @@ use apus_testbed::error::Error;
 use apus_testbed::fabric::RouterPath;
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// What is to be sent.
+/// The load.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Load {
     /// Packets per second; `None` is as many as possible.
@@ -31,7 +31,7 @@ pub(super) struct Load {
     pub(super) train: Option<u64>,
 }
 
-/// What was sent.
+/// The packets that were sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub(super) packets: u64,

@@ -1,7 +1,7 @@
 //! The livelock lab: the output of a router while its input grows.
 //!
 //! The experiment of J. Mogul and K. Ramakrishnan ("Eliminating Receive Livelock in an Interrupt-Driven
-//! Kernel", USENIX 1996) on the machine at hand, with real packets:
+//! Kernel", USENIX 1996) on this machine, with real packets:
 //!
 //! ```text
 //!   one core                           the other core
@@ -9,30 +9,31 @@
 //!                                                                                       counted here
 //! ```
 //!
-//! The router is a program that forwards IPv4; its [`Mode`] says who decides when it receives. Each point of
+//! The router is a program that forwards IPv4; its [`Mode`] decides when it receives. Each point of
 //! a curve is a rate at which packets are offered, with fresh processes, and the packets that the kernel
 //! counts at the far interface meanwhile.
 //!
-//! | file | question |
+//! | file | content |
 //! |---|---|
-//! | `options`, `mode` | what can be asked for; who decides when the router receives |
-//! | `frame`, `routes`, `tap`, `link` | what happens to a packet; where it goes; how it comes in and out; how it waits |
-//! | `priority` | who goes before whom on the router's core |
+//! | `options`, `mode` | the options; when the router receives |
+//! | `frame`, `routes`, `tap`, `link` | packets, their routes, interfaces and queues |
+//! | `priority` | priorities of threads on the router's core |
 //! | `router`, `filter`, `generator`, `application` | the processes |
-//! | `point`, `sweep` | one rate; all of them, of all modes, and where losses begin |
-//! | `findings`, `words`, `plots`, `published`, `page` | what that means, in tables, in words, as curves, beside the paper's, in a browser |
+//! | `point`, `curve`, `sweep` | one rate; all rates of a mode; all modes, and where losses begin |
+//! | `findings`, `words`, `plots`, `published` | rows, tables, sentences and charts, beside the paper's figures |
 //!
-//! What is held fixed, and why, is in docs/adr/0022-what-the-livelock-lab-holds-fixed.md.
+//! `tools/adr/0019-reproduce-livelock-with-real-packets.md` lists what is held fixed, and why.
 //!
 //! # Invariants
 //!
-//! - **L1** Modes differ in *when* they do something, never in how: all of them take, route and send a packet
+//! - **LIVELOCK-1** Modes differ in *when* they do something, never in how: all of them take, route and send a packet
 //!   by the same code, with one system call to take it and one to send it.
-//! - **L2** Nothing is slowed down on purpose: no delays, no idle loops.
-//! - **L3** Nothing of this machine is changed: the namespaces are the experiment's own and go with it, and
+//! - **LIVELOCK-2** There are no artificial delays and no idle loops.
+//! - **LIVELOCK-3** Nothing of this machine is changed: the namespaces are the experiment's own and end with it, and
 //!   priorities belong to its own threads.
 
 mod application;
+mod curve;
 mod filter;
 mod findings;
 mod frame;
@@ -63,16 +64,16 @@ use serde_json::Value;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What kind of task this is.
+/// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "livelock";
 
-/// How often a sleeper looks whether it is over. It is woken by packets before.
+/// Interval at which a sleeping thread checks for the end. Packets wake it earlier.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
 /// Longest time until a part of the router is ready. Chosen by us: a hundred times what it takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Which process this is.
+/// The part that a process plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Part {

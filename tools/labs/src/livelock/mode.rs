@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::priority::Priority;
 use apus_testbed::error::Error;
 
-/// How a router divides its time.
+/// The way in which a router divides its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Input interrupts everything else.
@@ -27,7 +27,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What Mogul & Ramakrishnan recommend: 10 to 20 packets.
+    /// The recommendation of Mogul & Ramakrishnan: 10 to 20 packets.
     pub const QUOTA: usize = 10;
 
     /// Returns all that the experiment is about.
@@ -102,7 +102,7 @@ pub(super) const HARDWARE: u8 = 30;
 /// Level of what stands for software interrupts and kernel threads.
 pub(super) const SOFTWARE: u8 = 20;
 
-/// What a loop goes by.
+/// The policy of a polling loop.
 #[derive(Clone, Debug)]
 pub(super) struct Policy {
     pub(super) quotas: Quotas,
@@ -112,7 +112,7 @@ pub(super) struct Policy {
     pub(super) priority: Priority,
 }
 
-/// What the quota of sending counts.
+/// The unit of the quota of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentIn {
     Packets,

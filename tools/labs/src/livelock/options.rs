@@ -3,12 +3,12 @@
 use std::str::FromStr;
 use std::{env, fmt};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::Mode;
-use apus_report::experiment::{Experiment, defaults};
+use apus_report::experiment::{Experiment, defaults, name};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Doing, Error, require};
 
@@ -34,7 +34,7 @@ pub struct Options {
     /// poll-feedback, share=PERCENT, apus
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = modes(&Mode::all()))]
     pub modes: Vec<Mode>,
-    /// Whether every packet passes a filter in a process of its own: `without`, `with`, or `both` in turn
+    /// Whether packets pass a filter in a process of its own
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub filter: Filter,
     /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes twelve rates
@@ -85,7 +85,7 @@ impl Serialize for Options {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { filter, rates, monitor, train, seconds, runs, seed, .. } = self;
         let train = train.map_or_else(|| json!("none"), |train| json!(train));
-        let (modes, filter, rates) = (modes(&self.modes), filter.name(), rates.to_string());
+        let (modes, filter, rates) = (modes(&self.modes), name(filter), rates.to_string());
         json!({
             "modes": modes, "filter": filter, "rates": rates, "monitor": monitor, "train": train,
             "seconds": seconds, "runs": runs, "seed": seed,
@@ -95,13 +95,13 @@ impl Serialize for Options {
 }
 
 /// Whether packets pass a filter in a process of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Filter {
-    /// They do not.
+    /// No packet passes a filter
     Without,
-    /// All do.
+    /// Every packet passes a filter
     With,
-    /// Both are measured.
+    /// Both in turn
     Both,
 }
 
@@ -113,28 +113,6 @@ impl Filter {
             Self::With => &[true],
             Self::Both => &[false, true],
         }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Without => "without",
-            Self::With => "with",
-            Self::Both => "both",
-        }
-    }
-}
-
-impl FromStr for Filter {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        [Self::Without, Self::With, Self::Both]
-            .into_iter()
-            .find(|each| each.name() == text)
-            .ok_or_else(|| Error::Option {
-                option: "filter",
-                problem: format!("`{text}` is none of without, with and both"),
-            })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Charts of input and output.
 
 use super::Mode;
+use super::curve::Curve;
 use super::point;
 use super::published::{self, Published, USER_SHARES, UserShare};
-use super::sweep::Curve;
 use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, decades, short_number};
 use apus_report::result::short;
 use apus_report::stats::Spread;
@@ -28,11 +28,11 @@ pub(super) fn plots(curves: &[Curve]) -> Vec<Plot> {
     plots
 }
 
-/// Which plots they are.
+/// The names and titles of plots.
 struct Words<'a> {
-    /// What their names begin with.
+    /// Beginning of their names.
     name: &'a str,
-    /// What their titles end with.
+    /// End of their titles.
     title: String,
 }
 
@@ -232,7 +232,7 @@ fn kpps<'a>(lines: &[Line<'_>], label: &'a str) -> Axis<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::livelock::sweep::made_up::{Made, curve};
+    use crate::livelock::curve::made_up::{Made, curve};
 
     /// Offered 1,000 and 4,000 packets a second; what comes out, of each run.
     fn made(mode: Mode, filter: bool, runs: &[[f64; 2]]) -> Curve {

@@ -16,7 +16,7 @@ use apus_testbed::error::Error;
 use apus_testbed::fabric::{PathNode, RouterPath};
 use apus_testbed::process::{Crew, Spawner, Task};
 
-/// Where a point is measured.
+/// The set-up in which points are measured.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) crossing: &'a RouterPath,
@@ -31,7 +31,7 @@ pub(super) struct Bench<'a> {
     pub(super) seed: u64,
 }
 
-/// What is measured.
+/// The mode that is measured, with the filter or without.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     pub(super) mode: Mode,
@@ -58,10 +58,10 @@ const LEAD: Duration = Duration::from_millis(60);
 /// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times what 400 packets take.
 const DRAIN: Duration = Duration::from_millis(40);
 
-/// How long processes may take beyond the load itself, in trains with their pauses.
+/// Longest time of processes beyond the load itself, in trains with their pauses.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// How often a point is tried whose generator did not come to send.
+/// Attempts at a point whose generator did not get to send.
 const TRIES: usize = 3;
 
 impl Bench<'_> {

@@ -5,7 +5,7 @@ use std::process::Command;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::fabric::Tool;
 
-/// How urgent a thread is.
+/// The urgency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Priority {
     /// `SCHED_FIFO` at that level, 1 to 99: interrupts all that is lower as soon as it has something to do,

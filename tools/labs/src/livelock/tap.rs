@@ -32,7 +32,7 @@ impl Tap {
         Ok(Self { socket })
     }
 
-    /// How long [`Tap::wait_and_take`] waits at most.
+    /// Longest wait of [`Tap::wait_and_take`].
     pub(super) fn set_patience(&self, patience: Duration) -> Result<(), Error> {
         set_socket_timeout(&self.socket, Timeout::Recv, Some(patience))
             .doing(|| "set a time limit".to_owned())

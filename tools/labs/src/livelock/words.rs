@@ -1,9 +1,9 @@
 //! Sentences about the curves.
 
 use super::Mode;
+use super::curve::Curve;
 use super::point::Point;
 use super::published;
-use super::sweep::Curve;
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
@@ -114,8 +114,8 @@ fn kpps(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::livelock::curve::made_up::{self, Made};
     use crate::livelock::router::Counters;
-    use crate::livelock::sweep::made_up::{self, Made};
 
     /// Returns one run.
     fn curve(mode: Mode, points: &[(f64, f64)]) -> Curve {

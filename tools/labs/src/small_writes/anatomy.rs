@@ -1,17 +1,17 @@
 //! The anatomy of an exchange: its packets, and which side waited for which.
 //!
-//! It is seen in which order and at what distance its packets came: whether a second piece left before or after the first one was acknowledged, and how long
-//! that took.
+//! The order and the distances of the packets show whether a second piece left before or after the first one was
+//! acknowledged, and how long that took.
 //!
-//! The first exchange is left out. A young connection acknowledges at once what comes (up to 16 segments, until the first
-//! time it answers: `TCP_MAX_QUICKACKS`), so it shows less than all others.
+//! The first exchange is left out. A young connection acknowledges immediately (up to 16 segments, until its first
+//! answer: `TCP_MAX_QUICKACKS`), so it shows less than all others.
 
 use super::counters::Counters;
 use super::cut::{Event, cut, is_whole};
 use super::tally::STALL;
 use super::watch::Seen;
 
-/// What the exchanges of a variant have in common.
+/// The common properties of the exchanges of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Anatomy {
     /// Exchanges that were examined, and those that were left out in addition to the first: a packet was missing, or came
@@ -23,26 +23,26 @@ pub(super) struct Anatomy {
     pub(super) command: f64,
     pub(super) reply: f64,
     pub(super) bare: f64,
-    /// How the second piece of the command left, if there is one.
+    /// The sending of the second piece of the command, if there is one.
     pub(super) second: Option<Second>,
     /// Nanoseconds from the last piece of the command to the first of the reply.
     pub(super) to_reply: u64,
     /// Nanoseconds from the first packet to the last piece of the reply.
     pub(super) total: u64,
-    /// What the kernel counted in all exchanges, the first one, too; `None` if it does not say.
+    /// Counters of the kernel over all exchanges, the first one included; `None` if it does not say.
     pub(super) counted: Option<Counters>,
     /// An exchange that took as long as most.
     pub(super) typical: Vec<Event>,
 }
 
-/// How the second piece of a command left. Times are medians.
+/// The sending of the second piece of a command. Times are medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Second {
     /// Nanoseconds after the first piece.
     pub(super) after_first: u64,
     /// Share of the exchanges in which the first piece was acknowledged before.
     pub(super) after_ack: f64,
-    /// Where it was: nanoseconds from the first piece to its ACK, and from the ACK to the second piece.
+    /// Nanoseconds from the first piece to its ACK, and from the ACK to the second piece.
     pub(super) waits: Option<(u64, u64)>,
 }
 
@@ -58,7 +58,7 @@ impl Second {
     }
 }
 
-/// What packets cannot be understood.
+/// Why packets have no anatomy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
     /// The beginning of the connection is missing.

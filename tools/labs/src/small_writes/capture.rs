@@ -15,7 +15,7 @@ use apus_testbed::fabric::IsolatedHost;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
 
-/// Where packets can be seen.
+/// The namespace in which packets are captured.
 pub(super) struct Capture {
     _island: IsolatedHost,
     host: Spawner,

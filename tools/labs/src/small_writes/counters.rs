@@ -1,7 +1,7 @@
 //! Counters of the kernel.
 //!
-//! Delayed ACKs that its timer has sent, and segments of TCP: of all programs of a network namespace together. On a loopback
-//! interface that one program has for itself they are that program's.
+//! They count the delayed ACKs that its timer has sent, and segments of TCP, of all programs of a network namespace
+//! together. In a namespace of one program they are that program's.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! Cutting a capture into exchanges.
 //!
-//! Each begins with the first byte of a command. On a connection that is a byte whose number is a multiple of a command's
-//! length; over apus, where every command is a call, it is a call that was not seen before.
+//! An exchange begins with the first byte of a command. On a connection that is a byte whose number is a multiple of a
+//! command's length; over apus, where every command is a call, it is a call that was not seen before.
 
 use super::message::LENGTH;
 use super::packet::{Content, Packet, kind_name};
@@ -16,7 +16,7 @@ pub(super) struct Event {
     pub(super) bytes: u32,
     /// Bytes of commands that are acknowledged with it, of this exchange; only segments of the server have that.
     pub(super) acknowledged: u32,
-    /// What it is, in words.
+    /// Its description.
     pub(super) says: String,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn cut<'a>(
     Some(exchanges.into_iter().map(|(_, events)| events).collect())
 }
 
-/// What tells where an exchange begins.
+/// The mark of the beginning of an exchange.
 enum Cutter {
     /// Numbers of the first byte of the client, and of the next command's first; whether the connection has come to its end.
     Tcp { server: u16, first: u32, begun: u32, over: bool },

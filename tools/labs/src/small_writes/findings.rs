@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::anatomy::Anatomy;
+use super::measured::{Measured, per_thousand};
 use super::plots::plots;
 use super::published::{IN_2008, Published};
-use super::sweep::Measured;
-use super::words::{of_variant, per_thousand, sentences};
+use super::words::{of_variant, sentences};
 use super::{Carrier, Options};
 use apus_report::experiment::config;
 use apus_report::findings::Findings;

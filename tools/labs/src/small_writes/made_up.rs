@@ -9,7 +9,7 @@ const CLIENT: u16 = 40_000;
 /// So near to the end that numbers begin anew.
 const FIRST: u32 = u32::MAX - 100;
 
-/// Who sends what, and how many microseconds after the packet before: bytes, or what it acknowledges of the command.
+/// A packet: its sender, the microseconds since the packet before, and its bytes, or the bytes that it acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
     Client(u64, u32),

@@ -1,7 +1,7 @@
 //! Commands and replies.
 //!
-//! A command of 64 bytes, of which the first 4 are said to be its length: so did the file system of 2008 have it. The server
-//! sends it back.
+//! A command has 64 bytes, of which the first 4 hold its length, as in the file system of 2008. The server sends it
+//! back.
 
 use apus::Bytes;
 use apus_workload::{Stream, rng};
@@ -15,7 +15,7 @@ pub(super) const LENGTH: usize = 64;
 /// Bytes of its first piece.
 pub(super) const HEAD: usize = 4;
 
-/// How many different ones take turns, so that a reply that comes late is not taken for the next one.
+/// Number of different commands that take turns, so that a late reply is not mistaken for the next one.
 const DIFFERENT: usize = 16;
 
 /// Commands, made before any time is taken.

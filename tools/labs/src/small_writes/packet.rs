@@ -14,7 +14,7 @@ pub(super) struct Packet {
     pub(super) content: Content,
 }
 
-/// What is in it.
+/// Its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Content {
@@ -34,7 +34,7 @@ pub(super) enum Content {
     Apus {
         /// Its type on the wire.
         kind: u8,
-        /// Which call it belongs to.
+        /// The call that it belongs to.
         call: u64,
         /// Payload bytes.
         bytes: u32,

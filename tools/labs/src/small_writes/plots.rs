@@ -2,8 +2,7 @@
 
 use super::Carrier;
 use super::cut::Event;
-use super::sweep::Measured;
-use super::words::per_thousand;
+use super::measured::{Measured, per_thousand};
 use apus_report::chart::{
     Arrow, Axis, Bar, Bars, Group, Look, Plot, Sequence, Sequences, short_number,
 };

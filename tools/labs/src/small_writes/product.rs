@@ -1,6 +1,6 @@
 //! Commands over apus.
 //!
-//! Between two endpoints, over UDP: what TCP is held against. A message is given as one slice or as two, and comes as one,
+//! Two endpoints over UDP are compared with TCP. A message is given as one slice or as two, and arrives as one,
 //! of which a reader takes pieces without a copy.
 
 use std::hint::black_box;

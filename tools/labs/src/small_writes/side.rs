@@ -11,10 +11,10 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 
-/// What kind of task this is.
+/// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "small-writes";
 
-/// Which process this is.
+/// The part that a process plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Part {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use apus::PollMode;
 
-    /// What TCP does with pieces is up to its timers; here it is only seen that every variant comes to its end, with the
+    /// TCP's timers decide about pieces; this test only shows that every variant comes to its end, with the
     /// replies that it should have.
     #[test]
     fn every_variant_exchanges_its_commands() {

@@ -6,27 +6,17 @@ use std::time::Duration;
 use apus_workload::{Stream, rng};
 use rand::seq::SliceRandom;
 
-use super::anatomy::Anatomy;
 use super::capture::Capture;
 use super::findings::found;
+use super::measured::Measured;
 use super::side::exchange;
-use super::tally::{Plan, Tally};
-use super::{Findings, Options, Variant};
+use super::tally::Plan;
+use super::{Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::Spawner;
-
-/// What is known of a variant.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) variant: &'static Variant,
-    /// Run by run.
-    pub(super) runs: Vec<Tally>,
-    /// What its packets show; or why they could not be seen.
-    pub(super) anatomy: Result<Anatomy, String>,
-}
 
 /// Exchanges before what counts.
 const WARM_UP: u64 = 200;

@@ -8,7 +8,7 @@ use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// What a client is to do.
+/// The instructions for a client.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// Exchanges that count, at most.
@@ -18,24 +18,24 @@ pub(super) struct Plan {
     /// Exchanges before what counts, at most; they have a tenth of the time. At least one: a connection acknowledges its
     /// first segments at once.
     pub(super) warm_up: u64,
-    /// Where the bytes come from.
+    /// Seed of the bytes.
     pub(super) seed: u64,
-    /// How both sides wait.
+    /// The way in which both sides wait.
     pub(super) poll: PollMode,
 }
 
-/// What a client saw of the exchanges that count.
+/// The observations of a client of the exchanges that count.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
-    /// How many there were.
+    /// Their number.
     pub(super) exchanges: u64,
     /// Nanoseconds that they took together.
     pub(super) elapsed: u64,
     /// Nanoseconds of each.
     pub(super) latencies: Latencies,
-    /// How many took longer than [`STALL`].
+    /// The number that took longer than [`STALL`].
     pub(super) stalled: u64,
-    /// What the kernel counted meanwhile, all programs of the network namespace together; `None` if it does not say.
+    /// Counters of the kernel meanwhile, of all programs of the network namespace; `None` if it does not say.
     pub(super) counted: Option<Counters>,
 }
 

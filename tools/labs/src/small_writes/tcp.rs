@@ -1,6 +1,6 @@
 //! Commands over a TCP connection.
 //!
-//! The connection is as the system sets it up: nothing is changed about it but what a variant is named after.
+//! The connection has the system's defaults, except for the option that a variant is named after.
 
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

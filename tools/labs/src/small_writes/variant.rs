@@ -7,11 +7,11 @@ use std::fmt;
 pub struct Variant {
     /// Its name in results.
     pub name: &'static str,
-    /// What carries it.
+    /// The transport.
     pub carrier: Carrier,
-    /// How the client writes a command. The server writes its reply as a whole, always.
+    /// The way in which the client writes a command. The server always writes its reply as a whole.
     pub writing: Writing,
-    /// How either side reads what comes.
+    /// The way in which both sides read.
     pub reading: Reading,
 }
 

@@ -1,6 +1,6 @@
 //! The watcher: the packets that the interface carried.
 //!
-//! The kernel keeps what comes, with its time, in the socket's buffer; it is taken out when all is over. So the watcher
+//! The kernel keeps each packet with its time in the socket's buffer, which is read at the end. So the watcher
 //! sleeps while others exchange their commands, and times are those of the packets, not those of the reader.
 
 use std::io::IoSliceMut;
@@ -19,12 +19,12 @@ use apus_testbed::error::{Doing, Error};
 use apus_testbed::packet_socket::{self, Use};
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// What was seen.
+/// The captured packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// In the order in which they came.
     pub(super) packets: Vec<Packet>,
-    /// What the kernel counted meanwhile; `None` if it does not say.
+    /// Counters of the kernel meanwhile; `None` if it does not say.
     pub(super) counted: Option<Counters>,
 }
 

@@ -1,9 +1,9 @@
 //! Sentences about the packets.
 
 use super::anatomy::{Anatomy, Second};
+use super::measured::{Measured, per_thousand};
 use super::message::HEAD;
 use super::published::IN_2008;
-use super::sweep::Measured;
 use super::{Carrier, Variant, Writing};
 use apus_report::result::short;
 use apus_report::stats::Spread;
@@ -173,11 +173,6 @@ fn published(measured: &[Measured]) -> Option<String> {
         "Published in 2008: {split:.2} s for a thousand exchanges split, {whole:.2} s whole, {} times.",
         short(split / whole)
     ))
-}
-
-/// Returns the milliseconds of a thousand exchanges, run by run.
-pub(super) fn per_thousand(measured: &Measured) -> Vec<f64> {
-    measured.runs.iter().map(super::tally::Tally::per_thousand).collect()
 }
 
 const fn unit(variant: &Variant) -> &'static str {

@@ -6,17 +6,17 @@ pub type Ticks = Vec<(f64, String)>;
 /// An axis from the first to the last tick.
 #[derive(Clone, Debug)]
 pub struct Axis<'a> {
-    /// What it means, with the unit.
+    /// Meaning and unit.
     pub label: &'a str,
-    /// How values are spread along it.
+    /// Spacing of values.
     pub scale: Scale,
-    /// Where it begins and ends, and what is labelled between.
+    /// Values with labels; the first and the last are the ends of the axis.
     pub ticks: Ticks,
     /// The scale that a reader can switch to, with its ticks. For upright axes.
     pub other: Option<(Scale, Ticks)>,
 }
 
-/// How values are spread along an axis.
+/// The spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equally far apart.

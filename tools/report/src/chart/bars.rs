@@ -15,9 +15,9 @@ use crate::stats::Spread;
 /// Groups of bars over an upright axis.
 #[derive(Clone, Debug)]
 pub struct Bars<'a> {
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     pub description: &'a str,
-    /// What the groups are.
+    /// Label of the level axis.
     pub label: &'a str,
     /// The upright axis.
     pub y: Axis<'a>,
@@ -31,7 +31,7 @@ pub struct Bars<'a> {
 /// Bars of one label.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What they are about.
+    /// The subject of the bars.
     pub label: String,
     /// From left to right, or from below.
     pub bars: Vec<Bar>,
@@ -40,17 +40,17 @@ pub struct Group {
 /// A bar, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What the legend calls it. Bars of one name appear and disappear together.
+    /// Name in the legend. Bars of one name appear and disappear together.
     pub name: String,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of the bar.
     pub look: Look,
-    /// How high it is.
+    /// Height.
     pub value: f64,
     /// Least and greatest value over the runs, drawn as a whisker; not where bars are stacked.
     pub range: Option<(f64, f64)>,
-    /// What is said about it, like `12.3 (11.9 – 12.8)`.
+    /// Text for a pointer, like `12.3 (11.9 – 12.8)`.
     pub says: String,
 }
 
@@ -196,7 +196,7 @@ struct Place {
 /// Height of a bar of nothing.
 const LEAST: f64 = 0.5;
 
-/// Returns what a group is about.
+/// Draws the label of a group.
 fn draw_label(label: &str, left: f64, width: f64, to: &mut String) -> fmt::Result {
     let middle = left + width / 2.0;
     for (line, part) in lines_of(label, width).into_iter().enumerate() {

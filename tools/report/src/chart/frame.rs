@@ -18,14 +18,12 @@ pub(super) const BOTTOM: f64 = 52.0;
 /// Width of a whisker's ends.
 const CAP: f64 = 8.0;
 
-/// Returns the beginning of a picture.
-///
-/// `kind` says how values become places when the script moves them: `lines`, `bars` or `stack`.
+/// Opens a picture. The script moves values by `kind`: `lines`, `bars` or `stack`.
 pub(super) fn open(to: &mut String, description: &str, kind: &str) -> fmt::Result {
     open_as_high(to, description, kind, HEIGHT)
 }
 
-/// Returns the same of a picture that needs no more height than this.
+/// Opens a picture of this height.
 pub(super) fn open_as_high(
     to: &mut String,
     description: &str,
@@ -49,7 +47,7 @@ fn place_between(share: f64) -> f64 {
     HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 }
 
-/// Returns the upright axis: a line for each tick, labels, what it means. The scale to switch to waits, unseen.
+/// Draws the upright axis: a line for each tick, and labels. The other scale is hidden.
 pub(super) fn draw_y(to: &mut String, axis: &Axis<'_>) -> fmt::Result {
     for (index, (scale, ticks)) in axis.scales().enumerate() {
         let off = if index > 0 { " off" } else { "" };
@@ -79,7 +77,7 @@ fn draw_tick(to: &mut String, y: f64, label: &str) -> fmt::Result {
     writeln!(to, r#"<text x="{x}" y="{y:.1}" text-anchor="end">{label}</text>"#)
 }
 
-/// From the least to the greatest value of something.
+/// Draws a whisker from the least to the greatest value.
 pub(super) fn whisker(
     to: &mut String,
     axis: &Axis<'_>,
@@ -95,7 +93,7 @@ pub(super) fn whisker(
     )
 }
 
-/// Returns what the level axis means.
+/// Draws the label of the level axis.
 pub(super) fn label_x(to: &mut String, label: &str) -> fmt::Result {
     let (x, y) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT - 10.0);
     let label = HtmlEscape(label);

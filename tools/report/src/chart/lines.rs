@@ -13,24 +13,24 @@ use super::{Axis, Look};
 /// Lines over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart<'a> {
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     pub description: &'a str,
     /// The level axis.
     pub x: Axis<'a>,
     /// The upright axis.
     pub y: Axis<'a>,
-    /// What is drawn.
+    /// The lines.
     pub lines: Vec<Line<'a>>,
 }
 
 /// Points that are connected.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// What the legend calls it. Lines of one name appear and disappear together.
+    /// Name in the legend. Lines of one name appear and disappear together.
     pub name: Cow<'a, str>,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of the line.
     pub look: Look,
     /// The points, in order.
     pub points: Vec<Point<'a>>,
@@ -39,15 +39,15 @@ pub struct Line<'a> {
 /// A point, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Point<'a> {
-    /// Where it is on the level axis.
+    /// Value on the level axis.
     pub x: f64,
-    /// Where it is on the upright axis.
+    /// Value on the upright axis.
     pub y: f64,
     /// Least and greatest value over the runs, drawn as a whisker.
     pub range: Option<(f64, f64)>,
-    /// What it is about, like `up to 1 kB`. Points of all lines that are about the same are shown together.
+    /// Subject, like `up to 1 kB`. A pointer shows the points of all lines with one subject together.
     pub at: Cow<'a, str>,
-    /// What is said about it, like `p99 5.12`.
+    /// Text for a pointer, like `p99 5.12`.
     pub says: Cow<'a, str>,
 }
 

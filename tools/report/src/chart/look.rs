@@ -1,11 +1,11 @@
 //! Looks: how lines and bars of a chart differ.
 
-/// How a line or a bar is drawn.
+/// The style of a line or a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Solid: what this is about.
+    /// Solid, for the subject.
     Plain,
-    /// Thin and dashed: something to compare it with.
+    /// Thin and dashed, for a comparison.
     Faint,
     /// Thinner still and dotted, without points.
     Dotted,

@@ -31,5 +31,5 @@ pub use sequence::{Arrow, Sequence, Sequences};
 /// sheet.
 pub const STYLE: &str = include_str!("style.css");
 
-/// What lets a reader point at values, hide lines, and switch scales. A page puts it at its end.
+/// The script with which a reader points at values, hides lines, and switches scales. A page puts it at its end.
 pub const SCRIPT: &str = include_str!("script.js");

@@ -5,29 +5,29 @@ use serde::Serialize;
 use super::standalone::standalone;
 use super::{Axis, Bars, Chart, Group, Line, Scale, Sequences, decades, short_number};
 
-/// A chart with what belongs to it.
+/// A chart with title, legend and caption.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plot {
-    /// What its file is called, without an ending.
+    /// Name of its file, without an ending.
     pub name: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// How it is read.
+    /// Explanation for readers.
     pub caption: String,
-    /// Class of what is drawn, and what it stands for.
+    /// Class and name of each kind of line or bar.
     pub legend: Vec<(String, String)>,
     /// The chart as an `svg` element.
     pub svg: String,
 }
 
-/// What a plot is called and how it is read.
+/// Name, title and explanation of a plot.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
     /// Name of its file, without an ending.
     pub name: &'a str,
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
-    /// How it is read.
+    /// Explanation for readers.
     pub caption: &'a str,
 }
 
@@ -78,19 +78,19 @@ impl Plot {
         Self::of_bars(name, title, caption, &bars)
     }
 
-    /// Lines.
+    /// Returns a plot of lines.
     #[must_use]
     pub fn of_lines(name: &str, title: &str, caption: &str, chart: &Chart<'_>) -> Self {
         Self::new(name, title, caption, chart.legend(), chart.svg())
     }
 
-    /// Bars.
+    /// Returns a plot of bars.
     #[must_use]
     pub fn of_bars(name: &str, title: &str, caption: &str, bars: &Bars<'_>) -> Self {
         Self::new(name, title, caption, bars.legend(), bars.svg())
     }
 
-    /// Returns who sent what when.
+    /// Returns a plot of sequences.
     #[must_use]
     pub fn of_sequences(name: &str, title: &str, caption: &str, drawing: &Sequences<'_>) -> Self {
         Self::new(name, title, caption, drawing.legend(), drawing.svg())

@@ -1,9 +1,9 @@
 //! Sequence drawings: which side sent what when.
 //!
-//! Time runs downwards between two upright lines, one for each side, and each arrow is a packet: a time-sequence diagram, as
-//! books on protocols have them. Packets are as far apart as their order says and not as their times say, which are
-//! written beside them: of 44 ms in which nothing happens and 6 µs in which everything does, a scale could only show
-//! one. Where nothing happens for long the lines are broken, and it is said for how long.
+//! A time-sequence diagram, as in books on protocols: time runs downwards between two upright lines, one for each side, and
+//! each arrow is a packet. The distances of packets show their order and not their times, which are written beside them: of
+//! 44 ms in which nothing happens and 6 µs in which everything does, a scale could only show one. A long pause breaks the
+//! lines, with its length beside it.
 
 use std::fmt::{self, Write};
 
@@ -17,9 +17,9 @@ use super::look::{class, legend};
 /// Exchanges of two sides, side by side.
 #[derive(Clone, Debug)]
 pub struct Sequences<'a> {
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     pub description: &'a str,
-    /// Who is at the left and at the right.
+    /// Names of the left and the right side.
     pub sides: [&'a str; 2],
     /// From left to right; at most [`Sequences::MOST`] have room.
     pub exchanges: Vec<Sequence>,
@@ -28,7 +28,7 @@ pub struct Sequences<'a> {
 /// The packets of one exchange.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// What it is an exchange of.
+    /// Title of the exchange.
     pub title: String,
     /// In the order in which they were sent.
     pub arrows: Vec<Arrow>,
@@ -41,17 +41,17 @@ pub struct Arrow {
     pub at: f64,
     /// Whether it goes to the right.
     pub forth: bool,
-    /// What is written at it.
+    /// Label.
     pub label: String,
-    /// What the legend calls its kind. Arrows of one name appear and disappear together.
+    /// Name of its kind in the legend. Arrows of one name appear and disappear together.
     pub name: &'static str,
     /// Number of the kind, which gives the colour.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of the arrow.
     pub look: Look,
 }
 
-/// Where titles, sides, and the first arrow are; and where the last one has to be.
+/// Heights of titles, sides and the first arrow, and the lowest one of the last arrow.
 const TITLE: f64 = 16.0;
 const SIDES: f64 = 38.0;
 const FIRST: f64 = 64.0;
@@ -113,7 +113,7 @@ impl Sequences<'_> {
     }
 }
 
-/// Where the two sides of an exchange are.
+/// Places of the two sides of an exchange.
 struct Lines {
     left: f64,
     right: f64,
@@ -124,7 +124,7 @@ impl Lines {
         f64::midpoint(self.left, self.right)
     }
 
-    /// Returns both lines, from one height to another.
+    /// Draws both lines, from one height to another.
     fn draw(&self, from: f64, until: f64, to: &mut String) -> fmt::Result {
         for x in [self.left, self.right] {
             writeln!(

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::chart::{self, Plot};
 use crate::result::Table;
 
-/// What is said about one contender at the top of a page.
+/// The main figure of a contender, at the top of a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
     /// The contender.
@@ -24,15 +24,15 @@ pub struct Card {
     pub colour: usize,
     /// Its figure.
     pub figure: String,
-    /// What the figure is, and what else is to be said.
+    /// The meaning of the figure, and further figures.
     pub more: String,
 }
 
-/// Renders a page of that template, which finds the fields of `page` by name.
+/// Renders a page of `template`, which finds the fields of `page` by name.
 ///
 /// # Panics
 ///
-/// If the template is broken, or names something that is no field.
+/// If the template is malformed, or names an unknown field.
 pub fn render(template: &'static str, page: impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);

@@ -8,17 +8,17 @@ use serde::ser::{SerializeMap, Serializer};
 use super::{rounded, short};
 use crate::stats::{Difference, Sample};
 
-/// A figure of one contender held against another one's, over all runs.
+/// The difference of a figure of two contenders over all runs.
 ///
-/// [`Ratio`](super::Ratio) says by how much inside each run; this says what remains to be believed when
-/// the runs are taken for independent ones, as ministat does.
+/// [`Ratio`](super::Ratio) is computed inside each run; a comparison takes the runs for independent samples, as
+/// ministat does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is compared, like `short_p99`.
+    /// Name of the figure, like `short_p99`.
     pub figure: String,
-    /// Whose figure it is.
+    /// The contender that is compared.
     pub of: String,
-    /// Whose figure it is held against.
+    /// The contender that it is compared with.
     pub against: String,
     /// The figure of `of`.
     pub theirs: Sample,
@@ -29,7 +29,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Of one value per run of each; the numbers of runs may differ.
+    /// Returns the comparison of one value per run of each. The numbers of runs may differ.
     ///
     /// # Panics
     ///

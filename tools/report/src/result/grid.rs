@@ -8,9 +8,9 @@ use serde::Serialize;
 /// A table with a title. Its first column says what a line is about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// What it is about.
+    /// Its subject.
     pub title: String,
-    /// What the columns are.
+    /// Names of the columns.
     pub header: Vec<String>,
     /// One cell for each column.
     pub lines: Vec<Vec<String>>,
@@ -28,7 +28,7 @@ impl Table {
         Self { title: title.into(), header, lines }
     }
 
-    /// For a terminal, of words: all columns flush left, and no title.
+    /// Returns a table of words for a terminal: all columns are flush left, and there is no title.
     #[must_use]
     pub fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
         let mut table = grid(header, lines.into_iter());
@@ -38,7 +38,7 @@ impl Table {
         table
     }
 
-    /// For a terminal, without the title.
+    /// Returns the table for a terminal, without the title.
     pub(super) fn grid(&self) -> comfy_table::Table {
         grid(self.header.clone(), self.lines.iter().cloned())
     }

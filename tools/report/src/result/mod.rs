@@ -1,7 +1,6 @@
 //! The outcome of an experiment: rows, ratios, comparisons and notes.
 //!
-//! One value, [`Outcome`], is what people read as a table and machines as one JSON object; neither
-//! shows anything that the other one could contradict.
+//! Table and JSON object are rendered from one [`Outcome`], so they cannot contradict each other.
 
 mod comparison;
 mod grid;
@@ -29,17 +28,17 @@ pub const COMMIT: &str = env!("APUS_COMMIT");
 /// The outcome of one experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Which experiment, like `rtt`.
+    /// Name of the experiment, like `rtt`.
     pub experiment: String,
     /// Version of apus.
     pub version: String,
     /// [`COMMIT`].
     pub commit: String,
-    /// Where it ran.
+    /// The machine of the run.
     pub machine: Machine,
-    /// What was asked for and what followed from it, in the order of the options.
+    /// The options and what follows from them, in the order of the options.
     pub config: Map<String, Value>,
-    /// What was measured, one row for each contender.
+    /// The figures, one row for each contender.
     pub rows: Vec<Row>,
     /// Comparisons between rows, by a name like `apus/tcp`.
     #[serde(serialize_with = "as_map")]
@@ -47,7 +46,7 @@ pub struct Outcome {
     /// Comparisons with a confidence interval; absent where ratios say enough.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
-    /// What a reader has to know before believing the figures; mostly nothing.
+    /// Reservations about the figures; mostly none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Digits of figures: how many are shown, and how many are kept.
 
-/// Three significant digits, but never cut whole ones.
+/// Returns a value with three significant digits; the digits of whole numbers are never cut.
 #[must_use]
 pub fn short(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 + 1 };

@@ -23,7 +23,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of two contenders' figures, the n-th of each being from the n-th run. `None` if a quotient
+    /// Returns the ratio of two contenders' figures, of which the n-th are from the n-th run. `None` if a quotient
     /// does not exist, because a figure is 0 or there is no run.
     ///
     /// # Panics

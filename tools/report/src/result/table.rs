@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::{Figure, Outcome, Ratio, Row, Table, short};
 use crate::stats::Spread;
 
-/// Writes title, the columns of the rows that are asked for, what comes before the ratios, ratios and comparisons,
-/// what comes after them, and notes.
+/// Writes the title, `columns` of the rows, the text `before` the ratios, ratios and comparisons, the text `after` them,
+/// and notes.
 ///
 /// # Errors
 ///
-/// What `to` says.
+/// As for the formatter.
 pub fn write(
     outcome: &Outcome,
     columns: &[&str],

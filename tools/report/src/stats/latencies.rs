@@ -35,7 +35,7 @@ impl Latencies {
     /// Digits that percentiles are exact to.
     const DIGITS: u8 = 3;
 
-    /// No values yet.
+    /// Returns a histogram without values.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, Self::GREATEST, Self::DIGITS);
@@ -48,7 +48,7 @@ impl Latencies {
         self.histogram.saturating_record(value);
     }
 
-    /// Takes note of all values of `other`.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("the same bounds");
     }

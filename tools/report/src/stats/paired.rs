@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// variation. Ours, as the textbook has it for paired samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Paired {
-    /// How many times as large the second figure is.
+    /// The quotient of the second figure and the first.
     pub ratio: f64,
     /// Lower end of the interval.
     pub low: f64,

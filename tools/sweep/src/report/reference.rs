@@ -19,7 +19,7 @@ pub struct Reference {
     pub queues: Option<[QueueLength; 3]>,
 }
 
-/// What makes a fabric the paper's.
+/// The settings that a fabric shares with the paper's.
 const SAME: [&str; 13] = [
     "preset",
     "topology",

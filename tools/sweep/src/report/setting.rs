@@ -1,7 +1,6 @@
 //! Settings: runs that differ in transport and seed alone.
 //!
-//! Those of one setting differ in transport and seed alone: transports are compared inside a setting, and the
-//! runs of a transport say how much of a figure is chance.
+//! Transports are compared inside a setting, and the runs of a transport show how much of a figure is chance.
 
 use apus_report::result::rounded;
 use apus_report::stats::Spread;
@@ -12,11 +11,11 @@ use crate::{Bin, Done, Figures, Queue, Record, Slowdown};
 /// Runs that differ in transport and seed alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// What makes it different from the other settings, like `load=0.8`; empty if it is the only one.
+    /// Its difference from the other settings, like `load=0.8`; empty if it is the only one.
     pub label: String,
-    /// What was asked for.
+    /// The configuration.
     pub config: Map<String, Value>,
-    /// Who carried the messages.
+    /// The transports.
     pub contenders: Vec<Contender>,
 }
 
@@ -25,7 +24,7 @@ pub struct Setting {
 pub struct Contender {
     /// The transport.
     pub name: String,
-    /// What came out, one for each seed.
+    /// The results, one for each seed.
     pub runs: Vec<Figures>,
     /// Data packets that were simulated per second of this machine's time, for runs that ran here.
     pub speeds: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Runs as comma-separated values, for spreadsheets.
 //!
-//! Four files, each with one line for each thing that was seen once: a run, a size in a run, a fraction of the
-//! short messages in a run, a priority in a run. Nothing is summed up, so that others can do it their way.
+//! Four files have one line for each run, each size in a run, each fraction of the short messages in a run, and each
+//! priority in a run. Nothing is summed up, so that readers can do it their way.
 
 use super::measured::{Run, Transport};
 use crate::slowdown::CDF;

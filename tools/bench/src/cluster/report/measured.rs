@@ -10,22 +10,21 @@ use crate::slowdown::Summary;
 use apus_report::result::rounded;
 use apus_report::stats::Spread;
 
-/// What was asked for, and what came out.
+/// Everything that was measured, and the settings.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What was asked for, and what followed from it.
+    /// The settings, and what follows from them.
     pub settings: Settings,
-    /// Who carried the messages, in the order in which they are shown.
+    /// The transports, in the order in which they are shown.
     pub transports: Vec<Transport>,
-    /// What a reader has to know before believing the figures, beside what the figures themselves say:
-    /// runs that failed, for one.
+    /// Reservations that do not follow from the figures themselves, such as failed runs.
     pub notes: Vec<String>,
 }
 
 /// The settings that all transports share.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose messages, like `w4` or `w4 truncated at 1000000 bytes`.
+    /// The workload, like `w4` or `w4 truncated at 1000000 bytes`.
     pub workload: String,
     /// Their mean size in bytes.
     pub mean_bytes: f64,
@@ -44,9 +43,9 @@ pub struct Settings {
     pub rate: f64,
     /// Seconds that count in each run.
     pub seconds: f64,
-    /// How often each transport was to be measured.
+    /// Number of runs of each transport.
     pub runs: usize,
-    /// Where chance begins.
+    /// Seed of everything random.
     pub seed: u64,
     /// Longest IP packet in bytes.
     pub mtu: u32,
@@ -56,13 +55,13 @@ pub struct Settings {
     pub ports: usize,
     /// Threads that serve at each port.
     pub receivers: usize,
-    /// Requests under way at most at each node.
+    /// Most outstanding requests of each node.
     pub client_max: u32,
     /// Priorities of the switch that are used.
     pub priorities: u8,
     /// Everything else that was set, by name; parameters of apus that are not the default, for one.
     pub more: Map<String, Value>,
-    /// What slowdown is held against, in words.
+    /// The base of slowdowns, in words.
     pub base: String,
     /// The arithmetic of the best p99 of short messages that these links allow, line by line.
     pub bound: Vec<String>,
@@ -70,23 +69,23 @@ pub struct Settings {
     pub command: String,
 }
 
-/// What was found of one transport.
+/// The measurements of one transport.
 #[derive(Clone, Debug)]
 pub struct Transport {
     /// Its name, like `tcp-pool`.
     pub name: String,
-    /// The transports that ran at the same time; none, mostly.
+    /// The transports that ran at the same time; mostly none.
     pub beside: Vec<String>,
     /// How it is set up, in words, with everything that affects its figures.
     pub settings: String,
-    /// The runs that succeeded, in order. A transport without any is left out, and said to be.
+    /// The runs that succeeded, in order. A transport without any is left out, with a note.
     pub runs: Vec<Run>,
 }
 
-/// What came of one transport in one run, over all nodes.
+/// The result of one transport in one run, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Which run it was, from 0. Transports are compared within a run.
+    /// Number of the run, from 0. Transports are compared within a run.
     pub number: usize,
     /// Slowdowns.
     pub summary: Summary,
@@ -98,7 +97,7 @@ pub struct Run {
     pub throughput: f64,
     /// Requests that were never completed.
     pub errors: u64,
-    /// What was said of the first of them.
+    /// The error of the first of them.
     pub why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload.
     pub cpu_per_gb: f64,
@@ -108,9 +107,9 @@ pub struct Run {
     /// Share of the time in which the cores of the machine had nothing to do; `None` where it is
     /// unknown. Transports that ran at the same time share it.
     pub idle: Option<f64>,
-    /// What passed the switch; `None` if it is not ours. Transports that ran at the same time share it.
+    /// The load of the switch; `None` if it is not ours. Transports that ran at the same time share it.
     pub switch: Option<SwitchLoad>,
-    /// What the transport counted at all nodes, by name, warm-up included.
+    /// Counters of the transport at all nodes, by name, warm-up included.
     pub counters: BTreeMap<String, u64>,
 }
 

@@ -9,6 +9,7 @@
 
 mod analysis;
 mod csv;
+mod findings;
 mod measured;
 mod plots;
 mod rows;

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::analysis::{Analysis, definition, once_more};
+use super::analysis::Analysis;
 use super::csv;
+use super::findings::{definition, once_more};
 use super::measured::{Measured, Run, Transport};
 use crate::slowdown;
 use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, Ticks, short_number};

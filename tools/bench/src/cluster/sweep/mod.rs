@@ -46,10 +46,10 @@ pub fn sweep(
     let found = finder.all()?;
     let neighbours = neighbours.note();
     let usual = resolved(&plan.options, &found);
-    let put_together = PutTogether { venue, found: &found };
+    let assembly = Assembly { venue, found: &found };
     let varied = plan.varied.iter().map(|varied| {
         let points = varied.points.iter().map(|point| {
-            let mut measured = put_together.point(&varied.setting, point)?;
+            let mut measured = assembly.point(&varied.setting, point)?;
             measured.notes.extend(neighbours.clone());
             Ok((point.value.clone(), measured))
         });
@@ -72,14 +72,14 @@ pub fn sweep(
     Ok(Sweep::new(varied, &command).findings())
 }
 
-/// What steps have found, for the points that need it.
-struct PutTogether<'a> {
+/// The results of steps, for the points that need them.
+struct Assembly<'a> {
     venue: &'a Venue,
     /// One for each step.
     found: &'a [Found],
 }
 
-impl PutTogether<'_> {
+impl Assembly<'_> {
     /// Returns one point, as if it had been measured alone.
     fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
         let options = &resolved(&point.options, self.found);

@@ -12,13 +12,13 @@ use crate::cluster::site::Venue;
 use apus_report::result::COMMIT;
 use apus_testbed::error::{Error, require};
 
-/// What a sweep does, in order.
+/// The steps of a sweep, in order, and its points.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Sixteen hexadecimal digits that stand for everything that is asked, and for the program that does it: its
     /// version and commit.
     pub(super) name: String,
-    /// What all points have, but for the setting that is varied.
+    /// The options of all points, except for the setting that is varied.
     pub(super) options: Options,
     pub(super) steps: Vec<Step>,
     pub(super) varied: Vec<Varied>,
@@ -34,13 +34,13 @@ pub(super) enum Step {
         /// Of which only links and MTU are of the points.
         options: Options,
     },
-    /// How some transports fare.
+    /// The runs of some transports.
     Runs {
         /// The point's.
         options: Options,
         /// The mixes that no other step measures with these options.
         mixes: Vec<Mix>,
-        /// Which step finds the base.
+        /// The step that finds the base.
         base: usize,
         /// The first point that needs it, like `load=0.5`.
         about: String,
@@ -107,10 +107,10 @@ impl Plan {
 /// Steps so far.
 struct Steps<'a> {
     venue: &'a Venue,
-    /// What all points have in common.
+    /// The options that all points have in common.
     options: &'a Options,
     all: Vec<Step>,
-    /// Where something is found, by what it depends on: a step and a position in it.
+    /// Steps and positions in them, by what a result depends on.
     known: BTreeMap<String, (usize, usize)>,
 }
 

@@ -12,7 +12,7 @@ use apus_report::lines::{self, Lines, LinesError};
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 
-/// What a step has found.
+/// The result of a step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Found {
@@ -29,7 +29,7 @@ struct Record {
     plan: String,
     /// Number of its steps.
     of: u32,
-    /// Which of them this is.
+    /// Number of the step.
     index: u32,
     found: Found,
 }

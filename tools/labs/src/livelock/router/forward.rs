@@ -1,6 +1,6 @@
 //! The way of a packet between receiving and sending.
 
-use super::Counters;
+use super::counters::{Counters, send};
 use super::verdicts::ToFilter;
 use crate::livelock::frame::{Frame, Unfit};
 use crate::livelock::routes::{Hop, Routes};
@@ -55,11 +55,4 @@ impl Forwarder {
     pub(super) fn send(&mut self, frame: &Frame) -> Result<(), Error> {
         send(&self.output, frame, &mut self.counters)
     }
-}
-
-/// Sends a packet, and counts whether that was possible.
-pub(super) fn send(output: &Tap, frame: &Frame, counters: &mut Counters) -> Result<(), Error> {
-    let count = if output.send(frame)? { &mut counters.sent } else { &mut counters.not_sent };
-    *count += 1;
-    Ok(())
 }

@@ -1,15 +1,16 @@
 //! The interrupt-driven router: input interrupts everything else.
 //!
-//! As 4.2BSD did: the driver takes each packet from the card as soon as it comes, at the highest priority,
-//! and puts it into a queue of fixed length, behind which IP works at a lower one. While packets come faster
+//! As in 4.2BSD, the driver takes each packet from the card as soon as it arrives, at the highest priority,
+//! and puts it into a queue of fixed length, behind which IP works at a lower one. While packets arrive faster
 //! than the driver can take them, no other stage gets the core: the queue is full, and all work is wasted.
 //!
-//! Nothing here is slowed down on purpose.
+//! There are no artificial delays.
 
 use std::thread::{self, Thread};
 
+use super::counters::Counters;
 use super::forward::Forwarder;
-use super::{Counters, Life, Part};
+use super::{Life, Part};
 use crate::livelock::LOOK_UP;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};

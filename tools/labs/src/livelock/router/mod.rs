@@ -9,6 +9,7 @@
 //! `verdicts` runs at the priority of programs in every mode: in the paper it is the system call of `screend`
 //! that sends what may pass.
 
+mod counters;
 mod forward;
 mod interrupt;
 mod polling;
@@ -31,49 +32,17 @@ use apus_testbed::error::{Doing, Error};
 use apus_testbed::fabric::RouterPath;
 use apus_testbed::process::{Control, NO_ADDRESS, Stop};
 
+pub(super) use counters::Counters;
+
 use forward::Forwarder;
 use verdicts::ToFilter;
 
-/// What a router is to be.
+/// The configuration of a router.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     pub(super) mode: Mode,
-    /// Where its filter comes from, if it has one.
+    /// The socket of its filter, if it has one.
     pub(super) door: Option<Door>,
-}
-
-/// What became of packets, and how often the loop held back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counters {
-    /// Packets that were taken from the interface.
-    pub(super) received: u64,
-    /// Packets that were sent.
-    pub(super) sent: u64,
-    /// Dropped, as they are no right IPv4 packets.
-    pub(super) malformed: u64,
-    /// Dropped, as their header's checksum is wrong.
-    pub(super) checksum: u64,
-    /// Dropped, as they have been under way for too long.
-    pub(super) expired: u64,
-    /// Dropped, as no route leads there.
-    pub(super) no_route: u64,
-    /// Dropped, as the queue between input and IP was full.
-    pub(super) ip_queue_full: u64,
-    /// Dropped, as the queue of the interface was full.
-    pub(super) output_queue_full: u64,
-    /// Dropped, as the filter's queue was full.
-    pub(super) filter_queue_full: u64,
-    /// Refused by the filter.
-    pub(super) refused: u64,
-    /// The system did not take them.
-    pub(super) not_sent: u64,
-    /// Turns that ended because of a quota.
-    pub(super) quota_exhaustions: u64,
-    /// Times that the filter's queue stopped the receiving, and how often for longer than the time limit.
-    pub(super) feedback_stops: u64,
-    pub(super) feedback_timeouts: u64,
-    /// Periods in which the share was used up.
-    pub(super) inhibitions: u64,
 }
 
 impl Counters {
@@ -117,7 +86,7 @@ struct Part {
     thread: JoinHandle<Result<Counters, Error>>,
 }
 
-/// What every part is given.
+/// The state that every part receives.
 #[derive(Clone)]
 struct Life {
     stop: Stop,

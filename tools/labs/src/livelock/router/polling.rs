@@ -1,14 +1,15 @@
 //! The polling router: it asks for packets when it has time for them.
 //!
-//! One loop does everything in turn, and [`apus::overload`](::apus::overload) decides how much of it.
+//! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much of each.
 
 use std::thread;
 
 use ::apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 
+use super::counters::Counters;
 use super::forward::Forwarder;
 use super::verdicts::ToFilter;
-use super::{Counters, Life, Part};
+use super::{Life, Part};
 use crate::livelock::LOOK_UP;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};

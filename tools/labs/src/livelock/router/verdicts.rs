@@ -1,7 +1,7 @@
 //! Verdicts: the exchange of packets with the filter.
 //!
-//! The filter gets their headers and says a byte about each, in their order. Meanwhile the packets wait in a
-//! queue of their own, which is the filter's queue: it counts as taken what has been decided.
+//! The filter gets the headers of packets and answers a byte for each, in their order. Meanwhile the packets wait in a
+//! queue of their own, the filter's queue. A packet leaves the queue when it has been decided.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,8 +11,8 @@ use std::thread::Thread;
 
 use ::apus::overload::Feedback;
 
-use super::forward::send;
-use super::{Counters, Life, Part};
+use super::counters::{Counters, send};
+use super::{Life, Part};
 use crate::livelock::filter::{PASS, QUEUE, RECORD};
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet};
@@ -20,7 +20,7 @@ use crate::livelock::priority::Priority;
 use crate::livelock::tap::Tap;
 use apus_testbed::error::{Doing, Error};
 
-/// What both ends of the filter's queue know.
+/// The state that both ends of the filter's queue share.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Receiving has stopped until the queue is short.

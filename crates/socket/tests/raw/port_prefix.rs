@@ -13,7 +13,7 @@ use apus_driver::{Arrival, Burst, Capabilities, Driver, NetworkReport, ReceiveHa
 const PORTS: usize = 4;
 
 /// A driver whose packets have a prefix with their ports.
-pub(crate) struct Ported<D>(pub(crate) D);
+pub(crate) struct PortPrefixed<D>(pub(crate) D);
 
 struct Sender {
     inner: Box<dyn TransmitHalf>,
@@ -22,7 +22,7 @@ struct Sender {
 
 struct Receiver(Box<dyn ReceiveHalf>);
 
-impl<D: Driver> Driver for Ported<D> {
+impl<D: Driver> Driver for PortPrefixed<D> {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
