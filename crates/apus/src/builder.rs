@@ -304,11 +304,12 @@ impl EndpointBuilder {
     /// Sets the id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel
     /// profile; each further call has the next even id.
     ///
-    /// In the kernel profile a server identifies a call by the client's host and its id (reference
-    /// row L-2), so no two endpoints of a host may ever use the same id. A driver that is built on
-    /// [`Raw`] passes on [`Raw::first_id`]. By default the first id is drawn at random between 2^61
-    /// and 2^62. Two endpoints with 10^9 calls each then share an id in two cases of 10^9, and
-    /// calls of the kernel module on the same host differ only because it counts from 2.
+    /// In the kernel profile a server identifies a call by the client's host and its id
+    /// (HM `homa_rpc.c` `homa_rpc_find_server`), so no two endpoints of a host may ever use the
+    /// same id. A driver that is built on [`Raw`] passes on [`Raw::first_id`]. By default the first
+    /// id is drawn at random between 2^61 and 2^62. Two endpoints with 10^9 calls each then share
+    /// an id in two cases of 10^9, and calls of the kernel module on the same host differ only
+    /// because it counts from 2.
     ///
     /// [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need this option: over raw
     /// IP they use a range that no other endpoint of the host has ([`Raw::first_id`]), and in the

@@ -54,6 +54,11 @@
 //! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
 //! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
 //! | `toml` | `Settings`: an endpoint from a file | |
+//!
+//! # Sources
+//!
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
+//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
 
 #![deny(unsafe_code)]
 

@@ -32,9 +32,9 @@ macro_rules! drop_reasons {
 }
 
 drop_reasons! {
-    /// Shorter than the header of its kind (row P-22; the kernel's `short_packets`).
+    /// Shorter than the header of its kind (HM `homa_plumbing.c` `homa_softirq`; the kernel's `short_packets`).
     Short => "short_packets",
-    /// A type that does not exist (row P-22; `unknown_packet_types`).
+    /// A type that does not exist (HM `homa_plumbing.c` `homa_softirq`; `unknown_packet_types`).
     UnknownKind => "unknown_packet_types",
     /// Another version of the udp profile.
     UnknownVersion => "unknown_versions",
@@ -45,20 +45,21 @@ drop_reasons! {
     Malformed => "malformed",
     /// Sent to another Homa port.
     WrongPort => "wrong_port",
-    /// For an RPC that does not exist here (row P-6; `unknown_rpcs`).
+    /// For an RPC that does not exist here (HM `homa_incoming.c` `homa_dispatch_pkts`; `unknown_rpcs`).
     UnknownRpc => "unknown_rpcs",
     /// For an RPC that exists, but in a session or incarnation that is not the present one.
     StaleSession => "stale_sessions",
     /// A request that was finished already: late duplicate. Not executed again (requirement AMO-2).
     Finished => "finished",
-    /// All bytes of a DATA packet had arrived before (row P-7; `packet_discards`).
+    /// All bytes of a DATA packet had arrived before (HM `homa_incoming.c` `homa_add_packet`; `packet_discards`).
     Duplicate => "duplicate_packets",
-    /// A DATA packet disagrees with earlier ones about the message's length (row P-8).
+    /// A DATA packet disagrees with earlier ones about the message's length
+    /// (HM `homa_incoming.c` `homa_message_in_init`).
     LengthMismatch => "length_mismatches",
     /// A DATA packet would open more gaps than a message may have.
     TooManyGaps => "too_many_gaps",
-    /// No room in the receive budget (row P-9; `dropped_data_no_bufs`). The bytes are requested again
-    /// later.
+    /// No room in the receive budget (HM `homa_incoming.c` `homa_data_pkt`; `dropped_data_no_bufs`). The bytes are
+    /// requested again later.
     NoBuffers => "no_buffers",
     /// A message longer than `max_message` (CAP-7); the request was refused, the call has failed.
     TooLarge => "too_large",

@@ -90,6 +90,11 @@
 //! Nothing in this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
 //! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are
 //! in `tests/layers.rs`.
+//!
+//! # Sources
+//!
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
+//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
 
 #![forbid(unsafe_code)]
 

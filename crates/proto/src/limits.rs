@@ -51,8 +51,8 @@ pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 /// are for observation only, so that losing further ones does no harm.
 pub(crate) const MAX_NOTES: usize = 8_192;
 
-/// RESENDs of one burst to a peer, over all messages. One burst is under way per peer at a time (row
-/// T-5).
+/// RESENDs of one burst to a peer, over all messages. One burst is under way per peer at a time
+/// (HM `homa_timer.c` `homa_timer_check_rpc`).
 ///
 /// Chosen by us: requests at most 64 gaps, as many packets as one receive batch holds.
 pub(crate) const MAX_RESEND_BURST: u32 = 64;
@@ -112,7 +112,7 @@ pub(crate) const KEPT_LENGTHS: Range<usize> = 1 << 16..RESERVE_AT_ONCE + 1;
 pub(crate) const MAX_KEPT_BYTES: usize = 8 << 20;
 
 /// Peers that one scan for idle ones checks. The kernel
-/// evicts five per millisecond (row X-6).
+/// evicts five per millisecond (HM `homa_peer.c` `homa_peer_gc`).
 pub(crate) const PEERS_PER_SCAN: usize = 256;
 /// Time between two scans for idle peers, in nanoseconds.
 pub(crate) const PEER_SCAN_INTERVAL: u64 = 1_000_000_000;

@@ -30,6 +30,11 @@
 //!   see `error_queue`.
 //! - **SOCKET-3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch
 //!   each optional feature off, so that tests cover such systems.
+//!
+//! # Sources
+//!
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
+//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
 
 #![deny(unsafe_code)]
 

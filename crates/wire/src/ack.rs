@@ -6,7 +6,7 @@ use crate::header::HEADER_LEN;
 use crate::kind::Kind;
 use crate::profile::Profile;
 
-/// Entries that an ACK packet can hold. Source: reference 1.1.
+/// Entries that an ACK packet can hold. Source: docs/reference/homa-module.md, *Packet types*.
 pub const MAX_ACKS: usize = 5;
 
 /// Bytes of one entry.
@@ -108,7 +108,7 @@ impl AckList {
     }
 
     /// Bytes of an ACK packet with this list. The kernel refuses packets shorter than the full 80
-    /// bytes (reference 8.2 item 21); the udp profile leaves empty entries out, so that the answer
+    /// bytes (Rules for peers, item 21); the udp profile leaves empty entries out, so that the answer
     /// to a NEED_ACK is hardly longer than the question (`WIRE-24`).
     pub(crate) const fn packet_len(&self, profile: Profile) -> usize {
         match profile {

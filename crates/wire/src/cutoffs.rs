@@ -3,7 +3,7 @@
 use crate::PRIORITIES;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 
-/// The body of a CUTOFFS packet (row P-16, `WIRE-15`).
+/// The body of a CUTOFFS packet (HM `homa_incoming.c` `homa_cutoffs_pkt`, `WIRE-15`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cutoffs {
     /// For each level, the length of the longest message whose unscheduled packets use it. Index 7

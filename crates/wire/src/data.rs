@@ -8,7 +8,8 @@ use crate::header::{HEADER_LEN, Header};
 /// Bytes before the data in a DATA packet, common header included.
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
 
-/// `seg.offset` value by which the kernel says "the offset is in `sequence`" (row P-2).
+/// `seg.offset` value by which the kernel says "the offset is in `sequence`"
+/// (HM `homa_wire.h` `homa_seg_hdr`).
 const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 
 /// The fields of a DATA packet after the common header.
@@ -20,7 +21,8 @@ const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 /// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
 /// ```
 ///
-/// Source: reference 1.1; rows P-1 to P-5; requirement `WIRE-10`.
+/// Source: docs/reference/homa-module.md, *Packet types*, *Sending DATA* and *Retransmitting DATA*;
+/// requirement `WIRE-10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
     /// Bytes of the whole message, at least 1. The same in every packet of the message.
@@ -103,7 +105,7 @@ impl Data {
     }
 
     /// Removes the piggy-backed ack from a written DATA header: only the first packet of a burst
-    /// carries one (row P-3, `WIRE-19`).
+    /// carries one (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`, `WIRE-19`).
     ///
     /// # Panics
     ///

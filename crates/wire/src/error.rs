@@ -6,7 +6,8 @@ use core::fmt;
 
 /// Why bytes are not a packet. Always caused by the peer or the network.
 ///
-/// Rows P-7, P-8 and P-22; requirement `WIRE-3`.
+/// HM `homa_incoming.c` `homa_add_packet` and `homa_message_in_init`,
+/// `homa_plumbing.c` `homa_softirq`; requirement `WIRE-3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -23,7 +24,8 @@ pub enum ParseError {
     UnknownKind(u8),
     /// The udp profile's version is not [`crate::UDP_VERSION`].
     UnknownVersion(u8),
-    /// A message of length zero: Homa messages have at least one byte (row L-1).
+    /// A message of length zero: Homa messages have at least one byte
+    /// (HM `homa_outgoing.c` `homa_message_out_fill`).
     EmptyMessage,
     /// A DATA packet without data.
     EmptyData,

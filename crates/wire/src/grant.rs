@@ -4,7 +4,7 @@ use crate::PRIORITIES;
 use crate::bytes::{read_u32, write_u32};
 use crate::error::ParseError;
 
-/// The body of a GRANT packet (row P-11, `WIRE-11`).
+/// The body of a GRANT packet (HM `homa_incoming.c` `homa_grant_pkt`, `WIRE-11`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// Offset just past the last byte that may be sent. May lie beyond the message's end, which

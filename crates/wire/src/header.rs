@@ -29,7 +29,7 @@ const DOFF_CONTROL: u8 = 5 << 4;
 ///   udp profile:     a = low-water distance, b = version and flags, c = incarnation, d = 0
 /// ```
 ///
-/// Source: reference 1.1 and 8.2; requirements `WIRE-1`, `WIRE-2`.
+/// Source: docs/reference/homa-module.md, *Wire format* and *Rules for peers*; requirements `WIRE-1`, `WIRE-2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Homa port of the sender.
@@ -75,7 +75,7 @@ pub struct KernelFields {
 impl KernelFields {
     /// The fields of packets that this implementation sends: the kernel's constants and no checksum.
     ///
-    /// Source: reference 8.2 item 20 and kernel-interop item 3 (zeros work, constants are safe).
+    /// Source: Rules for peers, item 20, and Observed on the live module, item 3 (zeros work, constants are safe).
     pub const OURS: Self = Self { ack: [0; 3], flags: 6, window: 0, checksum: 0, urgent: 0xb97d };
 }
 

@@ -6,7 +6,7 @@ use crate::profile::Profile;
 
 /// The type of a packet (byte 11).
 ///
-/// Source: reference 1.1 (values), 1.2 (meaning).
+/// Source: docs/reference/homa-module.md, *Packet types* (values), *Packets* (meaning).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -62,7 +62,7 @@ impl Kind {
     }
 
     /// Returns the length of the shortest header of this kind, payload not counted. Shorter packets are refused
-    /// (row P-22).
+    /// (HM `homa_plumbing.c` `homa_softirq`).
     #[must_use]
     pub const fn min_len(self, profile: Profile) -> usize {
         match (self, profile) {
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(Kind::from_wire(0x19), None);
     }
 
-    /// The lengths of reference 1.1, written out so that a change of a constant shows.
+    /// The lengths of docs/reference/homa-module.md, *Packet types*, written out so that a change of a constant shows.
     #[test]
     fn header_lengths_are_those_of_the_kernel() {
         let lengths = Kind::ALL.map(Kind::header_len);

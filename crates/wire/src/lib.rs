@@ -21,6 +21,11 @@
 //! No allocation, no dependencies, no `unsafe`, `no_std`.
 //!
 //! Source of the layout: `docs/spec/wire.md` (requirements `WIRE-*`).
+//!
+//! # Sources
+//!
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
+//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -56,5 +61,5 @@ pub use sender_id::{Role, SenderId};
 
 /// Number of priority levels that the protocol can name, 0 (lowest) to 7.
 ///
-/// Source: reference 1.1, SIGCOMM 2018 section 4 (switches offer eight).
+/// Source: docs/reference/homa-module.md, *Packet types*, SIGCOMM 2018 section 4 (switches offer eight).
 pub const PRIORITIES: usize = 8;

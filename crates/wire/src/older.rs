@@ -2,7 +2,8 @@
 //!
 //! The kernel's header has no version. Modules from before December 2024 put fields elsewhere; their packets, parsed as
 //! today's, would be garbage that is not noticed. They are recognised by their differences, and
-//! refused under their name. Source: reference 8.1 and 8.3; requirement `WIRE-27`.
+//! refused under their name. Source: docs/reference/homa-module.md, *History of the wire format* and *Variants*;
+//! requirement `WIRE-27`.
 
 use crate::data::DATA_HEADER_LEN;
 use crate::error::ParseError;

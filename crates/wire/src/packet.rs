@@ -11,7 +11,7 @@ use crate::older;
 use crate::profile::Profile;
 use crate::resend::Resend;
 
-/// Bytes of the longest header (ACK). Source: reference 1.1.
+/// Bytes of the longest header (ACK). Source: docs/reference/homa-module.md, *Packet types*.
 pub const MAX_HEADER_LEN: usize = Kind::Ack.header_len();
 
 /// Room for any header.

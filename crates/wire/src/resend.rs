@@ -8,14 +8,14 @@ use crate::kind::Kind;
 
 /// `length` of a RESEND for all that has been sent (-1 on the wire).
 ///
-/// Source: reference 1.1; the kernel uses it since June 2025. Before that it wrote 0, which is read as this
-/// (`WIRE-12`).
+/// Source: docs/reference/homa-module.md, *Packet types*; the kernel uses it since June 2025. Before that it wrote 0,
+/// which is read as this (`WIRE-12`).
 pub const EVERYTHING: u32 = u32::MAX;
 
 /// Bytes of a RESEND without a level.
 pub(crate) const BRIEF_LEN: usize = HEADER_LEN + 8;
 
-/// The body of a RESEND packet (rows P-12, P-13, `WIRE-12`).
+/// The body of a RESEND packet (HM `homa_incoming.c` `homa_request_retrans` and `homa_resend_pkt`, `WIRE-12`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resend {
     /// First byte that is missing.

@@ -25,8 +25,8 @@ impl Role {
 /// An RPC id as the sender of a packet sees it (bytes 20 to 27): the low bit is 0 if the sender is
 /// the client of the RPC, 1 if it is the server.
 ///
-/// Both ends know an RPC by its even *client id*. Source: reference L-2, 8.2 item 4; requirement
-/// `WIRE-5`.
+/// Both ends know an RPC by its even *client id*. Source: HM `homa_rpc.c` `homa_rpc_find_server`;
+/// Rules for peers, item 4; requirement `WIRE-5`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SenderId(u64);
 

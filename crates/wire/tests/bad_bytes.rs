@@ -1,6 +1,6 @@
 //! Whatever the bytes are, parsing ends in a packet or in an error that says how they are wrong.
 //!
-//! Invariants CODEC-1 to CODEC-3; row P-22; requirement WIRE-6.
+//! Invariants CODEC-1 to CODEC-3; HM `homa_plumbing.c` `homa_softirq`; requirement WIRE-6.
 
 use apus_wire::{
     Body, DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, Kind, MAX_HEADER_LEN, OlderLayout, Packet,

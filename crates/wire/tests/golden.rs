@@ -1,4 +1,5 @@
-//! Packets written out by hand from the facts of reference 1.1 and 8.2, one per kind and profile.
+//! Packets written out by hand from the facts of docs/reference/homa-module.md, *Wire format* and
+//! *Rules for peers*, one per kind and profile.
 //!
 //! Each packet is hex with its meaning beside it. It must parse to the value given and that value
 //! must re-emit to the same bytes. Requirements WIRE-1, WIRE-2, WIRE-10 to WIRE-18.
@@ -57,7 +58,7 @@ const KERNEL_SERVER: &str = "1004 8000";
 fn kernel_data_with_the_offset_in_both_places() {
     let text = "
         8000 1004           # from port 0x8000 to port 4100
-        00000590            # sequence: offset 1424 (row P-2)
+        00000590            # sequence: offset 1424 (HM `homa_wire.h` `homa_seg_hdr`)
         000000              # ack, unused
         10                  # DATA
         e0                  # 14 header words
@@ -66,9 +67,9 @@ fn kernel_data_with_the_offset_in_both_places() {
         00002710            # message length 10000
         00002710            # incoming: all of it unscheduled
         0000000000001232    # ack: RPC 0x1232 ...
-        1004                # ... of server port 4100 (row P-3)
+        1004                # ... of server port 4100 (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`)
         0001                # cutoff version 1
-        01 000000           # retransmitted (row P-5), padding
+        01 000000           # retransmitted (HM `homa_outgoing.c` `homa_resend_data`), padding
         00000590            # seg.offset 1424
         6162 63             # data";
     let data = Data {
@@ -92,7 +93,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
         00002710 00002710   # lengths
         0000000000000000 0000   # no ack
         0000 00 000000      # no cutoffs known, first transmission
-        ffffffff            # seg.offset -1: look into sequence (row P-2)
+        ffffffff            # seg.offset -1: look into sequence (HM `homa_wire.h` `homa_seg_hdr`)
         61";
     let data = Data {
         message_length: 10_000,
@@ -115,7 +116,7 @@ fn kernel_grant() {
         "{KERNEL_SERVER} 00000000 000000 11 50 06 0000 0000 b97d
         0000000000001235    # the sender is the server of RPC 0x1234
         00011170            # up to byte 70000
-        03                  # at priority 3 (row P-11)"
+        03                  # at priority 3 (HM `homa_incoming.c` `homa_grant_pkt`)"
     );
     let body = Body::Grant(Grant { offset: 70_000, priority: 3 });
     check(Profile::Kernel, &text, kernel(Kind::Grant, Role::Server, body));
@@ -127,7 +128,7 @@ fn kernel_resend_of_everything() {
     let text = format!(
         "{KERNEL_CLIENT} 00000000 000000 12 50 06 0000 0000 b97d 0000000000001234
         00000000            # from byte 0
-        ffffffff            # -1: all that has been sent (row P-12)
+        ffffffff            # -1: all that has been sent (HM `homa_incoming.c` `homa_request_retrans`)
         07                  # at the highest priority"
     );
     let body = Body::Resend(Resend::everything(7));
@@ -140,7 +141,7 @@ fn kernel_resend_of_the_stripped_module() {
     let text = format!(
         "{KERNEL_CLIENT} 00000000 000000 12 50 06 0000 0000 b97d 0000000000001234
         00000590            # from byte 1424
-        00000b20            # 2848 bytes; and no level: 36 bytes in all (8.3)"
+        00000b20            # 2848 bytes; and no level: 36 bytes in all (docs/reference/homa-module.md, *Variants*)"
     );
     let resend = Resend { offset: 1424, length: 2848, priority: 0, brief: true };
     let body = Body::Resend(resend);
@@ -182,8 +183,8 @@ fn kernel_cutoffs() {
         000f4240            # level 4: up to 1000000 bytes
         00003a98            # level 5: up to 15000
         00000af0            # level 6: up to 2800
-        000000c8            # level 7: up to 200 (row U-2)
-        0001                # version 1 (row P-16)"
+        000000c8            # level 7: up to 200 (HM `homa_utils.c` `homa_init`)
+        0001                # version 1 (HM `homa_incoming.c` `homa_data_pkt`)"
     );
     let unscheduled = [u32::MAX, 0, 0, 0, 1_000_000, 15_000, 2800, 200];
     let body = Body::Cutoffs(Cutoffs { unscheduled, version: 1 });
@@ -207,7 +208,7 @@ fn kernel_ack_is_always_full_size() {
         0000000000001232 1005
         0000000000000000 0000
         0000000000000000 0000
-        0000000000000000 0000 # 80 bytes in all (8.2 item 21)"
+        0000000000000000 0000 # 80 bytes in all (Rules for peers, item 21)"
     );
     check(Profile::Kernel, &text, kernel(Kind::Ack, Role::Client, Body::Ack(two_acks())));
 }
@@ -295,5 +296,5 @@ fn a_burst_reuses_its_first_header() {
     let parsed = Packet::parse(Profile::Kernel, &bytes).unwrap();
     let second = Data { offset: 1424, ack: None, ..data };
     assert_eq!(parsed.body, Body::Data(second, b"def"));
-    assert_eq!(parsed.header.sequence, 1424, "the offset is in both places (row P-2)");
+    assert_eq!(parsed.header.sequence, 1424, "the offset is in both places (WIRE-10)");
 }

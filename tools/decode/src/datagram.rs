@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{Icmpv4Type, Icmpv6Type, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// IP protocol number of the kernel profile. Source: reference 1.1.
+/// IP protocol number of the kernel profile. Source: docs/reference/homa-module.md, *Packet types*.
 const HOMA: IpNumber = IpNumber(146);
 
 /// Encapsulation of a datagram that may contain Homa packets.

@@ -111,7 +111,8 @@ pub(crate) struct RpcTable {
 struct Key {
     profile: Profile,
     client: IpAddr,
-    /// 0 in the kernel profile: ids are unique per host there, and acks do not contain the port (row L-2).
+    /// 0 in the kernel profile: ids are unique per host there, and acks do not contain the port
+    /// (HM `homa_rpc.c` `homa_rpc_alloc_client`).
     client_port: u16,
     server: SocketAddr,
     id: u64,

@@ -29,7 +29,7 @@ pub struct Counters {
     /// Mean share of the time in which the links to hosts were busy.
     pub utilisation: f64,
     /// Mean share of the time in which the links to hosts were idle although their hosts withheld
-    /// grants from senders (published numbers, figure 16).
+    /// grants from senders (SIGCOMM 2018, figure 16).
     pub wasted: f64,
     /// Bytes on the links to hosts by priority level.
     pub level_bytes: [u64; 8],

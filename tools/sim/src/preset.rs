@@ -1,7 +1,7 @@
 //! Set-up of the paper's simulations.
 //!
-//! The set-up of SIGCOMM 2018 (published numbers A.1), in terms of this simulator and of the
-//! protocol's configuration.
+//! The set-up of SIGCOMM 2018 (docs/reference/papers.md, *Simulation set-up*), in terms of this
+//! simulator and of the protocol's configuration.
 
 use apus_proto::{Config, ConfigError};
 use apus_workload::{PacketOverhead, SizeDistribution, Workload};

@@ -162,7 +162,8 @@ impl Topology {
     /// `full` is the wire length of all packets but the last, `count` the number of packets.
     ///
     /// The delay of the switch counts once between two hosts of one rack. The simulator of the
-    /// paper omits it from its ideal (published numbers A.1); this one does not.
+    /// paper omits it from its ideal (docs/reference/papers.md, *Simulation set-up*); this one does
+    /// not.
     #[must_use]
     pub fn unloaded(&self, from: HostId, to: HostId, count: u64, full: u64, last: u64) -> Nanos {
         // Times at which the packet before the last, and the last one, have left the previous link.
@@ -200,7 +201,7 @@ impl Topology {
 mod tests {
     use super::*;
 
-    /// Returns the set-up of SIGCOMM 2018 (published numbers A.1).
+    /// Returns the set-up of SIGCOMM 2018 (docs/reference/papers.md, *Simulation set-up*).
     fn sigcomm() -> Topology {
         Topology {
             shape: "9x16x4".parse().unwrap(),

@@ -61,7 +61,7 @@ kinds! {
         packets are bounded";
     /// Invariant CORE-1.
     Determinism = 19, "determinism", "the same seed gives the same run";
-    /// Reference 8.2: a packet that the Linux module would not accept.
+    /// docs/reference/homa-module.md, *Rules for peers*: a packet that the Linux module would not accept.
     Interop = 20, "interop", "the Linux module accepts every packet";
 }
 

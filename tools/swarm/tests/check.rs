@@ -233,8 +233,9 @@ fn a_call_cancelled_before_its_request_arrives_leaves_no_state_at_the_module() {
 }
 
 /// Two modules with more calls between them than RESENDs fit on their link: each sends a RESEND for every call every 5
-/// ms and receives BUSY, no call times out, and nothing else is sent (rows T-3, T-5, P-13, P-21). When their
-/// applications cancel, all calls end, also those of the hosts with apus. (Seed 393 of `--peer-model kernel`.)
+/// ms and receives BUSY, no call times out, and nothing else is sent (HM `homa_timer.c` `homa_timer_check_rpc`,
+/// `homa_incoming.c` `homa_resend_pkt` and `homa_dispatch_pkts`). When their applications cancel, all calls end, also
+/// those of the hosts with apus. (Seed 393 of `--peer-model kernel`.)
 #[test]
 fn two_modules_exchange_resend_and_busy_until_their_applications_cancel() {
     let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));

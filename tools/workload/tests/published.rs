@@ -46,8 +46,8 @@ fn the_smallest_and_the_largest_messages_are_the_published_ones() {
 
 #[test]
 fn quantiles_are_near_the_published_ones() {
-    // Rows of the reference: fraction, then the size of W1 to W5. A group's mean represents sizes
-    // up to about a fifth around it.
+    // Rows of docs/reference/workloads.md, *Quantiles*: fraction, then the size of W1 to W5. A
+    // group's mean represents sizes up to about a fifth around it.
     let rows = [
         (0.10, [8, 8, 36, 315, 5720]),
         (0.25, [8, 43, 85, 463, 23_520]),
@@ -69,8 +69,9 @@ fn quantiles_are_near_the_published_ones() {
 
 #[test]
 fn shares_of_messages_and_bytes_are_near_the_published_ones() {
-    // Rows of the reference: length, then (messages, bytes) of W1 to W5 truncated at 1 MB. If a
-    // length is within a group, the whole group or nothing of it counts: up to 5 points.
+    // Rows of docs/reference/workloads.md, *Shares*: length, then (messages, bytes) of W1 to W5
+    // truncated at 1 MB. If a length is within a group, the whole group or nothing of it counts: up
+    // to 5 points.
     let rows = [
         (200, [(0.7486, 0.1588), (0.4272, 0.0545), (0.4430, 0.0155), (0.0142, 0.0), (0.0, 0.0)]),
         (1000, [(0.9651, 0.6562), (0.9533, 0.5232), (0.8576, 0.0852), (0.6042, 0.005), (0.0, 0.0)]),

@@ -103,7 +103,8 @@ impl LocalCall {
 /// How the completion of a call is received.
 #[derive(Debug)]
 enum Receipt {
-    /// By the thread or task that made the call (the kernel's private RPCs, row H-4).
+    /// By the thread or task that made the call (the kernel's private RPCs,
+    /// HM `homa_incoming.c` `homa_wait_private`).
     Private { waiter: Option<Arc<Waiter>>, result: Option<Delivered<Response>> },
     /// By any thread that receives completions, together with this cookie.
     Shared { cookie: u64 },

@@ -2,12 +2,12 @@
 //!
 //! A message becomes visible only when it is complete, by being queued under the core lock. Then,
 //! under the same lock, exactly one waiter is notified: the one that began to wait last, as its
-//! caches are warm (row H-3). The message is *reserved* for that waiter, so that no other thread
-//! takes it first.
+//! caches are warm (HM `homa_interest.c` `homa_choose_interest`). The message is *reserved* for
+//! that waiter, so that no other thread takes it first.
 //!
 //! The kernel module hands an RPC to a thread before its packets are queued, and may wake the
-//! thread twice for one message (row H-7). That cannot happen here: the notification follows the
-//! queueing, and the lock is not released in between.
+//! thread twice for one message (docs/reference/papers.md, *Double handoff*). That cannot happen
+//! here: the notification follows the queueing, and the lock is not released in between.
 //!
 //! # Invariants
 //!

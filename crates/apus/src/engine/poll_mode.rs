@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How a thread waits for packets and messages.
 ///
 /// Spinning responds fastest and occupies a core. Sleeping costs a wake-up of several microseconds.
-/// The default spins for 50 µs and then sleeps (row H-5).
+/// The default spins for 50 µs and then sleeps (HM `homa_interest.c` `homa_interest_wait`).
 ///
 /// As text, and with the feature `serde`: `spin`, `hybrid`, `hybrid=MICROSECONDS` or `block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub enum PollMode {
 }
 
 impl PollMode {
-    /// The kernel module's `poll_usecs`: 50 µs (row H-5, reference 2.4).
+    /// The kernel module's `poll_usecs`: 50 µs (HM `homa_interest.c` `homa_interest_wait`;
+    /// docs/reference/homa-module.md, *Processors, buffers and peers*).
     pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
 
     /// Returns for how long to spin before sleeping; `None` stands for forever.

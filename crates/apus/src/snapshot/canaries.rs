@@ -13,7 +13,7 @@ const fn canary(name: &'static str, meaning: &'static str) -> Canary {
     Canary { name, meaning }
 }
 
-/// All canaries (metrics.py of the kernel module has such a list; reference 4).
+/// All canaries (HM `util/metrics.py` has such a list).
 pub const CANARIES: &[Canary] = &[
     canary("spurious_wakeups", "threads were woken without a message: a bug in apus"),
     canary("rpc_timeouts", "peers were silent until calls were given up"),

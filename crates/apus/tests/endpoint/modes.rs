@@ -77,7 +77,8 @@ fn a_thread_that_never_waits_takes_the_poll_role_from_the_background_poller() {
     panic!("the background poller handed off {handoffs} messages, and only {own} came without it");
 }
 
-/// Row H-7: exactly one handoff per message, whatever the number of receivers.
+/// docs/reference/papers.md, *Double handoff*: exactly one handoff per message, whatever the number
+/// of receivers.
 #[test]
 fn a_dedicated_engine_hands_each_message_off_once() {
     for receivers in 1..=4 {

@@ -16,7 +16,8 @@ use apus::{
 use apus_proto::Kind;
 use namespace::{Namespace, Pair, can_run};
 
-/// The limits of the kernel module: RESEND every 5 ms, timeout after 100 ms (rows T-3, T-4).
+/// The limits of the kernel module: RESEND every 5 ms, timeout after 100 ms
+/// (HM `homa_timer.c` `homa_timer_check_rpc`).
 fn kernel_limits() -> EndpointBuilder {
     let config = Config::builder().profile(Profile::Kernel).timeout_usecs(100_000);
     Endpoint::builder().config(config.build().unwrap())
@@ -131,8 +132,8 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
     servers.into_iter().for_each(|serving| serving.join().unwrap());
 }
 
-/// Reference 8.2 item 13: a client with the kernel's limits must be answered while its request is
-/// executed.
+/// Rules for peers, item 13: a client with the kernel's limits must be answered while its request
+/// is executed.
 #[test]
 fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() {
     if !can_run("a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits") {

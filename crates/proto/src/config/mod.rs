@@ -22,7 +22,7 @@ macro_rules! parameters {
         ///
         /// All amounts are integers in the unit that the field's description names. `usecs` in a
         /// name means microseconds. "Kernel: …" gives the name and default in the kernel module
-        /// (reference 2.1 to 2.5).
+        /// (docs/reference/homa-module.md, *Parameters*).
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[cfg_attr(feature = "serde", serde(try_from = "ConfigBuilder", into = "ConfigBuilder"))]
@@ -95,23 +95,23 @@ macro_rules! parameters {
     };
 }
 
-/// Row U-2: level 7 up to 200 bytes, 6 up to 2800, 5 up to 15,000, 4 up to 1,000,000; levels 0 to 3
-/// are left to scheduled packets.
+/// HM `homa_utils.c` `homa_init`: level 7 up to 200 bytes, 6 up to 2800, 5 up to 15,000, 4 up to 1,000,000; levels 0 to
+/// 3 are left to scheduled packets.
 const UNSCHED_CUTOFFS: [u32; PRIORITIES] = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
 
 parameters! {
     /// Unscheduled bytes of a message to a peer whose round-trip time is not known yet.
     ///
-    /// Kernel: `unsched_bytes` 40,000 (row U-1).
+    /// Kernel: `unsched_bytes` 40,000 (HM `homa_utils.c` `homa_init`).
     unsched_bytes: "bytes" = 40_000 in 1 ..= 1_000_000;
     /// Fewest unscheduled bytes once the round-trip time is known.
     ///
-    /// Default: RTTbytes of SIGCOMM 2018 at 10 Gbit/s (published numbers A.1); fewer makes short
-    /// and medium messages up to 2.5 times slower (A.6).
+    /// Default: RTTbytes of SIGCOMM 2018 at 10 Gbit/s (docs/reference/papers.md, *Simulation set-up*); fewer makes
+    /// short and medium messages up to 2.5 times slower (docs/reference/papers.md, *Other findings*).
     unsched_bytes_min: "bytes" = 10_000 in 1 ..= 1_000_000;
     /// Most unscheduled bytes once the round-trip time is known.
     ///
-    /// Default: best value on 25 Gbit/s (published numbers B.6); more fills switch buffers without
+    /// Default: best value on 25 Gbit/s (docs/reference/papers.md, *Constants*); more fills switch buffers without
     /// gain (B.4, A.6).
     unsched_bytes_max: "bytes" = 60_000 in 1 ..= 1_000_000;
     /// Priority levels in use; the highest is this number less one.
@@ -121,8 +121,8 @@ parameters! {
     /// Least silence after which missing bytes are requested; a peer with a longer round-trip
     /// time gets more.
     ///
-    /// Kernel: `resend_ticks` 5 ms (row T-3). Scheduling stalls of 5 to 7 ms happen, so that a
-    /// RESEND before that is mostly spurious (row T-8). On a slow link it is more: the time that the link takes
+    /// Kernel: `resend_ticks` 5 ms (HM `homa_utils.c` `homa_init`). Scheduling stalls of 5 to 7 ms happen, so that a
+    /// RESEND before that is mostly spurious (HM `perf.txt`). On a slow link it is more: the time that the link takes
     /// for 960,000 bytes, which may be queued before a packet (chosen by us).
     resend_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
     /// Time between two RESENDs for the same message.
@@ -137,12 +137,12 @@ parameters! {
     /// Time from the end of a response's transmission to the first NEED_ACK; doubles with each
     /// further one up to 100 ms.
     ///
-    /// Kernel: `request_ack_ticks` 2 ms, not doubling (row P-17).
+    /// Kernel: `request_ack_ticks` 2 ms, not doubling (HM `homa_utils.c` `homa_init`).
     need_ack_usecs: "µs" = 2_000 in 100 ..= 10_000_000;
     /// NEED_ACKs without an answer after which a server forgets a response, once `timeout_usecs`
     /// have passed as well.
     ///
-    /// Chosen by us, because the kernel asks forever (row K-3).
+    /// Chosen by us, because the kernel asks forever (HM `homa_timer.c` `homa_timer_check_rpc`).
     need_ack_limit: "packets" = 10 in 1 ..= 1_000;
     /// Rate of the link; 0 takes what the driver knows. If it knows nothing, pacing is off, and grants
     /// and unscheduled bytes are computed with 25,000.
@@ -153,27 +153,27 @@ parameters! {
     /// Most bytes that may be granted and not yet received, over all messages; 0 takes what the link
     /// carries in 128 µs, and 40,000 at least.
     ///
-    /// Kernel: `max_incoming` 400,000 (row G-5), which is that at its 25 Gbit/s. The default follows the link,
-    /// because a fixed number starves fast links and fills the queues of slow ones.
+    /// Kernel: `max_incoming` 400,000 (HM `homa_grant.c` `homa_grant_alloc`), which is that at its 25 Gbit/s. The
+    /// default follows the link, because a fixed number starves fast links and fills the queues of slow ones.
     max_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
     /// Messages that are granted at the same time.
     ///
-    /// Kernel: `max_overcommit` 8 (row G-1).
+    /// Kernel: `max_overcommit` 8 (HM `homa_grant.c` `homa_grant_alloc`).
     max_overcommit: "messages" = 8 in 1 ..= 64;
     /// Bytes of one message that may be granted and not yet received; 0 divides `max_incoming` by
     /// the number of active messages and one more.
     ///
-    /// Kernel: `window` 0 (row G-4).
+    /// Kernel: `window` 0 (HM `homa_grant.c` `homa_grant_alloc`).
     window: "bytes" = 0 in 0 ..= 1_000_000_000;
     /// A GRANT raises the limit by at least this much, except at the message's end or when the
     /// window is smaller.
     ///
-    /// SIGCOMM 2018 grants every 10,000 bytes (published numbers B.6); without a step each packet
+    /// SIGCOMM 2018 grants every 10,000 bytes (docs/reference/papers.md, *Constants*); without a step each packet
     /// would cost a GRANT when packets arrive one by one.
     grant_increment: "bytes" = 10_000 in 1 ..= 1_000_000;
     /// Share of the granted bytes that goes to the oldest message.
     ///
-    /// Kernel: `grant_fifo_fraction` 50, at most 500 (row G-8).
+    /// Kernel: `grant_fifo_fraction` 50, at most 500 (HM `homa_grant.c` `homa_grant_alloc`).
     grant_fifo_fraction: "‰" = 50 in 0 ..= 500;
     /// Bytes of one grant to the oldest message, but no more than an eighth of `max_incoming` (GRANT-8).
     ///
@@ -192,7 +192,7 @@ parameters! {
     pacer_fifo_fraction: "‰" = 50 in 0 ..= 500;
     /// Messages shorter than this are never throttled.
     ///
-    /// Kernel: `defer_min_bytes` 1000 (row Q-5).
+    /// Kernel: `defer_min_bytes` 1000 (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
     defer_min_bytes: "bytes" = 1_000 in 0 ..= 1_000_000;
     /// Share of the link's rate that the pacer counts on.
     ///
@@ -205,7 +205,7 @@ parameters! {
 
     /// Least time between two renewals of the cutoffs from the sizes of the messages that arrived.
     ///
-    /// Kernel (`homa_prio`): 1000 ms (row U-4). 0 keeps the cutoffs as configured.
+    /// Kernel (`homa_prio`): 1000 ms (HM `util/homa_prio.cc`). 0 keeps the cutoffs as configured.
     cutoffs_interval_usecs: "µs" = 1_000_000 in 0 ..= 3_600_000_000;
     /// Messages that must have arrived before the cutoffs are renewed.
     ///
@@ -220,14 +220,14 @@ parameters! {
     /// this limit, because a response that waits for the room of a request may
     /// wait forever.
     ///
-    /// Kernel: `wmem_max` 100 MB per socket (row X-4).
+    /// Kernel: `wmem_max` 100 MB per socket (HM `homa_utils.c` `homa_init`).
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
     /// Payload bytes that may wait for transmission to one peer, or for its acknowledgment.
     max_send_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
     /// Bytes of incoming messages that are being received or wait for the application. A message
     /// counts with its whole length from its first packet on, so that what was accepted can end.
     ///
-    /// Kernel: the receive region of the socket (row B-1).
+    /// Kernel: the receive region of the socket (HM `homa_pool.c` `homa_pool_set_region`).
     max_receive_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
     /// Bytes of incoming messages that are being received from one peer, without those that wait for the application.
     max_receive_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
@@ -241,7 +241,7 @@ parameters! {
     max_unconfirmed_bytes: "bytes" = 4_194_304 in 1_500 ..= 1_073_741_824;
     /// Peers that are known at the same time.
     ///
-    /// Kernel: `peer_net_max` 10,000 (row X-6).
+    /// Kernel: `peer_net_max` 10,000 (HM `homa_peer.c` `homa_peer_gc`).
     max_peers: "peers" = 10_000 in 1 ..= 10_000_000;
     /// A peer idle for less than this is never forgotten.
     ///
@@ -258,7 +258,7 @@ parameters! {
     max_dormant_sessions: "sessions" = 100_000 in 0 ..= 100_000_000;
     /// RPCs that one call of `handle_timeout` ends when many must end at once.
     ///
-    /// Kernel: `reap_limit` 10 packets (row X-3).
+    /// Kernel: `reap_limit` 10 packets (HM `homa_utils.c` `homa_init`).
     reap_limit: "RPCs" = 64 in 1 ..= 65_536;
 }
 
@@ -284,7 +284,7 @@ impl Config {
     /// lowest level that is not 0 has no limit in effect. With fewer levels in use, the highest
     /// entries count.
     ///
-    /// Kernel: `unsched_cutoffs` (row U-2).
+    /// Kernel: `unsched_cutoffs` (HM `homa_utils.c` `homa_init`).
     #[must_use]
     pub const fn unsched_cutoffs(&self) -> &[u32; PRIORITIES] {
         &self.0.unsched_cutoffs
@@ -292,14 +292,14 @@ impl Config {
 
     /// Returns the value of the top three bits of TOS or traffic class for each level.
     ///
-    /// Kernel: `priority_map`, the identity by default (row P-25).
+    /// Kernel: `priority_map`, the identity by default (HM `homa_utils.c` `homa_init`).
     #[must_use]
     pub const fn priority_map(&self) -> &[u8; PRIORITIES] {
         &self.0.priority_map
     }
 
-    /// Returns the highest priority level, which control packets use and at which missing bytes are requested (rows
-    /// P-12, P-24, PRIO-5).
+    /// Returns the highest priority level, which control packets use and at which missing bytes are requested
+    /// (HM `homa_incoming.c` `homa_request_retrans`, `homa_outgoing.c` `__homa_xmit_control`, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1
@@ -391,7 +391,7 @@ impl ConfigBuilder {
     }
 }
 
-/// Longest message that the kernel module accepts. Source: reference 1.1.
+/// Longest message that the kernel module accepts. Source: docs/reference/homa-module.md, *Packet types*.
 pub(crate) const KERNEL_MAX_MESSAGE: u64 = 1_000_000;
 
 impl TryFrom<ConfigBuilder> for Config {

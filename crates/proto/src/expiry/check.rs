@@ -25,7 +25,7 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
     }
 }
 
-/// DATA should arrive: asks for it, and gives up in the end (rows T-3, T-4; TIME-3, TIME-4).
+/// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).
 fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let (floor, interval) = (cx.config.resend_usecs(), cx.config.resend_interval_usecs());
     let (floor, interval) = (cx.timers.patience.least(floor), cx.timers.patience.least(interval));
@@ -84,8 +84,9 @@ fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     }
 }
 
-/// A response waits for its acknowledgment (row P-17, TIME-9), or for GRANTs of a client that may have
-/// gone: asks it, less and less often, and forgets the response in the end (row K-3).
+/// A response waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`, TIME-9), or for GRANTs of a
+/// client that may have gone: asks it, less and less often, and forgets the response in the end
+/// (docs/reference/homa-module.md, *Known holes*).
 fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let entry = &cx.tables.rpcs[rpc];
     let Some(message) = &entry.outgoing else { return };
@@ -107,7 +108,8 @@ fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     }
 }
 
-/// Whether the peer should be sending something for `rpc`, so that its silence counts (row T-2, TIME-2).
+/// Whether the peer should be sending something for `rpc`, so that its silence counts
+/// (HM `homa_timer.c` `homa_timer_check_rpc`, TIME-2).
 fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
     let entry = &rpcs[rpc];
     match (entry.state(), &entry.outgoing, &entry.incoming) {

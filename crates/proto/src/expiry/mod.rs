@@ -8,7 +8,8 @@ use crate::rpc::Side;
 use crate::timer::Why;
 use check::check;
 
-/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, row T-1).
+/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten,
+/// HM `homa_timer.c` `homa_timer`).
 const CHECKS_PER_CALL: usize = 256;
 
 /// Does what has become due: a bounded amount of work.

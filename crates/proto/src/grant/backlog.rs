@@ -1,6 +1,6 @@
 //! The granted bytes that are on their way, over all messages.
 
-/// Granted and not received bytes, bounded by `max_incoming` (row G-5, GRANT-5).
+/// Granted and not received bytes, bounded by `max_incoming` (HM `homa_grant.c` `homa_grant_try_send`, GRANT-5).
 #[derive(Debug)]
 pub(super) struct Backlog {
     bytes: u64,

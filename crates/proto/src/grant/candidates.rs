@@ -2,8 +2,9 @@
 //!
 //! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same
 //! peer. The active messages are the first ones by (rank in the peer, bytes missing, age): no peer has
-//! a second active message while another waiting peer has none (row G-3), and otherwise the shortest
-//! remaining come first, ties going to the older (row G-2). Requirements GRANT-2, GRANT-3.
+//! a second active message while another waiting peer has none (HM `homa_grant.c` `homa_grant_find_victim`), and
+//! otherwise the shortest remaining come first, ties going to the older (HM `homa_grant.c` `homa_grant_outranks`).
+//! Requirements GRANT-2, GRANT-3.
 //!
 //! # Invariants
 //!
@@ -215,7 +216,7 @@ mod tests {
         active
     }
 
-    /// Row G-3.
+    /// Source: HM `homa_grant.c` `homa_grant_find_victim`.
     #[test]
     fn no_peer_has_two_slots_while_another_waits_with_none() {
         let world = world();

@@ -7,7 +7,7 @@
 //! oldest message, so that the longest do not starve ([`oldest`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
-//! that a message gets at most one GRANT per batch (row G-6, GRANT-6).
+//! that a message gets at most one GRANT per batch (HM `homa_grant.c` `homa_grant_check_rpc`, GRANT-6).
 //!
 //! # Invariants
 //!
@@ -70,14 +70,14 @@ pub(crate) struct Decision {
 /// The priority of granted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// By the rank of their message in SRPT order among the active ones (row G-7).
+    /// By the rank of their message in SRPT order among the active ones (HM `homa_grant.c` `homa_grant_priority`).
     Scheduled {
         /// Position in SRPT order, 0 for the shortest.
         rank: usize,
         /// Number of active messages.
         active: usize,
     },
-    /// Above the scheduled levels: the oldest message's share (row G-8, ADR 9).
+    /// Above the scheduled levels: the oldest message's share (HM `homa_grant.c` `homa_grant_check_fifo`, ADR 9).
     Oldest,
 }
 
@@ -128,7 +128,7 @@ impl Granter {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         if !entry.grant.scheduled && message.granted() == message.length() {
-            return; // Unscheduled bytes were enough (row G-10, GRANT-1).
+            return; // Unscheduled bytes were enough (HM `homa_grant.c` `homa_grant_init_rpc`, GRANT-1).
         }
         entry.grant.scheduled = true;
         entry.grant.silent = false;

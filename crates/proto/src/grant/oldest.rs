@@ -5,7 +5,7 @@ use super::window::Window;
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// A share of the granted bytes goes to the oldest message (row G-8, GRANT-8).
+/// A share of the granted bytes goes to the oldest message (HM `homa_grant.c` `homa_grant_check_fifo`, GRANT-8).
 ///
 /// The kernel gives one increment per interval of link time. Here the share is earned by the scheduled
 /// bytes that arrive: under load, when it matters, this is the same, and it needs neither a timer nor
@@ -80,7 +80,8 @@ impl OldestShare {
 mod tests {
     use super::*;
 
-    /// Row G-8: 5 % means one increment of 50,000 bytes for each 1,000,000 that arrive.
+    /// HM `homa_grant.c` `homa_grant_check_fifo`: 5 % means one increment of 50,000 bytes for each 1,000,000 that
+    /// arrive.
     #[test]
     fn the_share_is_earned_by_arriving_bytes() {
         let mut share = OldestShare::new(&Config::default());

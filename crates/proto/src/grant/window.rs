@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// The window of granted and not received bytes of a message (row G-4, GRANT-4), and the step in which
-/// it moves.
+/// The window of granted and not received bytes of a message (HM `homa_grant.c` `homa_grant_update_sysctl_deps`,
+/// GRANT-4), and the step in which it moves.
 #[derive(Debug)]
 pub(super) struct Window {
     /// Fixed size, or 0.
@@ -37,7 +37,7 @@ impl Window {
     }
 
     /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more
-    /// (a packet that starts below the limit may go beyond it, row P-1).
+    /// (a packet that starts below the limit may go beyond it, HM `homa_outgoing.c` `homa_xmit_data`).
     pub(super) fn base(message: &MessageIn) -> u32 {
         message.granted().max(message.received())
     }
@@ -65,7 +65,7 @@ mod tests {
         Window::new(&Config::builder().window(fixed).max_incoming(90_000).build().unwrap())
     }
 
-    /// GRANT-4, row G-4.
+    /// GRANT-4, HM `homa_grant.c` `homa_grant_update_sysctl_deps`.
     #[test]
     fn the_window_is_a_share_of_max_incoming_unless_it_is_fixed() {
         assert_eq!([1, 2, 8].map(|active| window(0).bytes(active)), [45_000, 30_000, 10_000]);

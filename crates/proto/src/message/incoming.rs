@@ -127,7 +127,8 @@ impl MessageIn {
 
     /// Bytes that the sender may transmit and that have not arrived.
     ///
-    /// A packet that starts below the limit may go beyond it (row P-1), hence the saturation.
+    /// A packet that starts below the limit may go beyond it (HM `homa_outgoing.c` `homa_xmit_data`), hence the
+    /// saturation.
     pub(crate) const fn outstanding(&self) -> u32 {
         self.granted.saturating_sub(self.received)
     }
@@ -145,7 +146,7 @@ impl MessageIn {
     /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).
     ///
     /// RPC-16: a packet that overlaps received bytes is trimmed, because retransmissions may have other boundaries than
-    /// the first transmission. (The kernel drops it, rows P-7, K-19.)
+    /// the first transmission. (The kernel drops it, HM `homa_incoming.c` `homa_add_packet`.)
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = offset + data.len() as u32;
         debug_assert!(end <= self.length, "CODEC-2");

@@ -8,14 +8,14 @@
 //!
 //! A message is cut into packets of `segment` bytes (S). A boundary is forced at the unscheduled
 //! limit; apart from that and the message's end all packets are equal, so that bursts can leave in
-//! one system call and retransmissions have the boundaries of the first transmission (row P-5,
-//! reference 8.2 item 14).
+//! one system call and retransmissions have the boundaries of the first transmission
+//! (HM `homa_outgoing.c` `homa_resend_data`; Rules for peers, item 14).
 //!
 //! # Invariants
 //!
 //! - **OUTGOING-1** `sent <= length`, `granted <= length`, `unscheduled <= length`; none of them decreases.
-//! - **OUTGOING-2** A packet of the first transmission starts below `granted` (row P-1).
-//! - **OUTGOING-3** Only bytes below `sent` are retransmitted (row P-5).
+//! - **OUTGOING-2** A packet of the first transmission starts below `granted` (HM `homa_outgoing.c` `homa_xmit_data`).
+//! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c` `homa_resend_data`).
 
 use super::Payload;
 use crate::ranges::Ranges;
@@ -231,7 +231,7 @@ mod tests {
         Some(Cut { range, segment })
     }
 
-    /// Row P-1: a boundary at the unscheduled limit, so that it is not overrun.
+    /// HM `homa_outgoing.c` `homa_message_out_fill`: a boundary at the unscheduled limit, so that it is not overrun.
     #[test]
     fn a_packet_ends_exactly_at_the_unscheduled_limit() {
         let mut message = message(10_000, 2_500, 1_000);
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(message.next_cut(60_000, 64), cut(2_500..4_500, 1_000));
     }
 
-    /// Row P-1: a packet that starts below the grant limit is sent whole.
+    /// HM `homa_outgoing.c` `homa_xmit_data`: a packet that starts below the grant limit is sent whole.
     #[test]
     fn a_packet_that_starts_below_the_limit_leaves_whole() {
         let mut message = message(10_000, 1_000, 1_000);
@@ -261,7 +261,7 @@ mod tests {
         assert!(message.is_sent());
     }
 
-    /// Row P-5: whole original packets, and never bytes that have not left.
+    /// HM `homa_outgoing.c` `homa_resend_data`: whole original packets, and never bytes that have not left.
     #[test]
     fn whole_packets_are_sent_again() {
         let mut message = message(10_000, 2_500, 1_000);

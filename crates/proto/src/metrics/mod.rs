@@ -1,8 +1,8 @@
 //! Counters of the core.
 //!
 //! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take
-//! differences. Groups and names follow the kernel module's metrics (reference 4) where they have a
-//! meaning here.
+//! differences. Groups and names follow the kernel module's metrics (docs/reference/homa-module.md, *Metrics*) where
+//! they have a meaning here.
 
 mod counters;
 mod durations;
@@ -71,7 +71,7 @@ counters! {
         rpc_restarts,
         /// Server RPCs ended by RPC_UNKNOWN (`server_rpcs_unknown`).
         server_rpcs_unknown,
-        /// Responses given up because no acknowledgment arrived (row K-3).
+        /// Responses given up because no acknowledgment arrived.
         need_acks_exhausted,
         /// Times that the ack buffer of a peer was full (`ack_overflows`).
         ack_overflows,

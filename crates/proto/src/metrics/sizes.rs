@@ -1,7 +1,7 @@
 //! Histogram of message lengths.
 
-/// Messages by length, in the buckets of the kernel module (reference 4): 64 of 64 bytes, then 1 KiB each up to 128
-/// KiB, and one for what is longer.
+/// Messages by length, in the buckets of the kernel module (docs/reference/homa-module.md, *Metrics*): 64 of 64 bytes,
+/// then 1 KiB each up to 128 KiB, and one for what is longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeHistogram {
     counts: [u64; BUCKETS],

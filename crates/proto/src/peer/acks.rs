@@ -3,8 +3,9 @@
 use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
 
-/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (row P-3); when too
-/// many wait, an ACK packet takes the oldest ones (rows P-19, L-8, RPC-9).
+/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along
+/// (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet takes the oldest ones
+/// (HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`, RPC-9).
 #[derive(Debug)]
 pub(crate) struct Acks {
     waiting: VecDeque<Ack>,
@@ -13,8 +14,8 @@ pub(crate) struct Acks {
 
 /// Acks that may wait in the udp profile.
 ///
-/// The kernel keeps five (row L-8). Chosen by us: as many as one receive batch holds, since a client that receives
-/// 64 responses at once is about to send 64 requests, which can take all 64 acks along.
+/// The kernel keeps five (HM `homa_peer.c` `homa_peer_add_ack`). Chosen by us: as many as one receive batch holds,
+/// since a client that receives 64 responses at once is about to send 64 requests, which can take all 64 acks along.
 const LIMIT_UDP: usize = 64;
 
 impl Acks {
@@ -72,7 +73,7 @@ mod tests {
         list.iter().map(|ack| ack.client_id).collect()
     }
 
-    /// Rows P-19 and L-8.
+    /// Source: HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`.
     #[test]
     fn what_does_not_fit_sends_the_oldest_five() {
         for (profile, limit) in [(Profile::Kernel, 5), (Profile::Udp, 64)] {

@@ -6,19 +6,21 @@ use apus_wire::{Cutoffs, PRIORITIES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerCutoffs {
     table: [u32; PRIORITIES],
-    /// Version that DATA packets to it repeat; 0 before the first announcement (reference 8.2 item 8).
+    /// Version that DATA packets to it repeat; 0 before the first announcement (Rules for peers, item 8).
     pub(crate) version: u16,
 }
 
 impl PeerCutoffs {
-    /// Before the peer has announced anything, all messages use the level below `highest` (row U-3).
+    /// Before the peer has announced anything, all messages use the level below `highest`
+    /// (HM `homa_peer.c` `homa_peer_alloc`).
     pub(crate) fn unknown(highest: u8) -> Self {
         let mut table = [0; PRIORITIES];
         table[usize::from(highest.saturating_sub(1))] = u32::MAX;
         Self { table, version: 0 }
     }
 
-    /// Takes an announcement. Level 0 has no limit, whatever the announcement says (row P-16, PRIO-7).
+    /// Takes an announcement. Level 0 has no limit, whatever the announcement says
+    /// (HM `homa_incoming.c` `homa_cutoffs_pkt`, PRIO-7).
     pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
         self.table = cutoffs.unscheduled;
         self.table[0] = u32::MAX;
@@ -36,7 +38,7 @@ impl PeerCutoffs {
 mod tests {
     use super::*;
 
-    /// Rows U-3 and P-16.
+    /// Source: HM `homa_peer.c` `homa_peer_alloc`, `homa_incoming.c` `homa_cutoffs_pkt`.
     #[test]
     fn levels_follow_the_announced_table() {
         let mut cutoffs = PeerCutoffs::unknown(7);

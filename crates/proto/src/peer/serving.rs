@@ -25,7 +25,8 @@
 //!   the client cannot disturb the client's first contact.
 //!
 //! The kernel profile (AMO-7) has no sessions on the wire: there is one without number that is always
-//! current, and remembering finished ids makes the kernel's known hole (row K-5) smaller.
+//! current, and remembering finished ids makes the kernel's known hole (docs/reference/homa-module.md, *At most once*)
+//! smaller.
 
 use super::{FinishedIds, SparseIds};
 use crate::time::Instant;

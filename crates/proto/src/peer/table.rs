@@ -138,8 +138,8 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13). Returns whether
-    /// a scan was due.
+    /// Forgets some of the peers that have been idle for long, in small steps (HM `homa_peer.c` `homa_peer_gc`,
+    /// TIME-13). Returns whether a scan was due.
     pub(crate) fn scan(&mut self, now: Instant) -> bool {
         if now < self.next_scan {
             return false;

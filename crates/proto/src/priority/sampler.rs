@@ -1,6 +1,6 @@
 //! The sizes of messages that arrive, and the cutoffs that follow from them.
 //!
-//! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
+//! What the kernel leaves to a user program (`homa_prio`, HM `util/homa_prio.cc`) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
 //! number of bytes (SIGCOMM 2018 section 3.4). Requirement PRIO-8.
 

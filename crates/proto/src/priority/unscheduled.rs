@@ -52,7 +52,7 @@ mod tests {
         OwnCutoffs::configured(&Config::builder().num_priorities(levels).build().unwrap())
     }
 
-    /// Row U-2.
+    /// Source: HM `homa_utils.c` `homa_init`.
     #[test]
     fn the_default_table_is_the_kernels() {
         let own = own(8);

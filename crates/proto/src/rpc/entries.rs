@@ -12,7 +12,8 @@ pub(crate) struct GrantEntry {
     pub(crate) key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     pub(crate) counted: u32,
-    /// Whether it has needed a grant: only then it counts (row G-10).
+    /// Whether it has needed a grant: only then it counts
+    /// (HM `homa_grant.c` `homa_grant_init_rpc`).
     pub(crate) scheduled: bool,
     /// Whether data has arrived since the last run.
     pub(crate) touched: bool,

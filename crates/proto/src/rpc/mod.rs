@@ -32,11 +32,13 @@ pub(crate) struct Rpc {
     pub(crate) id: u64,
     /// Homa port of the other end.
     pub(crate) peer_port: u16,
-    /// Order of creation at this end; breaks ties in SRPT order (row G-2) and finds the oldest.
+    /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c` `homa_grant_outranks`) and finds the
+    /// oldest.
     pub(crate) birth: u64,
     /// When it was created.
     pub(crate) started: Instant,
-    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (row P-21).
+    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY
+    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) heard: Instant,
     /// When the peer was last asked (RESEND or NEED_ACK).
     pub(crate) asked: Instant,
@@ -239,7 +241,7 @@ impl Rpc {
         }
     }
 
-    /// Notes a sign of life from the peer (row P-21, TIME-1).
+    /// Notes a sign of life from the peer (HM `homa_incoming.c` `homa_dispatch_pkts`, TIME-1).
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.asks = 0;

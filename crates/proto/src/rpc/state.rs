@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead state.
-//! Source: reference L-3. Requirement `RPC-2`; the tests list every state with every step.
+//! Source: HM `homa_rpc.h` `homa_rpc`. Requirement `RPC-2`; the tests list every state with every step.
 //!
 //! # Invariants
 //!
@@ -102,7 +102,8 @@ impl ClientState {
                 Some(self)
             }
             (Self::Outgoing | Self::NoRoom, Step::NoRoom) => Some(Self::NoRoom),
-            // In `Incoming`, the server has the whole request (row P-14: RPC_UNKNOWN is ignored now).
+            // In `Incoming`, the server has the whole request (HM `homa_incoming.c` `homa_rpc_unknown_pkt`: RPC_UNKNOWN
+            // is ignored now).
             _ => None,
         }
     }

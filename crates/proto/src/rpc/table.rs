@@ -22,8 +22,8 @@ pub(crate) struct Rpcs {
 }
 
 /// What a packet says about its RPC: the peer, and the id with this endpoint's role in the low bit. A server
-/// finds an RPC by client address and id (row L-2); a client could do with the id alone in the kernel
-/// profile, but ids are per server in the udp profile.
+/// finds an RPC by client address and id (HM `homa_rpc.c` `homa_rpc_find_server`); a client could do with the id alone
+/// in the kernel profile, but ids are per server in the udp profile.
 type WireKey = (u64, u64);
 
 fn wire_key(peer: PeerId, id: u64, role: Role) -> WireKey {

@@ -25,7 +25,8 @@ impl Tables {
         rpc
     }
 
-    /// Notes that the peer works on `rpc`: it is not asked for a while (row P-21).
+    /// Notes that the peer works on `rpc`: it is not asked for a while
+    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) fn hear(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
         self.rpcs[rpc].hear(now);
         let peer = &mut self.peers[peer];

@@ -109,8 +109,8 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
     deliver_request(cx, rpc, request);
 }
 
-/// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent (row
-/// T-2).
+/// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
+/// (HM `homa_timer.c` `homa_timer_check_rpc`).
 #[inline]
 pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
     let entry = &cx.tables.rpcs[rpc];

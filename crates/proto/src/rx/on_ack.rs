@@ -8,7 +8,8 @@ use crate::lifecycle::Context;
 use crate::peer::PeerId;
 use apus_wire::{AckList, Flags, Header, Role};
 
-/// The client does not need the state of these RPCs any more (row P-19, RPC-10).
+/// The client does not need the state of these RPCs any more (HM `homa_incoming.c` `homa_ack_pkt`,
+/// RPC-10).
 pub(super) fn on_ack(
     cx: &mut Context<'_>,
     from: Source,

@@ -7,8 +7,8 @@ use crate::lifecycle::Context;
 use crate::rpc::Side;
 use apus_wire::{Flags, Header};
 
-/// The peer is alive: this endpoint waits (row P-15). With CONFIRM, a client says that the call which it
-/// was asked about is live (requirement AMO-2).
+/// The peer is alive: this endpoint waits (HM `homa_incoming.c` `homa_dispatch_pkts`). With CONFIRM, a client says that
+/// the call which it was asked about is live (requirement AMO-2).
 pub(super) fn on_busy(
     cx: &mut Context<'_>,
     from: Source,

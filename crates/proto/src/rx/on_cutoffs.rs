@@ -5,7 +5,8 @@ use crate::drop_reason::DropReason;
 use crate::peer::Peers;
 use apus_wire::Cutoffs;
 
-/// The peer wants these priorities for unscheduled packets from now on (row P-16).
+/// The peer wants these priorities for unscheduled packets from now on
+/// (HM `homa_incoming.c` `homa_cutoffs_pkt`).
 pub(super) fn on_cutoffs(
     peers: &mut Peers,
     from: Source,

@@ -27,8 +27,9 @@ pub(super) fn on_data(
         Role::Server => on_request(cx, from, header, data, payload),
         Role::Client => on_response(cx, from, header, data, payload),
     };
-    // RPC-11: the ack is handled after the data is queued (row P-10), and even if the data was
-    // dropped (row P-9). A peer that was not known before has nothing to acknowledge.
+    // RPC-11: the ack is handled after the data is queued (HM `homa_incoming.c` `homa_dispatch_pkts`), and even if the
+    // data was dropped (HM `homa_incoming.c` `homa_data_pkt`). A peer that was not known before has nothing to
+    // acknowledge.
     if let Some(peer) = from.peer {
         if let Some(ack) = data.ack
             && ack.server_port == cx.outbound.identity.port
@@ -67,9 +68,9 @@ fn on_request(
     add_data(cx, rpc, data, payload)
 }
 
-/// PRIO-6: sends the peer this endpoint's cutoffs: its packet shows that it does not know them (row P-16). A
-/// client that has not proved its address receives nothing, and the packet may have been the last
-/// that was known of it.
+/// PRIO-6: sends the peer this endpoint's cutoffs: its packet shows that it does not know them
+/// (HM `homa_incoming.c` `homa_data_pkt`). A client that has not proved its address receives nothing, and the packet
+/// may have been the last that was known of it.
 fn announce_cutoffs(cx: &mut Context<'_>, peer: PeerId, header: &Header) {
     let Some(entry) = cx.tables.peers.get_mut(peer) else { return };
     let proved = our_role(header) == Role::Client || entry.serving.is_established();

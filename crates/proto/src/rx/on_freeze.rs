@@ -6,8 +6,8 @@ use crate::peer::{Peer, Peers};
 use crate::probe::{Notes, ProbeKind};
 use apus_wire::{Flags, Header, Kind, Role};
 
-/// WIRE-16: the peer has frozen its time trace and asks for this endpoint's (row P-20). The core keeps none: it notes
-/// the packet for the engine, which decides.
+/// WIRE-16: the peer has frozen its time trace and asks for this endpoint's (HM `homa_plumbing.c` `homa_softirq`). The
+/// core keeps none: it notes the packet for the engine, which decides.
 pub(super) fn on_freeze(
     peers: &Peers,
     notes: &mut Notes,

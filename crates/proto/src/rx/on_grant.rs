@@ -7,8 +7,9 @@ use crate::time::Instant;
 use crate::tx::SendQueue;
 use apus_wire::{Grant, Header};
 
-/// GRANT-9: raises the limit of an outgoing message (row P-11). A limit past the message's
-/// end counts as its end; an old limit takes nothing back; the priority counts in any case.
+/// GRANT-9: raises the limit of an outgoing message (HM `homa_incoming.c` `homa_grant_pkt`). A
+/// limit past the message's end counts as its end; an old limit takes nothing back; the priority
+/// counts in any case.
 pub(super) fn on_grant(
     now: Instant,
     tables: &mut Tables,

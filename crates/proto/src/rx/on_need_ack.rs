@@ -10,8 +10,9 @@ use crate::rpc::{Binding, ClientState, RpcKey, Side, State};
 use crate::tx::Sender;
 use apus_wire::{AckList, Body, Flags, Header, Role};
 
-/// The server asks whether the call still needs its state (rows P-17, P-18, TIME-10), or, with
-/// CONFIRM, whether a request that it holds may be executed (requirement AMO-2).
+/// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`,
+/// `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, whether a request that it holds may be executed
+/// (requirement AMO-2).
 pub(super) fn on_need_ack(
     cx: &mut Context<'_>,
     from: Source,

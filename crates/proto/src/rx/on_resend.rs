@@ -6,7 +6,7 @@ use crate::rpc::{RpcKey, ServerState, State, Step};
 use crate::tx::Sender;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
-/// Sends bytes again that the receiver of a message lacks (row P-13, TIME-7).
+/// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
 pub(super) fn on_resend(
     to: &mut Sender<'_>,
     from: Source,
@@ -42,8 +42,8 @@ pub(super) fn on_resend(
 /// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7).
 ///
 /// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
-/// higher one. Rationale: RESENDs ask for the highest (row P-12), and where a queue was taken for a loss, tens
-/// of kilobytes that are not missing would overtake the short messages of all peers.
+/// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
+/// was taken for a loss, tens of kilobytes that are not missing would overtake the short messages of all peers.
 fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend) {
     let highest = to.config.highest_priority();
     let entry = &mut to.tables.rpcs[rpc];
@@ -74,7 +74,8 @@ fn repeat_question(to: &mut Sender<'_>, rpc: RpcKey) {
     }
 }
 
-/// The RPC of a RESEND is not known: says so, and whether it was finished (rows P-13, P-14).
+/// The RPC of a RESEND is not known: says so, and whether it was finished (HM `homa_incoming.c` `homa_resend_pkt` and
+/// `homa_rpc_unknown_pkt`).
 ///
 /// The kernel profile cannot say that it was finished, and the packet is not answered then: a client that receives
 /// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, its host

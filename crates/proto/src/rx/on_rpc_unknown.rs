@@ -8,7 +8,8 @@ use crate::probe::ProbeKind;
 use crate::rpc::{Binding, RpcKey, Side, Step};
 use apus_wire::{Flags, Header, Profile, Refusal};
 
-/// The peer does not know the RPC that it was asked about (row P-14, TIME-8), or will not serve it.
+/// The peer does not know the RPC that it was asked about (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8), or
+/// will not serve it.
 pub(super) fn on_rpc_unknown(
     cx: &mut Context<'_>,
     from: Source,
@@ -43,7 +44,7 @@ pub(super) fn on_rpc_unknown(
             restart(cx, rpc);
             if cx.outbound.identity.profile == Profile::Udp {
                 // Chosen by us: a server that answers is not silent, even if it has to drop requests for
-                // lack of room. The kernel counts this as silence (row P-21).
+                // lack of room. The kernel counts this as silence (HM `homa_incoming.c` `homa_dispatch_pkts`).
                 cx.tables.hear(cx.now, peer, rpc);
             }
             Ok(())

@@ -5,7 +5,7 @@ use crate::rpc::RpcKey;
 use slotmap::SecondaryMap;
 use std::collections::VecDeque;
 
-/// RPCs that must end, in the order in which that was found (row X-3, TIME-12).
+/// RPCs that must end, in the order in which that was found (HM `homa_rpc.c` `homa_rpc_reap`, TIME-12).
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     doomed: VecDeque<(RpcKey, Why)>,

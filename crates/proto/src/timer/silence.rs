@@ -3,7 +3,7 @@
 //! Each RPC that waits for its peer is checked once per period. As the period is the same for all,
 //! the list stays sorted if RPCs are appended at its end: starting to watch, stopping and watching
 //! again cost a few pointer changes, however many RPCs are live. (The kernel scans all RPCs every
-//! millisecond, row T-1; a heap would cost a logarithm per RPC.)
+//! millisecond, HM `homa_timer.c` `homa_timer`; a heap would cost a logarithm per RPC.)
 //!
 //! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a check
 //! costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at each of 8

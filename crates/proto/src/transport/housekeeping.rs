@@ -48,7 +48,7 @@ impl Transport {
 
     /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers
     /// know a call by the client's host and its id: if several endpoints run on a host, each needs a range of its own,
-    /// and none that was in use before (reference 8.2 item 4). By default, the first id is drawn at random.
+    /// and none that was in use before (Rules for peers, item 4). By default, the first id is drawn at random.
     ///
     /// # Panics
     ///
@@ -132,7 +132,8 @@ impl Transport {
     }
 
     /// Handles a report of the system that packets to `to` do not arrive. All RPCs with that peer end in the next
-    /// calls of [`Transport::handle_timeout`]: calls fail, requests are dropped (row X-10, RPC-14).
+    /// calls of [`Transport::handle_timeout`]: calls fail, requests are dropped (HM `homa_rpc.c` `homa_abort_rpcs`,
+    /// RPC-14).
     ///
     /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not arrive: if that port is
     /// closed, only RPCs with it end.
@@ -191,8 +192,9 @@ impl Transport {
     /// Returns whether a packet to `to`, of which an ICMP error returned `beginning`, may have been sent by this
     /// endpoint: it names a live RPC. A beginning that is too short to name one is believed.
     ///
-    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host (row K-17).
-    /// Only for the kernel profile: elsewhere, the UDP port would have to be guessed.
+    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host
+    /// (HM `homa_rpc.c` `homa_abort_rpcs`). Only for the kernel profile: elsewhere, the UDP port would have to be
+    /// guessed.
     #[must_use]
     pub fn recognizes_own_packet(&mut self, to: Address, beginning: &[u8]) -> bool {
         if self.outbound.identity.profile == Profile::Udp {
@@ -277,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Row P-23: ENOTCONN for RPCs with that address *and* port.
+    /// HM `homa_plumbing.c` `homa_err_handler_v4`: ENOTCONN for RPCs with that address *and* port.
     #[test]
     fn a_closed_port_of_a_host_ends_calls_to_that_port() {
         let mut client = client(2);
@@ -292,7 +294,7 @@ mod tests {
         assert_eq!(failed(&mut client), [2]);
     }
 
-    /// Row K-17.
+    /// Source: HM `homa_rpc.c` `homa_abort_rpcs`.
     #[test]
     fn an_icmp_error_must_name_an_rpc_that_lives() {
         let mut client = client(2);

@@ -34,7 +34,7 @@ pub struct RpcInfo {
     pub outgoing: Option<(u32, u32, u32)>,
 }
 
-/// State of a live RPC (row L-3).
+/// State of a live RPC (HM `homa_rpc.h` `homa_rpc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RpcState {
     /// The outgoing message is on its way.

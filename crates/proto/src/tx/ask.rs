@@ -13,9 +13,9 @@ impl Sender<'_> {
     }
 
     /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
-    /// tail up to what is granted; if nothing has arrived, one for everything (row P-12, TIME-5). As many as the
-    /// peer's burst has room for. Returns `false` if nothing is missing that the peer may send, or if too much
-    /// has been requested already.
+    /// tail up to what is granted; if nothing has arrived, one for everything
+    /// (HM `homa_incoming.c` `homa_request_retrans`, TIME-5). As many as the peer's burst has room for. Returns `false`
+    /// if nothing is missing that the peer may send, or if too much has been requested already.
     pub(crate) fn request_missing(&mut self, rpc: RpcKey) -> bool {
         let now = self.now;
         let priority = self.config.highest_priority();

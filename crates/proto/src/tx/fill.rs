@@ -66,7 +66,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Turns the granter's decisions into GRANT packets (row G-6).
+    /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
     fn send_grants(&mut self) {
         if !self.granter.is_due() {
             return;
@@ -116,7 +116,7 @@ impl<'a> Filler<'a> {
         None
     }
 
-    /// A message that is too short to be held back (row Q-5).
+    /// A message that is too short to be held back (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
     fn next_short(&mut self) -> Option<Burst> {
         let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
         let cut = self.cut(rpc, u32::MAX)?;
@@ -179,7 +179,8 @@ impl<'a> Filler<'a> {
         if let Some(message) = &mut entry.outgoing {
             note_sent(message, now, retransmit);
             data.message_length = message.length();
-            // Row P-5: a retransmission announces the requested range.
+            // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
+            // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.unscheduled().max(asked);
             priority = if retransmit {
@@ -249,7 +250,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The traffic class byte for a level (row P-25).
+    /// The traffic class byte for a level (HM `homa_outgoing.c` `__homa_xmit_data`).
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
     }

@@ -2,7 +2,8 @@
 //!
 //! Packets in the network interface's queue cannot be reordered any more. The pacer estimates
 //! when the link will be idle, and holds messages back while the queue is longer than a few
-//! microseconds, so that SRPT decisions are made here (rows, SEND-4).
+//! microseconds, so that SRPT decisions are made here (HM `homa_qdisc.c` `homa_qdisc_enqueue`,
+//! `homa_pacer.c` `homa_pacer_check_nic_q`, SEND-4).
 
 use crate::config::Config;
 use crate::time::{Instant, USEC};

@@ -1,9 +1,9 @@
 //! The order in which messages transmit.
 //!
 //! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
-//! message (row Q-6, SEND-5). Messages shorter than `defer_min_bytes` have a lane of their own that is served
-//! first and never throttled (row Q-5, SEND-3): inserting and removing one costs no comparison, which
-//! makes millions of small messages a second possible.
+//! message (HM `homa_qdisc.c` `homa_qdisc_get_deferred_homa`, SEND-5). Messages shorter than `defer_min_bytes` have a
+//! lane of their own that is served first and never throttled (HM `homa_qdisc.c` `homa_qdisc_enqueue`, SEND-3):
+//! inserting and removing one costs no comparison, which makes millions of small messages a second possible.
 //!
 //! # Invariants
 //!

@@ -95,7 +95,8 @@ impl Sender<'_> {
     }
 
     /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9), and its servers then wait for grants forever (row L-6).
+    /// kernel's clients say nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers then wait for grants forever
+    /// (HM `homa_timer.c` `homa_timer_check_rpc`).
     pub(crate) fn disown(&mut self, rpc: RpcKey) {
         let entry = &self.tables.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);

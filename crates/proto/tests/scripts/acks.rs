@@ -1,10 +1,11 @@
-//! How a server learns that a response has arrived. Rows P-3, P-19, L-8.
+//! How a server learns that a response has arrived. Source: HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`,
+//! `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-9, rows P-19, L-8: when five acks wait, the sixth response sends them all; the header names its
-/// own.
+/// RPC-9, HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`: when five acks wait, the sixth
+/// response sends them all; the header names its own.
 #[test]
 fn the_ack_buffer_overflows() {
     assert_snapshot!(run("
@@ -62,7 +63,7 @@ fn the_ack_buffer_overflows() {
     ");
 }
 
-/// RPC-10, row P-19: the header's RPC and all that are listed are freed.
+/// RPC-10, HM `homa_incoming.c` `homa_ack_pkt`: the header's RPC and all that are listed are freed.
 #[test]
 fn an_ack_packet_frees_several_rpcs() {
     assert_snapshot!(run("
@@ -97,7 +98,7 @@ fn an_ack_packet_frees_several_rpcs() {
     ");
 }
 
-/// Row P-3: so does an ack that rides on a request.
+/// HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`: so does an ack that rides on a request.
 #[test]
 fn a_piggy_backed_ack() {
     assert_snapshot!(run("
@@ -118,7 +119,8 @@ fn a_piggy_backed_ack() {
     ");
 }
 
-/// RPC-11, row P-10: the data is queued before its ack is handled; the event comes first.
+/// RPC-11, HM `homa_incoming.c` `homa_dispatch_pkts`: the data is queued before its ack is handled; the event comes
+/// first.
 #[test]
 fn the_ack_is_handled_after_the_data() {
     assert_snapshot!(run("

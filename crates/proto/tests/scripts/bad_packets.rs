@@ -5,7 +5,7 @@ use apus_proto::{Config, DropReason, Instant, Live, Transport};
 use insta::assert_snapshot;
 use std::fmt::Write;
 
-/// BAD-1, rows P-22: too short, unknown type, unknown version, garbage.
+/// BAD-1, HM `homa_plumbing.c` `homa_softirq`: too short, unknown type, unknown version, garbage.
 #[test]
 fn bytes_that_are_no_packet() {
     assert_snapshot!(run("

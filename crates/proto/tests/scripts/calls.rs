@@ -3,7 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-2, row L-3: OUTGOING, INCOMING, done. The first contact costs one question.
+/// RPC-2, HM `homa_rpc.h` `homa_rpc`: OUTGOING, INCOMING, done. The first contact costs one
+/// question.
 #[test]
 fn the_first_call_to_a_server_and_the_second() {
     assert_snapshot!(run("
@@ -34,7 +35,7 @@ fn the_first_call_to_a_server_and_the_second() {
     ");
 }
 
-/// RPC-2, RPC-6, row L-3 at the server: INCOMING, IN_SERVICE, OUTGOING, done.
+/// RPC-2, RPC-6, HM `homa_rpc.h` `homa_rpc` at the server: INCOMING, IN_SERVICE, OUTGOING, done.
 #[test]
 fn a_request_and_its_reply() {
     assert_snapshot!(run("
@@ -60,7 +61,8 @@ fn a_request_and_its_reply() {
     ");
 }
 
-/// Row T-2: while the application works no packet is sent, however long it takes.
+/// HM `homa_timer.c` `homa_timer_check_rpc`: while the application works no packet is sent, however
+/// long it takes.
 #[test]
 fn a_request_in_service_has_no_timers() {
     assert_snapshot!(run("
@@ -104,7 +106,8 @@ fn an_endpoint_is_client_and_server() {
     ");
 }
 
-/// RPC-5, row L-9, ours: cancelling tells the server, so that it can stop; nothing comes back.
+/// RPC-5, HM `homa_rpc.c` `homa_rpc_end`, ours: cancelling tells the server, so that it can stop;
+/// nothing comes back.
 #[test]
 fn a_cancelled_call() {
     assert_snapshot!(run("
@@ -218,7 +221,8 @@ fn a_deadline_while_the_response_arrives() {
     ");
 }
 
-/// RPC-4, row K-20: a reply to a client that has gone is an error, not a success.
+/// RPC-4, HM `homa_plumbing.c` `homa_sendmsg`: a reply to a client that has gone is an error, not a
+/// success.
 #[test]
 fn a_reply_to_a_vanished_client() {
     assert_snapshot!(run("

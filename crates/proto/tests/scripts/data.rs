@@ -1,9 +1,10 @@
-//! DATA packets: order, loss, overlap. Rows P-1 to P-10.
+//! DATA packets: order, loss, overlap. Source: docs/reference/homa-module.md, *Sending DATA*, *Retransmitting DATA* and
+//! *Receiving DATA*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row P-1: everything unscheduled leaves at once, cut at packet boundaries.
+/// HM `homa_outgoing.c` `homa_message_out_fill`: everything unscheduled leaves at once, cut at packet boundaries.
 #[test]
 fn a_message_of_several_packets() {
     assert_snapshot!(run("
@@ -15,8 +16,8 @@ fn a_message_of_several_packets() {
     ");
 }
 
-/// PRIO-2, row P-1: a packet ends exactly at the unscheduled limit, and `incoming` names that limit
-/// for good.
+/// PRIO-2, HM `homa_outgoing.c` `homa_message_out_fill`: a packet ends exactly at the unscheduled limit, and `incoming`
+/// names that limit for good.
 #[test]
 fn the_unscheduled_limit() {
     assert_snapshot!(run("
@@ -35,8 +36,8 @@ fn the_unscheduled_limit() {
     ");
 }
 
-/// RPC-15, row P-6: a server takes the packets of a request in any order, the first one need not be at
-/// 0.
+/// RPC-15, HM `homa_incoming.c` `homa_dispatch_pkts`: a server takes the packets of a request in any order, the first
+/// one need not be at 0.
 #[test]
 fn a_request_in_any_order() {
     assert_snapshot!(run("
@@ -52,7 +53,7 @@ fn a_request_in_any_order() {
     ");
 }
 
-/// BAD-8, row P-6: a client drops a response that it does not expect.
+/// BAD-8, HM `homa_incoming.c` `homa_dispatch_pkts`: a client drops a response that it does not expect.
 #[test]
 fn a_response_to_an_unknown_call() {
     assert_snapshot!(run("
@@ -67,7 +68,8 @@ fn a_response_to_an_unknown_call() {
     ");
 }
 
-/// RPC-16, row P-7: duplicates bring nothing and are counted. Overlaps are trimmed (ours, K-19).
+/// RPC-16, HM `homa_incoming.c` `homa_add_packet`: duplicates bring nothing and are counted. Overlaps are trimmed
+/// (ours, docs/reference/homa-module.md, *Known holes*).
 #[test]
 fn duplicates_and_overlaps() {
     assert_snapshot!(run("
@@ -93,7 +95,7 @@ fn duplicates_and_overlaps() {
     ");
 }
 
-/// RPC-17, row P-8: the length is fixed by the first packet.
+/// RPC-17, HM `homa_incoming.c` `homa_message_in_init`: the length is fixed by the first packet.
 #[test]
 fn packets_that_disagree_about_the_length() {
     assert_snapshot!(run("
@@ -110,7 +112,8 @@ fn packets_that_disagree_about_the_length() {
     ");
 }
 
-/// CAP-7, row P-8: too long to be received. The request is refused, and a duplicate will not be executed either.
+/// CAP-7, HM `homa_incoming.c` `homa_message_in_init`: too long to be received. The request is refused, and a duplicate
+/// will not be executed either.
 #[test]
 fn a_request_that_is_too_long() {
     assert_snapshot!(run("
@@ -151,7 +154,8 @@ fn a_response_that_is_too_long() {
     ");
 }
 
-/// RPC-9, WIRE-19, row P-3: each DATA packet takes one ack along, of a burst only the first packet.
+/// RPC-9, WIRE-19, HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`: each DATA packet takes one ack along, of a burst only
+/// the first packet.
 #[test]
 fn acks_ride_on_data() {
     assert_snapshot!(run("
@@ -190,7 +194,8 @@ fn acks_ride_on_data() {
     ");
 }
 
-/// CAP-8, RPC-11, row P-9: without room the data is dropped, and its ack counts nevertheless.
+/// CAP-8, RPC-11, HM `homa_incoming.c` `homa_data_pkt`: without room the data is dropped, and its ack counts
+/// nevertheless.
 #[test]
 fn no_room_for_a_request() {
     assert_snapshot!(run("
@@ -219,7 +224,7 @@ fn no_room_for_a_request() {
     ");
 }
 
-/// Row P-9 for a response: it is asked for again, and the server is not called silent.
+/// HM `homa_incoming.c` `homa_data_pkt` for a response: it is asked for again, and the server is not called silent.
 #[test]
 fn no_room_for_a_response() {
     assert_snapshot!(run("

@@ -1,9 +1,10 @@
-//! Grants, at the receiver and at the sender. Rows P-11 and G-1 to G-10.
+//! Grants, at the receiver and at the sender. Source: docs/reference/homa-module.md, *GRANT* and *Grants*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// GRANT-6, row G-6: one GRANT per message and batch; the window is a share of `max_incoming`.
+/// GRANT-6, HM `homa_grant.c` `homa_grant_check_rpc`: one GRANT per message and batch; the window is a share of
+/// `max_incoming`.
 #[test]
 fn grants_follow_the_data() {
     assert_snapshot!(run("
@@ -21,7 +22,7 @@ fn grants_follow_the_data() {
     ");
 }
 
-/// GRANT-1, row G-10: what came unscheduled needs no grant.
+/// GRANT-1, HM `homa_grant.c` `homa_grant_init_rpc`: what came unscheduled needs no grant.
 #[test]
 fn no_grant_for_unscheduled_bytes() {
     assert_snapshot!(run("
@@ -35,7 +36,8 @@ fn no_grant_for_unscheduled_bytes() {
     ");
 }
 
-/// GRANT-9, row P-11: the sender goes on up to the new limit, and takes the priority from every GRANT.
+/// GRANT-9, HM `homa_incoming.c` `homa_grant_pkt`: the sender goes on up to the new limit, and takes the priority from
+/// every GRANT.
 #[test]
 fn a_grant_at_the_sender() {
     assert_snapshot!(run("
@@ -59,7 +61,8 @@ fn a_grant_at_the_sender() {
     ");
 }
 
-/// GRANT-9, BAD-3, row P-11: a GRANT for a message that has arrived, or for nothing, is ignored.
+/// GRANT-9, BAD-3, HM `homa_incoming.c` `homa_grant_pkt`: a GRANT for a message that has arrived, or for nothing, is
+/// ignored.
 #[test]
 fn a_grant_that_makes_no_sense() {
     assert_snapshot!(run("
@@ -85,8 +88,8 @@ fn a_grant_that_makes_no_sense() {
     ");
 }
 
-/// GRANT-2, PRIO-9, rows G-1, G-2, G-7: the shortest messages are active, the shortest has the highest
-/// level.
+/// GRANT-2, PRIO-9, HM `homa_grant.c` `homa_grant_find_victim`, `homa_grant_outranks` and `homa_grant_priority`: the
+/// shortest messages are active, the shortest has the highest level.
 #[test]
 fn the_shortest_messages_are_granted_first() {
     assert_snapshot!(run("
@@ -108,7 +111,8 @@ fn the_shortest_messages_are_granted_first() {
     ");
 }
 
-/// GRANT-3, row G-3: a peer with one long message is not kept waiting by another's many short ones.
+/// GRANT-3, HM `homa_grant.c` `homa_grant_find_victim`: a peer with one long message is not kept waiting by another's
+/// many short ones.
 #[test]
 fn slots_are_spread_over_peers() {
     assert_snapshot!(run("
@@ -138,7 +142,8 @@ fn slots_are_spread_over_peers() {
     ");
 }
 
-/// GRANT-5, row G-5: all messages together never have more than `max_incoming` on the way.
+/// GRANT-5, HM `homa_grant.c` `homa_grant_try_send`: all messages together never have more than `max_incoming` on the
+/// way.
 #[test]
 fn the_total_is_capped() {
     assert_snapshot!(run("
@@ -169,8 +174,8 @@ fn the_total_is_capped() {
     ");
 }
 
-/// GRANT-8, PRIO-5, row G-8: 5 % of the scheduled bytes go to the oldest message, at the
-/// second-highest level.
+/// GRANT-8, PRIO-5, HM `homa_grant.c` `homa_grant_check_fifo`: 5 % of the scheduled bytes go to the oldest message, at
+/// the second-highest level.
 #[test]
 fn the_oldest_message_gets_its_share() {
     assert_snapshot!(run("
@@ -251,8 +256,8 @@ fn grants_of_an_abandoned_message_are_given_away() {
     ");
 }
 
-/// GRANT-13: an `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (reference
-/// 8.3).
+/// GRANT-13: an `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (docs/reference/homa-module.md,
+/// *Variants*).
 #[test]
 fn a_sender_that_announces_nothing() {
     assert_snapshot!(run("

@@ -1,4 +1,4 @@
-//! The core in the kernel profile. Reference 8.2.
+//! The core in the kernel profile. Source: docs/reference/homa-module.md, *Rules for peers*.
 
 use crate::script::run;
 use insta::assert_snapshot;
@@ -45,8 +45,9 @@ fn calls_in_the_kernel_profile() {
     ");
 }
 
-/// RPC-5: a server of the kernel never gives a response up that waits for grants (row L-6). Its client says that
-/// it is gone, and says it again when more of the response comes; what will be asked for by itself is left alone.
+/// RPC-5: a server of the kernel never gives a response up that waits for grants
+/// (HM `homa_timer.c` `homa_timer_check_rpc`). Its client says that it is gone, and says it again when more of the
+/// response comes; what will be asked for by itself is left alone.
 #[test]
 fn a_cancelled_call_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -71,7 +72,7 @@ fn a_cancelled_call_in_the_kernel_profile() {
     ");
 }
 
-/// TIME-1, TIME-4, row P-21: RPC_UNKNOWN does not count as a sign of life.
+/// TIME-1, TIME-4, HM `homa_incoming.c` `homa_dispatch_pkts`: RPC_UNKNOWN does not count as a sign of life.
 #[test]
 fn rpc_unknown_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -287,9 +288,9 @@ fn a_module_that_was_renewed() {
     ");
 }
 
-/// Rows P-9, P-18: the kernel asks every millisecond for the ack of a response that it has sent. If there is no room for
-/// it here, it is asked to send it again when that may help, and not each time. (Found by the simulator: the
-/// link of a server with many such responses carried nothing else.)
+/// HM `homa_incoming.c` `homa_data_pkt` and `homa_need_ack_pkt`: the kernel asks every millisecond for the ack of a
+/// response that it has sent. If there is no room for it here, it is asked to send it again when that may help, and not
+/// each time. (Found by the simulator: the link of a server with many such responses carried nothing else.)
 #[test]
 fn a_response_without_room_is_not_asked_for_each_time() {
     assert_snapshot!(run("

@@ -1,7 +1,7 @@
 //! Behaviour as text: commands, packets and time go in, packets and events come out.
 //!
 //! Every test hands a script to [`script::run`] and holds the transcript against a snapshot. The
-//! language is described in [`script`]. Tests name the rows of the protocol reference and the
+//! language is described in [`script`]. Tests name the facts of `docs/reference` and the
 //! requirements of `docs/spec` that they are about.
 
 mod script;

@@ -1,9 +1,11 @@
-//! Priority levels of packets. Rows P-4, P-16, P-24, P-25, U-2, U-3.
+//! Priority levels of packets. Source: docs/reference/homa-module.md, *Sending DATA*, *CUTOFFS*,
+//! *Priorities on the wire* and *Unscheduled bytes and cutoffs*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// PRIO-3, PRIO-7, rows U-3, P-4, P-16: level 6 until the peer has announced its cutoffs, then by
+/// PRIO-3, PRIO-7, HM `homa_peer.c` `homa_peer_alloc`, `homa_outgoing.c` `homa_xmit_data`,
+/// `homa_incoming.c` `homa_cutoffs_pkt`: level 6 until the peer has announced its cutoffs, then by
 /// message length.
 #[test]
 fn unscheduled_levels() {
@@ -33,8 +35,8 @@ fn unscheduled_levels() {
     ");
 }
 
-/// PRIO-6, row P-16: a packet that repeats an old version is answered with our cutoffs, once per
-/// millisecond.
+/// PRIO-6, HM `homa_incoming.c` `homa_data_pkt`: a packet that repeats an old version is answered
+/// with our cutoffs, once per millisecond.
 #[test]
 fn cutoffs_are_announced() {
     assert_snapshot!(run("
@@ -61,7 +63,8 @@ fn cutoffs_are_announced() {
     ");
 }
 
-/// PRIO-4, row P-4: bytes above the unscheduled limit travel at the level of the newest GRANT.
+/// PRIO-4, HM `homa_outgoing.c` `homa_xmit_data`: bytes above the unscheduled limit travel at the
+/// level of the newest GRANT.
 #[test]
 fn scheduled_levels() {
     assert_snapshot!(run("

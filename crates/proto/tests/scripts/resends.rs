@@ -1,9 +1,10 @@
-//! RESEND, BUSY and RPC_UNKNOWN. Rows P-5, P-12 to P-15, T-3, T-5.
+//! RESEND, BUSY and RPC_UNKNOWN. Source: docs/reference/homa-module.md, *Packets* and *Timers*.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// TIME-3, row T-3: after 5 ms of silence the response is asked for, and again every 5 ms.
+/// TIME-3, HM `homa_timer.c` `homa_timer_check_rpc`: after 5 ms of silence the response is asked for, and again every 5
+/// ms.
 #[test]
 fn a_silent_server_is_asked() {
     assert_snapshot!(run("
@@ -23,7 +24,7 @@ fn a_silent_server_is_asked() {
     ");
 }
 
-/// TIME-5, row P-12: one RESEND per gap and one for the tail up to what is granted.
+/// TIME-5, HM `homa_incoming.c` `homa_request_retrans`: one RESEND per gap and one for the tail up to what is granted.
 #[test]
 fn each_gap_is_asked_for() {
     assert_snapshot!(run("
@@ -42,7 +43,7 @@ fn each_gap_is_asked_for() {
     ");
 }
 
-/// Row P-12: nothing of the response has come: everything.
+/// HM `homa_incoming.c` `homa_request_retrans`: nothing of the response has come: everything.
 #[test]
 fn nothing_has_come() {
     assert_snapshot!(run("
@@ -65,7 +66,7 @@ fn nothing_has_come() {
     ");
 }
 
-/// Row P-13: an unknown RPC.
+/// HM `homa_incoming.c` `homa_resend_pkt`: an unknown RPC.
 #[test]
 fn a_resend_for_an_unknown_rpc() {
     assert_snapshot!(run("
@@ -86,7 +87,7 @@ fn a_resend_for_an_unknown_rpc() {
     ");
 }
 
-/// TIME-7, row P-13: no response yet: BUSY.
+/// TIME-7, HM `homa_incoming.c` `homa_resend_pkt`: no response yet: BUSY.
 #[test]
 fn a_resend_before_the_reply() {
     assert_snapshot!(run("
@@ -106,8 +107,8 @@ fn a_resend_before_the_reply() {
     ");
 }
 
-/// SEND-7, TIME-7, rows P-5 and P-13: whole packets of the first transmission, marked, with the
-/// range's end in `incoming`.
+/// SEND-7, TIME-7, HM `homa_outgoing.c` `homa_resend_data`, `homa_incoming.c` `homa_resend_pkt`: whole packets of the
+/// first transmission, marked, with the range's end in `incoming`.
 #[test]
 fn bytes_are_sent_again() {
     assert_snapshot!(run("
@@ -128,7 +129,7 @@ fn bytes_are_sent_again() {
     ");
 }
 
-/// TIME-7, row P-13: a range that was never granted means that the GRANT was lost.
+/// TIME-7, HM `homa_incoming.c` `homa_resend_pkt`: a range that was never granted means that the GRANT was lost.
 #[test]
 fn a_lost_grant_is_assumed() {
     assert_snapshot!(run("
@@ -149,7 +150,8 @@ fn a_lost_grant_is_assumed() {
     ");
 }
 
-/// BAD-7, row P-13: a range outside of the message, and one of nothing (K-7).
+/// BAD-7, HM `homa_incoming.c` `homa_resend_pkt`: a range outside of the message, and one of nothing
+/// (docs/reference/homa-module.md, *Known holes*).
 #[test]
 fn ranges_that_make_no_sense() {
     assert_snapshot!(run("
@@ -169,8 +171,8 @@ fn ranges_that_make_no_sense() {
     ");
 }
 
-/// TIME-8, row P-14: the server lost the request: it is sent again from its start, at the unscheduled
-/// level.
+/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: the server lost the request: it is sent again from its start,
+/// at the unscheduled level.
 #[test]
 fn a_server_that_lost_the_request() {
     assert_snapshot!(run("
@@ -193,7 +195,8 @@ fn a_server_that_lost_the_request() {
     ");
 }
 
-/// TIME-8, row P-14: a client that does not know the RPC any more frees the server's state.
+/// TIME-8, HM `homa_incoming.c` `homa_rpc_unknown_pkt`: a client that does not know the RPC any more frees the server's
+/// state.
 #[test]
 fn a_client_that_lost_the_call() {
     assert_snapshot!(run("
@@ -216,7 +219,7 @@ fn a_client_that_lost_the_call() {
     ");
 }
 
-/// TIME-1, row P-15: BUSY means that the peer is alive.
+/// TIME-1, HM `homa_incoming.c` `homa_dispatch_pkts`: BUSY means that the peer is alive.
 #[test]
 fn busy_resets_the_silence() {
     assert_snapshot!(run("
@@ -237,7 +240,7 @@ fn busy_resets_the_silence() {
     ");
 }
 
-/// TIME-2, row T-2: granted bytes that have not left are our own fault, not silence.
+/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: granted bytes that have not left are our own fault, not silence.
 #[test]
 fn bytes_that_have_not_left_are_not_silence() {
     assert_snapshot!(run("
@@ -279,7 +282,7 @@ fn waiting_in_a_queue_is_not_silence() {
     ");
 }
 
-/// TIME-2, row T-2: all granted bytes are here; it is our turn to grant.
+/// TIME-2, HM `homa_timer.c` `homa_timer_check_rpc`: all granted bytes are here; it is our turn to grant.
 #[test]
 fn waiting_for_our_own_grants_is_not_silence() {
     assert_snapshot!(run("
@@ -301,7 +304,7 @@ fn waiting_for_our_own_grants_is_not_silence() {
     ");
 }
 
-/// TIME-6, row T-5, which the kernel describes and does not do: one burst of RESENDs per peer at a
+/// TIME-6, described in HM `protocol.md` and enforced by no code: one burst of RESENDs per peer at a
 /// time.
 #[test]
 fn one_burst_of_resends_per_peer() {
@@ -330,7 +333,7 @@ fn one_burst_of_resends_per_peer() {
     ");
 }
 
-/// TIME-3, TIME-11, row T-8: the floor is milliseconds; a peer with a long round-trip time gets more
+/// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time gets more
 /// patience. Its answer to our question is what was measured.
 #[test]
 fn patience_grows_with_the_round_trip_time() {

@@ -1,4 +1,6 @@
-//! Who sends first: SRPT, the oldest message's share, the pacer. Rows Q-1 to Q-6, U-1.
+//! Who sends first: SRPT, the oldest message's share, the pacer.
+//! Source: docs/reference/homa-module.md, *Pacing and NIC queues* and
+//! *Unscheduled bytes and cutoffs*.
 
 use crate::script::run;
 use insta::assert_snapshot;
@@ -34,7 +36,8 @@ fn shortest_remaining_first() {
     ");
 }
 
-/// SEND-3, row Q-5: messages shorter than `defer_min_bytes` are never throttled.
+/// SEND-3, HM `homa_qdisc.c` `homa_qdisc_enqueue`: messages shorter than `defer_min_bytes` are
+/// never throttled.
 #[test]
 fn short_messages_bypass_the_pacer() {
     assert_snapshot!(run("
@@ -56,7 +59,8 @@ fn short_messages_bypass_the_pacer() {
     ");
 }
 
-/// SEND-5, row Q-6: the oldest message gets its share of the throttled output.
+/// SEND-5, HM `homa_qdisc.c` `homa_qdisc_get_deferred_homa`: the oldest message gets its share of
+/// the throttled output.
 #[test]
 fn the_oldest_message_sends_too() {
     assert_snapshot!(run("
@@ -84,8 +88,8 @@ fn the_oldest_message_sends_too() {
     ");
 }
 
-/// PRIO-1, SEND-8, U-1, ours: unscheduled bytes are the round-trip time times the rate of the link,
-/// within bounds.
+/// PRIO-1, SEND-8, HM `homa_utils.c` `homa_init`, ours: unscheduled bytes are the round-trip time
+/// times the rate of the link, within bounds.
 #[test]
 fn unscheduled_bytes_follow_the_round_trip_time() {
     assert_snapshot!(run("

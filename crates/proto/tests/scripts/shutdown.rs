@@ -1,9 +1,10 @@
-//! The end of an endpoint, and ends that the network reports. Rows X-10, X-12.
+//! The end of an endpoint, and ends that the network reports. Source: HM `homa_rpc.c` `homa_abort_rpcs`,
+//! `homa_sock.c` `homa_sock_shutdown`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// RPC-12, row X-12, ours with a word to the peers: everything ends at once and honestly.
+/// RPC-12, HM `homa_sock.c` `homa_sock_shutdown`, ours with a word to the peers: everything ends at once and honestly.
 #[test]
 fn an_endpoint_shuts_down() {
     assert_snapshot!(run("
@@ -107,7 +108,8 @@ fn a_refusal_by_another_life_of_the_server_promises_nothing() {
     ");
 }
 
-/// RPC-14, row X-10, P-23: the port is closed: every RPC with that peer ends, the others continue.
+/// RPC-14, HM `homa_rpc.c` `homa_abort_rpcs`, `homa_incoming.c` `homa_dispatch_pkts`: the port is closed: every RPC
+/// with that peer ends, the others continue.
 #[test]
 fn a_closed_port() {
     assert_snapshot!(run("
@@ -160,7 +162,7 @@ fn a_port_that_was_always_closed() {
     ");
 }
 
-/// TIME-12: many RPCs end in small steps (row X-3).
+/// TIME-12: many RPCs end in small steps (HM `homa_rpc.c` `homa_rpc_reap`).
 #[test]
 fn many_rpcs_end_in_steps() {
     assert_snapshot!(run("

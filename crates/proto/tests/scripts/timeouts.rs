@@ -1,9 +1,11 @@
-//! Silence until the end: abort, NEED_ACK, vanished clients. Rows T-4, P-17, P-18, K-3.
+//! Silence until the end: abort, NEED_ACK, vanished clients. Source: HM `homa_timer.c` `homa_timer_check_rpc`,
+//! `homa_incoming.c` `homa_need_ack_pkt`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// TIME-4, row T-4: the peer is silent although it was asked: the call fails, and says what is known.
+/// TIME-4, HM `homa_timer.c` `homa_timer_check_rpc`: the peer is silent although it was asked: the call fails, and says
+/// what is known.
 #[test]
 fn a_dead_server() {
     assert_snapshot!(run("
@@ -90,7 +92,8 @@ fn after_a_long_sleep_the_peer_is_asked_first() {
     ");
 }
 
-/// Row T-4 at the server: part of a request is given up. It was not executed, and may come again.
+/// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
+/// come again.
 #[test]
 fn a_client_that_dies_while_it_sends() {
     assert_snapshot!(run("
@@ -113,7 +116,8 @@ fn a_client_that_dies_while_it_sends() {
     ");
 }
 
-/// TIME-9, row P-17: a response that is not acknowledged is asked about, less and less often.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`: a response that is not acknowledged is asked about, less and less
+/// often.
 #[test]
 fn a_response_without_ack() {
     assert_snapshot!(run("
@@ -134,7 +138,8 @@ fn a_response_without_ack() {
     ");
 }
 
-/// TIME-9, row K-3, chosen by us: the response for a client that has vanished is not kept forever.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`, chosen by us: the response for a client that has vanished is not
+/// kept forever.
 #[test]
 fn a_vanished_client() {
     assert_snapshot!(run("
@@ -189,7 +194,8 @@ fn a_client_that_vanishes_without_granting() {
     ");
 }
 
-/// TIME-10, row P-18: the call is over, or was never made: ACK, with what else waits for that server.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the call is over, or was never made: ACK, with what else waits
+/// for that server.
 #[test]
 fn need_ack_for_a_finished_call() {
     assert_snapshot!(run("
@@ -219,7 +225,7 @@ fn need_ack_for_a_finished_call() {
     ");
 }
 
-/// TIME-10, row P-18: the response is incomplete: RESENDs. Nothing is missing: BUSY.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the response is incomplete: RESENDs. Nothing is missing: BUSY.
 #[test]
 fn need_ack_for_an_incomplete_call() {
     assert_snapshot!(run("

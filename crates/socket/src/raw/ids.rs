@@ -1,9 +1,9 @@
 //! RPC ids of endpoints, unique on a host.
 //!
-//! A server of the kernel profile identifies a call by the client's *host* and its id (row L-2).
-//! Two processes of one host must therefore never use the same id, and no process may reuse an id
-//! of an earlier process, or its own: the server would take the call for a duplicate. The kernel
-//! module has one counter per host. Here an id consists of
+//! A server of the kernel profile identifies a call by the client's *host* and its id
+//! (HM `homa_rpc.c` `homa_rpc_find_server`). Two processes of one host must therefore never use the
+//! same id, and no process may reuse an id of an earlier process, or its own: the server would take
+//! the call for a duplicate. The kernel module has one counter per host. Here an id consists of
 //!
 //! ```text
 //!   63  62 ─── 52  51 ──────────────────── 1   0

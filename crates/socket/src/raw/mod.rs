@@ -7,8 +7,8 @@
 //! # Ports
 //!
 //! Without UDP there is no header with ports. Packets begin with Homa's own, source and
-//! destination, two bytes each (reference 1.1), and all code reads the ports there: the port of
-//! [`Arrival::from`](apus_driver::Arrival::from) and of
+//! destination, two bytes each (docs/reference/homa-module.md, *Common header*), and all code reads
+//! the ports there: the port of [`Arrival::from`](apus_driver::Arrival::from) and of
 //! [`NetworkReport::peer`](apus_driver::NetworkReport::peer) is the peer's Homa port, the port of a
 //! [`RawConfig`] is the driver's own. For transmission the port of
 //! [`Burst::to`](apus_driver::Burst::to) does not matter: the engine has written it into the
@@ -29,7 +29,7 @@
 //! # Invariants
 //!
 //! - **RAW-1** The socket is open and has its filter before any peer learns the port: the first
-//!   packet does not find a host without the protocol (reference 8.2 item 18).
+//!   packet does not find a host without the protocol (Rules for peers, item 18).
 //! - **RAW-2** A port, and a range of RPC ids ([`Raw::first_id`]), belong to one driver of the host
 //!   (network namespace) at a time, and leave nothing behind, however a process ends.
 //! - **RAW-3** No id is used twice on a host while the host runs; see `ids`.

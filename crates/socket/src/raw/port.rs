@@ -11,8 +11,8 @@ use crate::address::Family;
 
 use crate::raw::abstract_name::AbstractName;
 
-/// The first port for drivers that accept any. Row L-4: the kernel module takes its clients' from
-/// there on.
+/// The first port for drivers that accept any. HM `homa.h` `HOMA_MIN_DEFAULT_PORT`: the kernel
+/// module takes its clients' from there on.
 const FIRST_FREE: u16 = 0x8000;
 
 /// A port that no other driver of this host has, for one of the two protocols.

@@ -18,7 +18,7 @@ use crate::raw::filter;
 use crate::raw::ids::IdRange;
 use crate::raw::port::Port;
 
-/// Homa's protocol number. Source: IANA; reference 1.1.
+/// Homa's protocol number. Source: IANA; docs/reference/homa-module.md, *Packet types*.
 const HOMA: i32 = 146;
 
 /// A bound socket with its reservations.

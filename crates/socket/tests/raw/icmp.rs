@@ -1,4 +1,5 @@
-//! ICMP errors: they are reported to the sender of the packet, and only to it. Rows P-23, X-10.
+//! ICMP errors: they are reported to the sender of the packet, and only to it.
+//! Source: HM `homa_incoming.c` `homa_dispatch_pkts`, `homa_rpc.c` `homa_abort_rpcs`.
 
 use std::net::SocketAddr;
 
@@ -40,7 +41,7 @@ fn a_closed_port_differs_from_an_unreachable_host() {
     }
 }
 
-/// Reference 8.2 item 18.
+/// Source: Rules for peers, item 18.
 #[test]
 fn a_host_without_the_protocol_reports_it_and_one_with_it_does_not() {
     if !can_run("a_host_without_the_protocol_reports_it_and_one_with_it_does_not") {

@@ -1,7 +1,8 @@
 //! ICMP responder: answers for an unused port, as the kernel module does.
 //!
-//! Hosts with the module answer "port unreachable" (row P-23). Here a thread answers for one port,
-//! and returns the packet as a router would, including the IP header.
+//! Hosts with the module answer "port unreachable" (HM `homa_incoming.c` `homa_dispatch_pkts`).
+//! Here a thread answers for one port, and returns the packet as a router would, including the IP
+//! header.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;

@@ -14,7 +14,7 @@ fn open() -> Raw {
     Raw::open(&RawConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap()
 }
 
-/// Reference 8.2 item 4: unique on the host, never reused, even after a process was killed.
+/// Rules for peers, item 4: unique on the host, never reused, even after a process was killed.
 #[test]
 fn no_two_endpoints_of_a_host_have_an_id_in_common() {
     let name = "sharing::no_two_endpoints_of_a_host_have_an_id_in_common";

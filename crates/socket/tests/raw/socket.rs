@@ -78,7 +78,8 @@ fn ip_options_do_not_hide_the_ports() {
     assert_eq!(host.wait_and_receive(), [ReceivedPacket { from, packet: homa }]);
 }
 
-/// Requirement PRIO-10, row P-25; kernel interop: DF set, one Homa packet in each IP packet.
+/// Requirement PRIO-10, HM `homa_outgoing.c` `__homa_xmit_data`; kernel interop: DF set, one Homa
+/// packet in each IP packet.
 #[test]
 fn every_packet_carries_its_class_and_is_never_fragmented() {
     if !can_run("every_packet_carries_its_class_and_is_never_fragmented") {
@@ -135,7 +136,8 @@ fn class_of(socket: &OwnedFd) -> u8 {
     class.unwrap()
 }
 
-/// Reference 1.1: 1424 bytes of data in a packet over Ethernet, 1404 over IPv6.
+/// docs/reference/homa-module.md, *Packet types*: 1424 bytes of data in a packet over Ethernet,
+/// 1404 over IPv6.
 #[test]
 fn the_packet_limit_equals_the_kernel_modules() {
     if !can_run("the_packet_limit_equals_the_kernel_modules") {

@@ -1,7 +1,7 @@
 //! A run: all nodes of a cluster, from a common start to the last reply.
 //!
 //! Every run has fresh hosts, processes and connections. State that is left over from one run changes the
-//! next one (published numbers B.4, B.5).
+//! next one (docs/reference/papers.md, *Figures since 2022* and *Double handoff*).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -138,7 +138,8 @@ fn a_broken_contract_is_detected() {
     assert!(check("rate", &(good.clone() + &good)).unwrap_err().contains("no JSON"));
 }
 
-/// The number of handoffs per message of apus is exact, however short the run (row H-7).
+/// The number of handoffs per message of apus is exact, however short the run (docs/reference/papers.md,
+/// *Double handoff*).
 #[test]
 fn apus_hands_each_message_off_once() {
     let output = run("lab handoff --messages 500 --runs 1 --json".split(' '));

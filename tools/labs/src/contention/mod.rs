@@ -1,10 +1,10 @@
 //! The contention lab: one lock for all local sockets, beside none.
 //!
 //! For years FreeBSD took one lock for every message over any local socket: 96 processes, each with a pair of its own,
-//! got 1.69 million messages a second through, fewer than six did; with a lock for each socket 70.7 million (published
-//! numbers G). This lab repeats that beside the product, with the load that showed it there, will-it-scale's
-//! `unix1_processes`: each worker has a pair of its own, writes one byte and reads it itself, again and again.
-//! Workers share nothing but locks.
+//! got 1.69 million messages a second through, fewer than six did; with a lock for each socket 70.7 million
+//! (docs/reference/papers.md, *Local sockets and benchmarks*). This lab repeats that beside the product, with the load
+//! that showed it there, will-it-scale's `unix1_processes`: each worker has a pair of its own, writes one byte and
+//! reads it itself, again and again. Workers share nothing but locks.
 //!
 //! - `global-lock`: a registry of all pairs with one lock, as FreeBSD had it. Each send and each receive takes the lock to
 //!   look its pair up and works under it (`global_registry`).

@@ -59,7 +59,8 @@ mod tests {
         }
     }
 
-    /// As the reference has it: 58.6 times one process afterwards, a gain of 4010 % (in the mean), 18.3 % with two.
+    /// As docs/reference/papers.md, *Local sockets and benchmarks*, has it: 58.6 times one process afterwards, a gain
+    /// of 4010 % (in the mean), 18.3 % with two.
     #[test]
     fn the_gains_are_those_that_were_published() {
         let [before, after] = freebsd();

@@ -2,15 +2,16 @@
 //!
 //! The Linux kernel's Homa module made an RPC known to a waiting thread before its packet was on the queue, and
 //! then released the RPC's lock to handle acks of the same packet. A quick thread found nothing, went
-//! back to wait, and received the RPC once more: 1.148 handoffs per request (published numbers B.5, row H-7). This lab
-//! reproduces that over a UDP socket, with the cure beside it:
+//! back to wait, and received the RPC once more: 1.148 handoffs per request (docs/reference/papers.md,
+//! *Double handoff*). This lab reproduces that over a UDP socket, with the cure beside it:
 //!
 //! - `publish-first`: the flaw ([`Order::PublishFirst`]);
 //! - `enqueue-first`: the same code, with the two steps the other way round, as the module does it today;
 //! - `apus`: the product, with a dedicated engine and with a receiver that polls the network itself.
 //!
-//! Each trial has a process of its own, so that no state is left from the one before (the published numbers
-//! drifted otherwise). One request is outstanding at a time: only then does the ratio mean anything.
+//! Each trial has a process of its own, so that no state is left from the one before (docs/reference/papers.md,
+//! *Double handoff*: figures drift otherwise). One request is outstanding at a time: only then does the ratio mean
+//! anything.
 //!
 //! The lab's receive path (`socket`) is model-checked with loom in both orders (`model`): the model finds the flaw
 //! in one and nothing in the other.

@@ -1,10 +1,11 @@
 //! The small-writes lab: a short message written in two pieces.
 //!
 //! In 2008 a network file system took 40.4 s for a thousand exchanges of 64 bytes, and 1.43 s after it was changed to write
-//! each command as a whole: 4 bytes of length and 60 of command had left in two calls, and it took weeks to find (published
-//! numbers F). Two rules, each of which is good alone, wait for each other there. Nagle's algorithm (RFC 896) sends no second
-//! small segment while the first one is not acknowledged; the delayed ACK (RFC 1122, 4.2.3.2) holds the acknowledgement back
-//! to send it with an answer, which half a command does not get. A timer ends the wait.
+//! each command as a whole: 4 bytes of length and 60 of command had left in two calls, and it took weeks to find
+//! (docs/reference/papers.md, *Small TCP writes*). Two rules, each of which is good alone, wait for each other there.
+//! Nagle's algorithm (RFC 896) sends no second small segment while the first one is not acknowledged; the delayed ACK
+//! (RFC 1122, 4.2.3.2) holds the acknowledgement back to send it with an answer, which half a command does not get. A
+//! timer ends the wait.
 //!
 //! Here each [`Variant`] has the same exchange, one at a time: a command of 64 bytes and its echo. It is timed on the loopback
 //! interface, and then repeated on a loopback interface of its own, where its packets are captured: the explanation of a

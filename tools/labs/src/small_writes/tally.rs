@@ -40,7 +40,7 @@ pub(super) struct Tally {
 }
 
 /// Nanoseconds from which on an exchange has waited for a timer. Source: the least delayed ACK is 40 ms (`TCP_DELACK_MIN`,
-/// published numbers F), and nothing else on loopback takes a hundredth of that.
+/// docs/reference/papers.md, *Small TCP writes*), and nothing else on loopback takes a hundredth of that.
 pub(super) const STALL: u64 = 30_000_000;
 
 impl Tally {

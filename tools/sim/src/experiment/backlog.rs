@@ -9,7 +9,8 @@
 //! A backlog grows for two other reasons: the run is young (with W4, the longest messages take a
 //! fifth of a second), or by chance more was sent at its end. Both affect every transport. The
 //! oracle, which carries all that can be carried, shows how large they are; they shrink as runs
-//! become longer. Chosen by us; published numbers A.5 leave the method open.
+//! become longer. Chosen by us; docs/reference/papers.md, *Load and wasted bandwidth*, leaves the
+//! method open.
 
 /// Share of the submitted bytes that may be missing at the end without counting as growth.
 const TOLERATED: f64 = 0.02;

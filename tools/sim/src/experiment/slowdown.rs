@@ -8,7 +8,8 @@
 
 use apus_workload::SizeDistribution;
 
-/// Percentiles of the messages, ordered by size, at which bins end. Source: published numbers A.4.
+/// Percentiles of the messages, ordered by size, at which bins end.
+/// Source: docs/reference/papers.md, *Slowdown by message size*.
 pub const CLOSINGS: [f64; 12] =
     [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.0];
 

@@ -6,7 +6,8 @@
 
 use super::packets::{NONE, PacketIndex, Packets};
 
-/// Priority levels of a port. Source: published numbers A.1, and IEEE 802.1Q.
+/// Priority levels of a port. Source: docs/reference/papers.md, *Simulation set-up*, and IEEE
+/// 802.1Q.
 pub(super) const LEVELS: usize = 8;
 
 /// Queues of a port.

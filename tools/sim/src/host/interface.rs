@@ -33,7 +33,7 @@ pub trait Host {
     fn poll_outcome(&mut self) -> Option<Outcome>;
 
     /// Returns whether the host withholds grants from the sender of some incoming message. Idle
-    /// time of a receiver meanwhile is wasted (published numbers, figure 16).
+    /// time of a receiver meanwhile is wasted (SIGCOMM 2018, figure 16).
     fn withholds(&self) -> bool {
         false
     }

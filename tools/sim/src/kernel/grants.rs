@@ -1,7 +1,7 @@
 //! Grants of the module.
 //!
 //! The eight messages with the fewest missing bytes share `max_incoming`; the oldest message gets
-//! additional grants for its age (rows G-1 to G-8).
+//! additional grants for its age (docs/reference/homa-module.md, *Grants*).
 
 use apus_wire::{Body, Grant};
 
@@ -9,13 +9,13 @@ use super::module::Module;
 use super::rpc::ModuleRpcKey;
 use apus_workload::time::{MICROSECOND, Nanos};
 
-/// Most bytes granted and not received (row G-5).
+/// Most bytes granted and not received (HM `homa_grant.c` `homa_grant_try_send`).
 const MAX_INCOMING: u32 = 400_000;
-/// Most messages with grants at the same time (row G-1).
+/// Most messages with grants at the same time (HM `homa_grant.c` `homa_grant_find_victim`).
 const MAX_OVERCOMMIT: usize = 8;
-/// Highest level of scheduled packets (row U-2).
+/// Highest level of scheduled packets (HM `homa_utils.c` `homa_init`).
 const MAX_SCHED_PRIO: usize = 3;
-/// Level of grants for age, the second highest (row G-8).
+/// Level of grants for age, the second highest (HM `homa_grant.c` `homa_grant_check_fifo`).
 const FIFO_LEVEL: u8 = 6;
 /// Bytes of one grant for age.
 const FIFO_INCREMENT: u32 = 50_000;
@@ -48,14 +48,15 @@ impl Module {
             let wanted = (message.received() + window).min(message.length());
             let more = wanted.saturating_sub(message.granted);
             let room = MAX_INCOMING.saturating_sub(outstanding);
-            // Row G-7: the lowest levels, with the highest of them for the shortest message.
+            // HM `homa_grant.c` `homa_grant_priority`: the lowest levels, with the highest of them
+            // for the shortest message.
             let level = (active - 1 - rank).min(MAX_SCHED_PRIO) as u8;
             outstanding += self.add_grant(*key, more.min(room), level);
         }
         self.grant_oldest(&waiting, window);
     }
 
-    /// Grants to the oldest message (row G-8).
+    /// Grants to the oldest message (HM `homa_grant.c` `homa_grant_check_fifo`).
     fn grant_oldest(&mut self, waiting: &[(u32, u64, ModuleRpcKey)], window: u32) {
         if self.now < self.next_fifo {
             return;

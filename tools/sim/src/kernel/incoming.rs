@@ -1,7 +1,8 @@
 //! Reception of a message by the module.
 //!
 //! The module keeps a list of gaps below the highest received byte. A packet continues exactly
-//! there, opens a gap, or fits into a gap; any other packet is dropped as a whole (row P-7).
+//! there, opens a gap, or fits into a gap; any other packet is dropped as a whole
+//! (HM `homa_incoming.c` `homa_add_packet`).
 
 use std::ops::Range;
 
@@ -94,7 +95,7 @@ impl Incoming {
 mod tests {
     use super::*;
 
-    /// Row P-7.
+    /// Source: HM `homa_incoming.c` `homa_add_packet`.
     #[test]
     fn a_packet_continues_opens_a_gap_or_fits_into_one() {
         let mut message = Incoming::new(100, 100);

@@ -12,7 +12,8 @@
 //!   timer      ticks of a millisecond: silence, RESEND, NEED_ACK       grants     SRPT, windows, the oldest
 //! ```
 //!
-//! Source: reference 1.2 to 1.6 (rows P, L, T, G, U) and 8.2. The numbers are the module's defaults.
+//! Source: docs/reference/homa-module.md, *Packets* to *Unscheduled bytes and cutoffs*, and *Rules for peers*. The
+//! numbers are the module's defaults.
 //!
 //! # What is absent
 //!

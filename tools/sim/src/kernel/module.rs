@@ -134,8 +134,8 @@ impl Module {
         true
     }
 
-    /// Cancels a call without notifying its server (row L-9). Returns `false` if the call has
-    /// ended.
+    /// Cancels a call without notifying its server (HM `homa_rpc.c` `homa_rpc_end`). Returns
+    /// `false` if the call has ended.
     pub fn abort(&mut self, key: ModuleRpcKey) -> bool {
         self.remove(key).is_some()
     }
@@ -152,7 +152,7 @@ impl Module {
     }
 
     /// Returns whether an RPC waits for grants of a client that may have ended: it then waits
-    /// forever, whatever happens (row L-6).
+    /// forever, whatever happens (HM `homa_timer.c` `homa_timer_check_rpc`).
     #[must_use]
     pub fn waits_for_grants(&self, key: ModuleRpcKey) -> bool {
         self.rpcs.get(&key).is_some_and(|rpc| {

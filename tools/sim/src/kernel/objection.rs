@@ -3,25 +3,29 @@
 /// Reason for which the module drops a packet, or accepts it although it breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Objection {
-    /// Not a packet, or shorter than the header of its type (row P-22).
+    /// Not a packet, or shorter than the header of its type (HM `homa_plumbing.c` `homa_softirq`).
     NoPacket,
-    /// The port is neither the server's nor the client's (row P-23).
+    /// The port is neither the server's nor the client's
+    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     NoSuchPort,
-    /// The message is longer than the module accepts (row P-8).
+    /// The message is longer than the module accepts (HM `homa_incoming.c` `homa_message_in_init`).
     TooLong,
-    /// The message's length differs from that in its first packet (8.2 item 5).
+    /// The message's length differs from that in its first packet (Rules for peers, item 5).
     OtherLength,
     /// Some of its bytes are new and others are not: the module drops it as a whole, and requests
-    /// the bytes again (row P-7, 8.2 item 14).
+    /// the bytes again (HM `homa_incoming.c` `homa_add_packet`; Rules for peers, item 14).
     Straddles,
-    /// It begins beyond what is unscheduled and granted (8.2 item 7). Accepted nevertheless.
+    /// It begins beyond what is unscheduled and granted (Rules for peers, item 7). Accepted
+    /// nevertheless.
     NotGranted,
-    /// `incoming` is 0 or beyond the message's end (8.2 item 6). Accepted nevertheless.
+    /// `incoming` is 0 or beyond the message's end (Rules for peers, item 6). Accepted
+    /// nevertheless.
     Untruthful,
-    /// The version of the cutoffs was never announced (8.2 item 8). Accepted nevertheless.
+    /// The version of the cutoffs was never announced (Rules for peers, item 8). Accepted
+    /// nevertheless.
     OtherCutoffs,
-    /// It acknowledges an RPC that this host cannot have served: an odd id, or another port (8.2
-    /// item 9).
+    /// It acknowledges an RPC that this host cannot have served: an odd id, or another port (Rules
+    /// for peers, item 9).
     NotMine,
     /// It comes from the wrong end of the RPC: GRANT to a receiver, NEED_ACK from a client.
     WrongEnd,

@@ -1,7 +1,8 @@
 //! Transmission of a message by the module.
 //!
-//! A message is divided into segments once, with a boundary at the unscheduled limit (row P-1).
-//! Whole segments are retransmitted, with the ack that they carried the first time (row P-5).
+//! A message is divided into segments once, with a boundary at the unscheduled limit
+//! (HM `homa_outgoing.c` `homa_message_out_fill`). Whole segments are retransmitted, with the ack
+//! that they carried the first time (HM `homa_outgoing.c` `homa_resend_data`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;

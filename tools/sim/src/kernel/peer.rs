@@ -8,9 +8,10 @@ use apus_workload::time::Nanos;
 /// Another host.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Acks that wait for a DATA packet, at most five (row L-8).
+    /// Acks that wait for a DATA packet, at most five (HM `homa_peer.c` `homa_peer_add_ack`).
     acks: Vec<Ack>,
-    /// Longest message of each level; before CUTOFFS all messages use level 6 (row U-3).
+    /// Longest message of each level; before CUTOFFS all messages use level 6
+    /// (HM `homa_peer.c` `homa_peer_alloc`).
     cutoffs: [u32; 8],
     pub(super) cutoff_version: u16,
     /// Tick in which CUTOFFS were last sent to it.

@@ -10,7 +10,7 @@ use super::outgoing::Outgoing;
 use apus_workload::time::Nanos;
 
 /// Key of an RPC in the module: the other host, the even id, and the module's role. Ports are not
-/// part of it (row L-2).
+/// part of it (HM `homa_rpc.c` `homa_rpc_find_server`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleRpcKey {
     /// The other host.
@@ -28,7 +28,7 @@ impl ModuleRpcKey {
     }
 }
 
-/// State of an RPC (row L-3).
+/// State of an RPC (HM `homa_rpc.h` `homa_rpc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Outgoing,

@@ -15,7 +15,7 @@ use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
 /// Returns whether a packet is too short. RESEND of this module has a level, and an ACK is always
-/// full (8.2 items 1 and 21).
+/// full (Rules for peers, items 1 and 21).
 fn is_short(kind: Kind, bytes: &[u8]) -> bool {
     bytes.len() < kind.header_len()
 }
@@ -73,7 +73,8 @@ impl Module {
         used
     }
 
-    /// Returns the RPC of a packet. Ports only select a socket (row P-23).
+    /// Returns the RPC of a packet. Ports only select a socket
+    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     fn source(&self, peer: IpAddr, header: &Header) -> Result<From, Objection> {
         let role = header.sender_id.sender().peer();
         let port = if role == Role::Server { self.port } else { self.client_port };
@@ -86,7 +87,8 @@ impl Module {
 
     fn on_data(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         let used = self.add(from, data, payload);
-        // The ack counts whether or not the data are accepted (rows P-9, P-10).
+        // The ack counts whether or not the data are accepted (HM `homa_incoming.c` `homa_data_pkt`
+        // and `homa_dispatch_pkts`).
         let acked = data.ack.map_or(Ok(()), |ack| self.acknowledge(from.peer, ack));
         if data.cutoff_version != CUTOFF_VERSION {
             self.send_cutoffs(from.peer, from.ports, from.id());
@@ -101,7 +103,8 @@ impl Module {
         Ok(())
     }
 
-    /// Stores the bytes in their message, which may begin with them (row P-6).
+    /// Stores the bytes in their message, which may begin with them
+    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     fn add(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         if data.message_length > LONGEST {
             return Err(Objection::TooLong);
@@ -162,7 +165,7 @@ impl Module {
         }
     }
 
-    /// Handles GRANT (row P-11).
+    /// Handles GRANT (HM `homa_incoming.c` `homa_grant_pkt`).
     fn on_grant(&mut self, from: From, offset: u32, level: u8) -> Result<(), Objection> {
         let rpc = self.rpcs.get_mut(&from.key).ok_or(Objection::UnknownRpc)?;
         rpc.silent_ticks = 0;
@@ -176,7 +179,7 @@ impl Module {
         Ok(())
     }
 
-    /// Handles RESEND (row P-13).
+    /// Handles RESEND (HM `homa_incoming.c` `homa_resend_pkt`).
     fn on_resend(&mut self, from: From, resend: &Resend) -> Result<(), Objection> {
         let Some(rpc) = self.rpcs.get_mut(&from.key) else {
             self.send_to(from.peer, from.ports, from.id(), Body::RpcUnknown);
@@ -199,7 +202,7 @@ impl Module {
         Ok(())
     }
 
-    /// Handles RPC_UNKNOWN (row P-14).
+    /// Handles RPC_UNKNOWN (HM `homa_incoming.c` `homa_rpc_unknown_pkt`).
     fn on_unknown(&mut self, from: From) -> Result<(), Objection> {
         let rpc = self.rpcs.get_mut(&from.key).ok_or(Objection::UnknownRpc)?;
         if from.key.role == Role::Server {
@@ -223,7 +226,7 @@ impl Module {
         Ok(())
     }
 
-    /// Handles NEED_ACK (row P-18).
+    /// Handles NEED_ACK (HM `homa_incoming.c` `homa_need_ack_pkt`).
     fn on_need_ack(&mut self, from: From) -> Result<(), Objection> {
         if from.key.role == Role::Server {
             return Err(Objection::WrongEnd);
@@ -237,7 +240,7 @@ impl Module {
         Ok(())
     }
 
-    /// Handles ACK (row P-19).
+    /// Handles ACK (HM `homa_incoming.c` `homa_ack_pkt`).
     fn on_ack(&mut self, from: From, list: &AckList) -> Result<(), Objection> {
         if from.key.role == Role::Client {
             return Err(Objection::WrongEnd);
@@ -249,7 +252,7 @@ impl Module {
         Ok(())
     }
 
-    /// Ends an acknowledged RPC (row L-6).
+    /// Ends an acknowledged RPC (HM `homa_rpc.c` `homa_rpc_acked`).
     fn acknowledge(&mut self, peer: IpAddr, ack: Ack) -> Result<(), Objection> {
         if !ack.client_id.is_multiple_of(2) || ack.server_port != self.port {
             return Err(Objection::NotMine);

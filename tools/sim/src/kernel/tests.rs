@@ -90,7 +90,8 @@ fn a_first_exchange_and_the_next_one() {
     assert!(!pair.modules[1].live().any(|name| name == rpc), "acknowledged by the request");
 }
 
-/// Rows P-17, P-18: two ticks after the response, and on every tick.
+/// HM `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c` `homa_need_ack_pkt`: two ticks after
+/// the response, and on every tick.
 #[test]
 fn need_ack_is_sent_until_a_response_is_acknowledged() {
     let mut pair = Pair::new();
@@ -108,7 +109,7 @@ fn need_ack_is_sent_until_a_response_is_acknowledged() {
     assert_eq!(pair.modules[1].live().count(), 0);
 }
 
-/// Rows T-3 and T-4: every five ticks, and none after a hundred.
+/// HM `homa_timer.c` `homa_timer_check_rpc`: every five ticks, and none after a hundred.
 #[test]
 fn a_silent_server_gets_nineteen_resends() {
     let mut pair = Pair::new();
@@ -124,9 +125,9 @@ fn a_silent_server_gets_nineteen_resends() {
     assert_eq!(pair.modules[0].next_timeout(), None);
 }
 
-/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and
-/// (251424, 6): the window of one message counts from the received bytes, and the oldest message
-/// gets 50,000 for its age.
+/// HM `homa_grant.c` `homa_grant_try_send`, and the first two GRANTs of the recording of
+/// 500,000-byte echoes, (201424, 0) and (251424, 6): the window of one message counts from the
+/// received bytes, and the oldest message gets 50,000 for its age.
 #[test]
 fn a_long_message_is_granted() {
     let mut pair = Pair::new();

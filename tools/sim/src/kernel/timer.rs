@@ -9,11 +9,13 @@ use super::parameters::HIGHEST;
 use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
-/// Silent ticks before the first RESEND, and between two (row T-3).
+/// Silent ticks before the first RESEND, and between two
+/// (HM `homa_timer.c` `homa_timer_check_rpc`).
 const RESEND_TICKS: u32 = 5;
-/// Silent ticks after which an RPC fails (row T-4).
+/// Silent ticks after which an RPC fails (HM `homa_timer.c` `homa_timer_check_rpc`).
 const TIMEOUT_TICKS: u32 = 100;
-/// Ticks from the end of a response to the first NEED_ACK; one per tick follows (row P-17).
+/// Ticks from the end of a response to the first NEED_ACK; one per tick follows
+/// (HM `homa_timer.c` `homa_timer_check_rpc`).
 const REQUEST_ACK_TICKS: u32 = 2;
 
 /// Action that a tick requires for an RPC.
@@ -63,7 +65,7 @@ impl Module {
     }
 
     /// Sends a RESEND for each gap and for the tail, or for everything if no packet has arrived
-    /// (row P-12).
+    /// (HM `homa_incoming.c` `homa_request_retrans`).
     pub(super) fn request_missing(&mut self, key: ModuleRpcKey) {
         let Some(rpc) = self.rpcs.get(&key) else { return };
         let resend =
@@ -106,7 +108,7 @@ impl Rpc {
         }
     }
 
-    /// Returns whether silence of the peer counts (row T-2).
+    /// Returns whether silence of the peer counts (HM `homa_timer.c` `homa_timer_check_rpc`).
     fn counts_silence(&self) -> bool {
         let all_here = self.inc.as_ref().is_some_and(|message| message.outstanding() == 0);
         let sendable = |message: &Outgoing| message.sendable().is_some();

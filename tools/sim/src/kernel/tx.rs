@@ -35,7 +35,7 @@ impl Module {
         self.control.push_back(Control { to, bytes });
     }
 
-    /// Sends the cutoffs to a host, at most once per tick (row P-16).
+    /// Sends the cutoffs to a host, at most once per tick (HM `homa_incoming.c` `homa_data_pkt`).
     pub(super) fn send_cutoffs(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId) {
         let tick = self.now / apus_workload::time::MILLISECOND;
         let peer = self.peers.entry(to).or_default();

@@ -22,8 +22,8 @@
 //! addition, the oracle has no buffers: a message waits at its sender until the receiver's link is
 //! free, whereas in a fabric it may wait behind the switch and leave its sender's link to the next
 //! message. A good transport can therefore be faster than the oracle, as Homa is in the paper for
-//! messages of 3 KB of W2 (published numbers A.4: median and p99 are 1.77 and 5.03, the oracle's
-//! 2.40 and 6.37).
+//! messages of 3 KB of W2 (docs/reference/papers.md, *Slowdown by message size*: median and p99 are 1.77 and 5.03, the
+//! oracle's 2.40 and 6.37).
 //!
 //! # Invariants
 //!

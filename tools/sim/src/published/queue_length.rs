@@ -1,7 +1,7 @@
 //! Lengths of queues in the paper's switches.
 //!
-//! Table 1 of SIGCOMM 2018: Homa at 80 % load (published numbers A.3). The digits are recalled, not verified
-//! ([`Evidence::RecalledMedium`] at least): compare orders of magnitude with them, and the goals
+//! Table 1 of SIGCOMM 2018: Homa at 80 % load (docs/reference/papers.md, *Queue lengths*). The digits are recalled, not
+//! verified ([`Evidence::RecalledMedium`] at least): compare orders of magnitude with them, and the goals
 //! [`GOAL_CORE_MEAN_KB`] and [`GOAL_TOR_TO_HOST`], which are derived from them.
 //!
 //! [`Evidence::RecalledMedium`]: super::Evidence::RecalledMedium

@@ -1,6 +1,6 @@
 //! The paper's set-up of Homa for each workload.
 //!
-//! From the configuration of its simulator (published numbers A.1), so the figures are certain.
+//! From the configuration of its simulator (docs/reference/papers.md, *Simulation set-up*), so the figures are certain.
 
 use std::sync::LazyLock;
 

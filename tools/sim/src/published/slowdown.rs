@@ -1,7 +1,8 @@
 //! Slowdown of messages in the paper.
 //!
-//! Figures 12 (p99) and 13 (median) of SIGCOMM 2018, from their raw data (published numbers A.4). Measured with
-//! 144 hosts, 9 racks, 4 spines, links of 10 and 40 Gbit/s: [`crate::topology`] with the preset of the paper.
+//! Figures 12 (p99) and 13 (median) of SIGCOMM 2018, from their raw data (docs/reference/papers.md,
+//! *Slowdown by message size*). Measured with 144 hosts, 9 racks, 4 spines, links of 10 and 40 Gbit/s:
+//! [`crate::topology`] with the preset of the paper.
 //!
 //! Differences to the results of this simulator:
 //!

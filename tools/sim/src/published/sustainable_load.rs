@@ -1,7 +1,7 @@
 //! Highest load that transports carried in the paper.
 //!
-//! Figure 15 of SIGCOMM 2018 as far as it is known (published numbers A.5): recalled ranges, whose method the
-//! paper leaves open. Compare the effect of overcommitment with them, not digits.
+//! Figure 15 of SIGCOMM 2018 as far as it is known (docs/reference/papers.md, *Load and wasted bandwidth*): recalled
+//! ranges, whose method the paper leaves open. Compare the effect of overcommitment with them, not digits.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;

@@ -195,7 +195,10 @@ impl Play<'_> {
             }
             let Body::Data(data, payload) = &packet.body else { continue };
             if let Some(acked) = data.ack.and_then(|ack| self.recorded_id(ack.client_id)) {
-                assert!(self.done.contains(&acked), "an ack follows a response (8.2 item 9)");
+                assert!(
+                    self.done.contains(&acked),
+                    "an ack follows a response (Rules for peers, item 9)"
+                );
                 self.acked.insert((id, acked));
             }
             if !data.retransmit {

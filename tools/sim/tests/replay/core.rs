@@ -141,8 +141,9 @@ pub(crate) fn fixed(bytes: &[u8]) -> String {
         data.offset_in_sequence = false;
         data.ack = None;
         if data.retransmit {
-            // The module repeats the end of the requested range (row P-5), the core what it has
-            // announced, if that is more: both are correct, which the model verifies (8.2 item 6).
+            // The module repeats the end of the requested range
+            // (HM `homa_outgoing.c` `homa_resend_data`), the core what it has announced, if that is
+            // more: both are correct, which the model verifies (Rules for peers, item 6).
             data.incoming = 0;
         }
     }

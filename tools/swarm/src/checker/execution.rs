@@ -61,7 +61,7 @@ impl ExecutionChecker {
         let state = &mut self.calls[call as usize];
         let incarnation = directory.incarnation(host);
         // An idempotent call is repeated when its server has lost the session (AMO-3). The Linux module forgets
-        // executed requests, and executes late duplicates again (row K-5).
+        // executed requests, and executes late duplicates again (docs/reference/homa-module.md, *At most once*).
         let forgets = directory.runs_module(host);
         let once = state.executed == 0 || planned.idempotent || forgets;
         let expected = || {

@@ -25,7 +25,7 @@ pub(crate) fn check(host: HostId, live: &Live, peers_too: bool) -> Result<(), Vi
 }
 
 /// Checks that a module keeps no state on behalf of hosts that are up: they have acknowledged everything, and answered
-/// each NEED_ACK (8.2 item 10).
+/// each NEED_ACK (Rules for peers, item 10).
 pub(crate) fn check_module(host: HostId, retained: &[String]) -> Result<(), Violation> {
     Violation::unless(retained.is_empty(), ViolationKind::Memory, None, || {
         let expected = format!("the module of host {host} keeps no state for hosts that are up");

@@ -48,7 +48,7 @@ const MAX_RESEND_INTERVAL: Nanos = 200 * MILLISECOND;
 
 /// Raises resend intervals for these calls, and removes calls that would need more than the maximum. A quarter of a
 /// server's link must carry the retransmissions if all calls wait for that server. With shorter intervals,
-/// retransmissions, which are sent first, can displace all other packets (ADR 16): RESENDs in any case, and the
+/// retransmissions, which are sent first, can displace all other packets (ADR 21): RESENDs in any case, and the
 /// unscheduled bytes of requests for which a server has no memory.
 pub(super) fn with_longer_intervals(
     config: &Config,

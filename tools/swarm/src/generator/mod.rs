@@ -43,8 +43,8 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     let last = calls.last().map_or(0, |call| call.at);
     let (mut outages, heal_at) = outages::generate(&mut stream(6), &fabric, &config, last);
     if !kernel_hosts.is_empty() {
-        // The module sends NEED_ACK to a dead client every millisecond, forever (row K-3); these packets would dominate
-        // the run.
+        // The module sends NEED_ACK to a dead client every millisecond, forever
+        // (HM `homa_timer.c` `homa_timer_check_rpc`); these packets would dominate the run.
         outages.crashes.clear();
     }
     let mut others = stream(7);

@@ -299,7 +299,8 @@ impl Simulation {
     }
 
     /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. With other hosts they never
-    /// end (row K-3), nor do those that wait for grants of a client whose notice of cancellation was lost.
+    /// end (HM `homa_timer.c` `homa_timer_check_rpc`), nor do those that wait for grants of a client whose notice of
+    /// cancellation was lost.
     fn retained_rpcs(&self, module: &Module) -> Vec<ModuleRpcKey> {
         let ends = |name: &ModuleRpcKey| {
             let peer = host_of(name.peer);

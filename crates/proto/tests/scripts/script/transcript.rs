@@ -24,7 +24,7 @@ impl Script {
             assert_eq!(headers.len(), packets * len);
             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
             let (segment, priority) = (transmit.segment(), transmit.priority());
-            assert_eq!(transmit.traffic_class(), priority << 5, "PRIO-10, row P-25");
+            assert_eq!(transmit.traffic_class(), priority << 5, "PRIO-10");
             let mut bytes = headers[..len].to_vec();
             bytes.extend_from_slice(&payload[..payload.len().min(segment)]);
             let text = self.describe_packet(name(to), &bytes, payload.len(), packets, priority);
@@ -35,7 +35,8 @@ impl Script {
         self.print_drops(when);
     }
 
-    /// The headers of a burst differ in their offset, and only the first has an ack (row P-3).
+    /// The headers of a burst differ in their offset, and only the first has an ack
+    /// (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`).
     fn check_headers(&self, headers: &[u8], len: usize, segment: usize) {
         let first = parse_offset(self.profile, &headers[..len]);
         for (i, header) in headers.chunks(len).enumerate().skip(1) {
@@ -84,7 +85,7 @@ impl Script {
         let mut text = format!("{} {rpc}", packet.body.kind());
         match packet.body {
             Body::Data(data, _) => {
-                assert_eq!(header.sequence, data.offset, "row P-2");
+                assert_eq!(header.sequence, data.offset, "WIRE-10");
                 let end = data.offset as usize + payload;
                 write!(text, " {}..{end}/{}", data.offset, data.message_length).unwrap();
                 if data.incoming != data.message_length {
