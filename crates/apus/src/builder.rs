@@ -393,14 +393,14 @@ impl EndpointBuilder {
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;
         let settings = Settings { quotas, serving, max_queueing, triggers };
-        let keeping = self.keep_traces()?;
-        Shard::new(opened, poll, settings, keeping)
+        let auto_save = self.auto_save()?;
+        Shard::new(opened, poll, settings, auto_save)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }
 
     /// Starts the thread that writes trace files, if they are enabled.
-    fn keep_traces(&self) -> Result<Option<AutoSave>, BindError> {
+    fn auto_save(&self) -> Result<Option<AutoSave>, BindError> {
         let Some(files) = &self.trace_files else { return Ok(None) };
         let failed = |source| BindError::TraceFiles { folder: files.folder().to_owned(), source };
         auto_save::start(files.clone()).map(Some).map_err(failed)

@@ -304,7 +304,7 @@ mod tests {
             "ipv6: false",
             "TraceFiles { folder: \"left/behind\", at_most: 77 }",
             "slow: Some(10.001ms)",
-            "restart: true, lost_packet: true, tell_peers: true, heed_peers: true",
+            "restart: true, lost_packet: true, freeze_peers: true, obey_peers: true",
             "unsched_bytes_min: 12345",
         ] {
             assert!(builder.contains(expected), "{expected}: {builder}");

@@ -73,8 +73,8 @@ pub struct FreezeTriggers {
     pub(crate) slow: Option<Duration>,
     pub(crate) restart: bool,
     pub(crate) lost_packet: bool,
-    pub(crate) tell_peers: bool,
-    pub(crate) heed_peers: bool,
+    pub(crate) freeze_peers: bool,
+    pub(crate) obey_peers: bool,
 }
 
 impl FreezeTriggers {
@@ -84,8 +84,8 @@ impl FreezeTriggers {
             slow: None,
             restart: false,
             lost_packet: false,
-            tell_peers: false,
-            heed_peers: false,
+            freeze_peers: false,
+            obey_peers: false,
         }
     }
 
@@ -115,7 +115,7 @@ impl FreezeTriggers {
     /// Sets whether peers are asked to freeze their traces when a trigger freezes this one. It
     /// costs a packet, or a word in shared memory, per peer.
     pub const fn freeze_peers(mut self, freeze: bool) -> Self {
-        self.tell_peers = freeze;
+        self.freeze_peers = freeze;
         self
     }
 
@@ -123,7 +123,7 @@ impl FreezeTriggers {
     /// that is a client that was served or a server that responded. Such a freeze is not passed on
     /// to other peers.
     pub const fn obey_peers(mut self, obey: bool) -> Self {
-        self.heed_peers = obey;
+        self.obey_peers = obey;
         self
     }
 

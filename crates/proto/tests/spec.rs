@@ -2,7 +2,7 @@
 //!
 //! `docs/spec` defines requirements (`**RPC-3.** …` at the beginning of a line). Every one must be cited
 //! from the code and from a test, everything that is cited must exist, and the table of parameters must be the
-//! one in the code. Module heads define invariants (`- **GRANTER-2** …`), each once. In a packaged crate there is no
+//! one in the code. Module heads define invariants (a label in bold at the beginning of an item, such as `GRANTER-2`), each once. In a packaged crate there is no
 //! `docs`: the tests say so and pass.
 
 use apus_proto::PARAMETERS;

@@ -8,11 +8,11 @@ use apus_testbed::clock;
 ///
 /// # Invariants
 ///
-/// - METER-1: The measurement begins and ends with the completion of a message, and messages
+/// - **METER-1**: The measurement begins and ends with the completion of a message, and messages
 ///   complete at its beginning are not counted: `messages / elapsed` is a rate without edge
 ///   effects.
-/// - METER-2: Completions after the end change nothing.
-/// - METER-3: A client does not end before one message was counted, however slow the machine is.
+/// - **METER-2**: Completions after the end change nothing.
+/// - **METER-3**: A client does not end before one message was counted, however slow the machine is.
 ///   Wherever there is a message, there is therefore measured time.
 pub struct Meter {
     /// End of the warm-up.

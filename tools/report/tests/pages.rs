@@ -2,26 +2,26 @@
 
 mod browser;
 
-use apus_report::chart::{Axis, Bar, Bars, Chart, Group, Line, Look, Plot, Point, short_number};
+use apus_report::chart::{Axis, Bar, Bars, Chart, Group, Line, Plot, Point, Stroke, short_number};
 use apus_report::page;
 use apus_report::result::Table;
 use serde_json::json;
 
 /// Two contenders at three sizes, each with a median and a tail; the second one is ten times slower.
 fn lines() -> Plot {
-    let line = |name: &'static str, colour, look, factor: f64| {
+    let line = |name: &'static str, colour, stroke, factor: f64| {
         let point = |at: u32| {
             let y = factor * f64::from(at);
             let (at, says) = (format!("up to {at} kB"), format!("{y}"));
             let x = y / factor;
             Point { x, y, range: Some((y / 2.0, y * 2.0)), at: at.into(), says: says.into() }
         };
-        Line { name: name.into(), colour, look, points: [1, 2, 4].map(point).to_vec() }
+        Line { name: name.into(), colour, stroke, points: [1, 2, 4].map(point).to_vec() }
     };
     let lines = vec![
-        line("ours", 0, Look::Faint, 1.0),
-        line("ours", 0, Look::Plain, 2.0),
-        line("theirs <&>", 1, Look::Plain, 20.0),
+        line("ours", 0, Stroke::Faint, 1.0),
+        line("ours", 0, Stroke::Plain, 2.0),
+        line("theirs <&>", 1, Stroke::Plain, 20.0),
     ];
     let values = [0.5, 1.0, 160.0];
     let x = Axis::linear("size", [4.0].into_iter(), short_number);
@@ -34,7 +34,7 @@ fn bars(stacked: bool) -> Plot {
     let bar = |(colour, value): (usize, f64)| Bar {
         name: format!("P{colour}"),
         colour,
-        look: Look::Plain,
+        stroke: Stroke::Plain,
         value,
         range: (!stacked).then_some((value - 1.0, value + 2.0)),
         says: format!("{value} KB"),

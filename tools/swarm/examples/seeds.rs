@@ -1,21 +1,28 @@
-//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT`. A small `apus sim check`, so that little
-//! is recompiled when the core changes; for the mutations.
+//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS]`, with one thread per core unless
+//! JOBS says otherwise. It runs what `apus sim check` runs, but compiles far less when the core changes:
+//! `mutations/run` builds it once per mutation.
 //!
 //! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds that were run.
+//! Describes the violation on standard error.
 
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use apus_swarm::{PeerModel, Swarm};
 
 fn main() -> ExitCode {
-    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let &[from, count] = numbers.as_slice() else {
-        eprintln!("usage: seeds FROM COUNT");
+    let numbers: Option<Vec<u64>> =
+        std::env::args().skip(1).map(|word| word.parse().ok()).collect();
+    let (from, count, jobs) = match numbers.as_deref() {
+        Some(&[from, count]) => (from, count, available_parallelism().ok()),
+        Some(&[from, count, jobs]) => (from, count, NonZero::new(jobs as usize)),
+        _ => (0, 0, None),
+    };
+    let (Some(jobs), Some(end)) = (jobs, from.checked_add(count)) else {
+        eprintln!("usage: seeds FROM COUNT [JOBS]");
         return ExitCode::from(2);
     };
-    let jobs = available_parallelism().expect("the number of cores");
-    let end = from + count;
     for first in (from..end).step_by(jobs.get()) {
         let swarm = Swarm {
             seeds: first..end.min(first + jobs.get() as u64),

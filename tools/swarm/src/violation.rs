@@ -59,7 +59,7 @@ kinds! {
     /// Requirements BAD-5, TIME-6, TIME-9.
     Amplification = 18, "amplification", "no address receives much more than was sent from it, and control \
         packets are bounded";
-    /// Invariant A1.
+    /// Invariant CORE-1.
     Determinism = 19, "determinism", "the same seed gives the same run";
     /// Reference 8.2: a packet that the Linux module would not accept.
     Interop = 20, "interop", "the Linux module accepts every packet";

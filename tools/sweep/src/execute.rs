@@ -35,7 +35,7 @@ enum News {
     Done(usize, Box<Done>),
 }
 
-/// Runs these points of a plan in `jobs` threads. `done` gets each record as soon as it is there, `watch`
+/// Runs these points of a plan in `jobs` threads. `done` gets each record as soon as it is available, `watch`
 /// learns from time to time how far all is.
 ///
 /// # Errors

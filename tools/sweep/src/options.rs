@@ -34,8 +34,8 @@ const MOST_RUNS: u32 = 1_000;
 /// result, and the exit status is 0.
 ///
 /// Lists with commas span a sweep: every combination of workload, load, topology, parameter, transport and
-/// seed is a point of its own, a pure function of its options. `--out` keeps one line per point and does
-/// not run again what is there already. With `--out`, a process that was started as one of many runs its
+/// seed is a point of its own, a pure function of its options. `--out` keeps one line per point and
+/// runs only what the file lacks. With `--out`, a process that was started as one of many runs its
 /// share of the points: `--shard I/N`, or what Slurm arrays, Kubernetes indexed jobs and MPI say in the
 /// environment. `apus sim merge` puts the files together.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -106,7 +106,7 @@ pub struct Options {
     /// The fabric, except for its shape.
     #[command(flatten)]
     pub fabric: Fabric,
-    /// Who sends to whom: `uniform`, or `incast=N`, N hosts to one at the same moment
+    /// Senders and receivers: `uniform`, or `incast=N`, N hosts to one at the same moment
     #[arg(long, value_name = "PATTERN", default_value = "uniform")]
     pub pattern: Pattern,
     /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)

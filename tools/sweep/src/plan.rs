@@ -31,7 +31,7 @@ pub struct Plan {
 pub struct Point {
     /// Its position in the plan.
     pub index: u32,
-    /// Who carries the messages.
+    /// The transport.
     pub transport: Transport,
     /// What the point has in common with those that differ in transport and seed alone, for readers.
     pub config: Map<String, Value>,
@@ -155,7 +155,7 @@ impl Setting<'_> {
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric.settings() };
         fabric.topology.shape = self.shape;
-        // Marks are for those who understand them.
+        // Only DCTCP reacts to marks.
         fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
         Experiment {
             fabric,
@@ -243,7 +243,7 @@ fn unlike_shipped(config: &Config) -> Map<String, Value> {
     values(config).into_iter().filter(|(name, value)| shipped.get(name) != Some(value)).collect()
 }
 
-/// Returns a name that belongs to these points and to this program (W1).
+/// Returns a name that belongs to these points and to this program (SWEEP-1).
 fn name(points: &[Point]) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")));

@@ -26,7 +26,7 @@ pub struct Record {
     pub transport: String,
     /// The seed.
     pub seed: u64,
-    /// Everything else that was asked for.
+    /// The rest of the configuration.
     pub config: Map<String, Value>,
     /// The result.
     pub result: Figures,

@@ -171,10 +171,10 @@ mod tests {
 
     /// Returns what a process in this environment runs.
     fn found(variables: &[(&str, &str)], count: Option<u32>) -> Result<Option<Shard>, String> {
-        let look = |name: &str| {
+        let variable = |name: &str| {
             variables.iter().find(|(each, _)| *each == name).map(|(_, value)| (*value).to_owned())
         };
-        Shard::from_environment(look, count).map_err(|error| error.to_string())
+        Shard::from_environment(variable, count).map_err(|error| error.to_string())
     }
 
     #[test]

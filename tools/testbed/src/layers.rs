@@ -4,9 +4,9 @@
 //! `crate::` or `super::`, modules that are listed before it and modules that it contains.
 //! [`violations`] reports every other import, so circles of files cannot exist:
 //!
-//! - LAYERS-1: No module imports a module that is listed after it.
-//! - LAYERS-2: No module imports from a module that contains it. An item is imported from the file that defines it.
-//! - LAYERS-3: Every module of the crate is listed.
+//! - **LAYERS-1**: No module imports a module that is listed after it.
+//! - **LAYERS-2**: No module imports from a module that contains it. An item is imported from the file that defines it.
+//! - **LAYERS-3**: Every module of the crate is listed.
 //!
 //! The check reads source text, so macros are not expanded. Test code is exempt: a file ends, for this check, at its
 //! first `#[cfg(test)]` on a line of its own, and files named `tests.rs` are skipped.

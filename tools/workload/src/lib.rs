@@ -29,9 +29,9 @@
 //!
 //! # Invariants
 //!
-//! - WORKLOAD-1: Everything random comes from a generator that the caller seeds with [`rng`]. Equal
+//! - **WORKLOAD-1**: Everything random comes from a generator that the caller seeds with [`rng`]. Equal
 //!   seeds give equal messages, on every machine and with every release.
-//! - WORKLOAD-2: Every size is at least 1, because the protocol has no empty messages.
+//! - **WORKLOAD-2**: Every size is at least 1, because the protocol has no empty messages.
 
 #![forbid(unsafe_code)]
 

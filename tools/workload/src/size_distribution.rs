@@ -12,8 +12,8 @@ use rand::{Rng, RngExt};
 ///
 /// # Invariants
 ///
-/// - SIZES-1: There is at least one size; sizes strictly increase and are at least 1 byte.
-/// - SIZES-2: Every share is positive, and the cumulative share of the largest size is exactly 1.
+/// - **SIZES-1**: There is at least one size; sizes strictly increase and are at least 1 byte.
+/// - **SIZES-2**: Every share is positive, and the cumulative share of the largest size is exactly 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeDistribution {
     steps: Box<[Step]>,

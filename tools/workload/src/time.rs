@@ -17,7 +17,7 @@ pub const SECOND: Nanos = 1_000_000_000;
 ///
 /// # Invariant
 ///
-/// - RATE-1: The rate is never 0.
+/// - **RATE-1**: The rate is never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
     /// Serialization time of a byte.

@@ -1,9 +1,9 @@
-//! A timer that one thread sleeps on and others set, so that a thread is woken later without delaying the
-//! caller.
+//! A timer that one thread sleeps on and others set, so that a thread is woken later without
+//! delaying the caller.
 //!
-//! Waking a thread costs a system call and, if it shares the caller's core, two context switches before the
-//! caller continues: 25 µs of a processor that has just woken itself. Setting a timer costs a fraction of a
-//! microsecond.
+//! Waking a thread costs a system call and, if it shares the caller's core, two context switches
+//! before the caller continues: 25 µs of a processor that has just woken itself. Setting a timer
+//! costs a fraction of a microsecond.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{
@@ -30,8 +30,8 @@ impl Alarm {
         Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, flags)? })
     }
 
-    /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces what it was set to
-    /// before.
+    /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces what it was
+    /// set to before.
     pub(crate) fn set(&self, after: Duration) {
         // Zero would unset it.
         let it_value = timespec(after.max(Duration::from_nanos(1)));

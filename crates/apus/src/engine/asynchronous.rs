@@ -1,9 +1,9 @@
 //! The async engine: a task of a tokio runtime runs the loop, and tasks wait.
 //!
-//! One task of the runtime has the poll role for the life of the endpoint. It works until there is nothing to
-//! do, and is polled again when the driver's descriptor is readable, a timer is due, or the signal is raised.
-//! All other tasks wait until they are notified. A task that makes a call or replies sends the packets
-//! itself.
+//! One task of the runtime has the poll role for the life of the endpoint. It works until there is
+//! nothing to do, and is polled again when the driver's descriptor is readable, a timer is due, or
+//! the signal is raised. All other tasks wait until they are notified. A task that makes a call or
+//! replies sends the packets itself.
 
 use super::descriptor::{ARRIVAL, readable};
 use super::poll_loop::{LoopState, Pass};
@@ -36,8 +36,8 @@ struct Sources {
     signal: AsyncFd<OwnedFd>,
     /// The doorbell of local peers.
     doorbell: Option<AsyncFd<OwnedFd>>,
-    /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer needs
-    /// microseconds.
+    /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer
+    /// needs microseconds.
     timer: AsyncFd<OwnedFd>,
 }
 
@@ -89,8 +89,8 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
     }
 }
 
-/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task would run
-/// the loop, and tasks that wait, possibly in another runtime, would do so forever.
+/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task
+/// would run the loop, and tasks that wait, possibly in another runtime, would do so forever.
 struct CloseOnDrop(Arc<Shard>);
 
 impl Drop for CloseOnDrop {
@@ -126,14 +126,16 @@ impl Shard {
         false
     }
 
-    /// Announces the task's sleep, and returns its duration; `None` if there is something to do at once.
+    /// Announces the task's sleep, and returns its duration; `None` if there is something to do at
+    /// once.
     fn announce_sleep(&self) -> Option<Sleep> {
         let mut receiver = self.receiver();
         if !receiver.prepare_to_sleep() {
             return None;
         }
         let mut core = self.lock();
-        // While the socket is full, the task tries it again soon: it is not woken when the socket has room.
+        // While the socket is full, the task tries it again soon: it is not woken when the socket
+        // has room.
         let now = self.clock().now();
         let is_full = core.is_socket_full();
         core.polling().set_sleeps_for_room(is_full);
@@ -167,8 +169,8 @@ struct Sleep {
     receiving: bool,
 }
 
-/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it at 40
-/// Gbit/s.
+/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it
+/// at 40 Gbit/s.
 const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 impl Sources {
@@ -225,8 +227,8 @@ impl Sources {
     }
 }
 
-/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events wake the
-/// task again.
+/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events
+/// wake the task again.
 fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     if let Ok(mut ready) = ready {
         ready.clear_ready();

@@ -1,11 +1,12 @@
 //! The bound on the number of requests that wait for the application.
 //!
-//! Normally there is none: a burst costs only its own time, and a client may have a hundred outstanding
-//! requests. But if a queue that is never empty grows until requests wait for many times
-//! [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured with), the offered load exceeds what the
-//! application can serve, and waiting makes it worse: clients give up, and their requests are served
-//! nevertheless. From then on the queue may hold what the application takes in that time. Further requests
-//! are refused at once ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
+//! Normally there is none: a burst costs only its own time, and a client may have a hundred
+//! outstanding requests. But if a queue that is never empty grows until requests wait for many
+//! times [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured with), the offered load
+//! exceeds what the application can serve, and waiting makes it worse: clients give up, and their
+//! requests are served nevertheless. From then on the queue may hold what the application takes in
+//! that time. Further requests are refused at once
+//! ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
 //!
 //! ```text
 //!   pace     time / requests taken      over 10 ms of a queue that was never empty, and 16 requests
@@ -16,25 +17,25 @@
 //!     10 ms without being full          the bound is lifted
 //! ```
 //!
-//! While the bound holds, the replies of an application that makes several between two polls of the network
-//! leave with the next poll, together and with the refusals: each on its own would cost a system call, about
-//! as much as a dozen refusals.
+//! While the bound holds, the replies of an application that makes several between two polls of the
+//! network leave with the next poll, together and with the refusals: each on its own would cost a
+//! system call, about as much as a dozen refusals.
 //!
-//! While receiving is stopped, packets gather in the kernel's socket buffer. Received together they cost a
-//! third of what they cost one by one, and dropping those that do not fit there costs nothing. The time limit
-//! also bounds the delay of control packets and of the rest of requests that have begun: they are in the same
-//! socket.
+//! While receiving is stopped, packets gather in the kernel's socket buffer. Received together they
+//! cost a third of what they cost one by one, and dropping those that do not fit there costs
+//! nothing. The time limit also bounds the delay of control packets and of the rest of requests
+//! that have begun: they are in the same socket.
 //!
 //! # Invariants
 //!
-//! - **BACKLOG-1** Without a bound nothing is refused and receiving never stops. Below 320 requests there is
-//!   no bound.
-//! - **BACKLOG-2** Time in which the process did not run does not count against the application: at most 1 ms
-//!   counts between two observations.
-//! - **BACKLOG-3** A reply is held back only if other requests wait and no thread has the poll role. It
-//!   leaves at the latest when a thread asks for a message and the last poll is 125 µs ago or no message is
-//!   there; if no thread asks, when the background poller takes the role; and before the endpoint is shut
-//!   down.
+//! - **BACKLOG-1** Without a bound nothing is refused and receiving never stops. Below 320 requests
+//!   there is no bound.
+//! - **BACKLOG-2** Time in which the process did not run does not count against the application: at
+//!   most 1 ms counts between two observations.
+//! - **BACKLOG-3** A reply is held back only if other requests wait and no thread has the poll
+//!   role. It leaves at the latest when a thread asks for a message and the last poll is 125 µs ago
+//!   or no message is there; if no thread asks, when the background poller takes the role; and
+//!   before the endpoint is shut down.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
@@ -75,35 +76,38 @@ struct Bounded {
     full: Instant,
 }
 
-/// Time over which the pace of a queue is measured, and for which the queue must not be full before the bound
-/// is lifted. Chosen by us: long compared with a burst of packets, short compared with a client's timeout.
+/// Time over which the pace of a queue is measured, and for which the queue must not be full before
+/// the bound is lifted. Chosen by us: long compared with a burst of packets, short compared with a
+/// client's timeout.
 const WINDOW: Duration = Duration::from_millis(10);
 
-/// Number of requests that a measurement needs; it takes longer than the window if there are fewer. Also the
-/// smallest bound: whatever a request costs, 16 of them wait occasionally at 90 % load.
+/// Number of requests that a measurement needs; it takes longer than the window if there are fewer.
+/// Also the smallest bound: whatever a request costs, 16 of them wait occasionally at 90 % load.
 const MIN_REQUESTS: u64 = 16;
 
-/// Multiple of the bound that must wait before the bound begins to hold. Chosen by us: 10 ms of waiting, and
-/// 320 requests; clients that keep a number of requests outstanding may well want fewer to wait.
+/// Multiple of the bound that must wait before the bound begins to hold. Chosen by us: 10 ms of
+/// waiting, and 320 requests; clients that keep a number of requests outstanding may well want
+/// fewer to wait.
 const ONSET_FACTOR: usize = 20;
 
 /// Longest time between two observations that counts (BACKLOG-2).
 const MAX_COUNTED_GAP: Duration = Duration::from_millis(1);
 
-/// Time after which the network is polled although requests wait, and for which receiving stops at most.
-/// Chosen by us: a quarter of the time that a request may wait. At 100,000 packets a second a dozen are
-/// received together, and the polls cost less than 1 % of the time.
+/// Time after which the network is polled although requests wait, and for which receiving stops at
+/// most. Chosen by us: a quarter of the time that a request may wait. At 100,000 packets a second a
+/// dozen are received together, and the polls cost less than 1 % of the time.
 const POLL_INTERVAL: Duration = Duration::from_micros(125);
 
-/// Number of passes in a row that leave packets in the socket after which receiving may stop nevertheless.
-/// Chosen by us: 64 packets in the UDP driver's batches of 16, as much work as fits between two polls.
-/// Packets that are left grow stale there, but a core that only receives does not serve.
+/// Number of passes in a row that leave packets in the socket after which receiving may stop
+/// nevertheless. Chosen by us: 64 packets in the UDP driver's batches of 16, as much work as fits
+/// between two polls. Packets that are left grow stale there, but a core that only receives does
+/// not serve.
 pub(super) const FULL_PASSES: u32 = 4;
 
 impl Backlog {
-    /// The expected time for which a request may wait for a thread of the application while the bound holds.
-    /// Chosen by us: a small multiple of the cost of waking a thread, and of the time that requests of 20 µs
-    /// wait at 75 % load.
+    /// The expected time for which a request may wait for a thread of the application while the
+    /// bound holds. Chosen by us: a small multiple of the cost of waking a thread, and of the time
+    /// that requests of 20 µs wait at 75 % load.
     pub(crate) const MAX_QUEUEING: Duration = Duration::from_micros(500);
 
     /// Returns the state of an empty queue. With [`Duration::MAX`] requests are never refused.
@@ -124,8 +128,8 @@ impl Backlog {
         self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
     }
 
-    /// Ends a pass of the loop after which `waiting` requests wait, and which has emptied the socket if
-    /// `drained`. Receiving may have to stop.
+    /// Ends a pass of the loop after which `waiting` requests wait, and which has emptied the
+    /// socket if `drained`. Receiving may have to stop.
     pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
         let full = !drained && waiting > 0;
         self.full_passes = if full { self.full_passes.saturating_add(1) } else { 0 };
@@ -145,8 +149,8 @@ impl Backlog {
         }
     }
 
-    /// Notes that the application took a request and `left` are left. Returns whether receiving, which had
-    /// stopped, resumes.
+    /// Notes that the application took a request and `left` are left. Returns whether receiving,
+    /// which had stopped, resumes.
     pub(crate) fn request_taken(&mut self, left: usize, now: Instant) -> bool {
         if left == 0 {
             self.pace = None;
@@ -156,8 +160,8 @@ impl Backlog {
         self.feedback.until().is_some() && self.feedback.check(left, now)
     }
 
-    /// Returns whether replies wait for the next poll of the network: `waiting` requests are left, and at
-    /// this pace the poll comes after several of them.
+    /// Returns whether replies wait for the next poll of the network: `waiting` requests are left,
+    /// and at this pace the poll comes after several of them.
     pub(crate) fn holds_replies(&self, waiting: usize) -> bool {
         waiting > 0
             && self
@@ -175,8 +179,8 @@ impl Backlog {
         self.feedback.stops()
     }
 
-    /// Returns whether a thread that finds a request must poll the network first: other requests wait there
-    /// to be accepted or refused.
+    /// Returns whether a thread that finds a request must poll the network first: other requests
+    /// wait there to be accepted or refused.
     pub(crate) fn is_poll_due(&self, now: Instant) -> bool {
         self.pace.is_some() && now >= self.polled_at + POLL_INTERVAL
     }
@@ -186,8 +190,8 @@ impl Backlog {
         self.polled_at = now;
     }
 
-    /// Measures how fast the application takes requests from a queue that is not empty, and sets or lifts the
-    /// bound.
+    /// Measures how fast the application takes requests from a queue that is not empty, and sets or
+    /// lifts the bound.
     fn observe(&mut self, waiting: usize, now: Instant) {
         if self.bounded.is_some_and(|bounded| now >= bounded.full + WINDOW) {
             self.set_bound(None);
@@ -235,8 +239,8 @@ mod tests {
         Backlog::new(Backlog::MAX_QUEUEING)
     }
 
-    /// Simulates a queue of constant length from which a request is taken every `service` nanoseconds, with a
-    /// poll each time, between two times in milliseconds.
+    /// Simulates a queue of constant length from which a request is taken every `service`
+    /// nanoseconds, with a poll each time, between two times in milliseconds.
     fn hold(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
         for now in (from * MS..to * MS).step_by(service as usize) {
             let _ = backlog.room(waiting, at(now));

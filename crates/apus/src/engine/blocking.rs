@@ -1,7 +1,7 @@
 //! What every blocking call ends in: a thread that waits.
 //!
-//! [`Shard::wait_for`] takes what the thread waits for if it is there. Otherwise the thread runs the loop if
-//! the poll role is free, or waits until it is notified.
+//! [`Shard::wait_for`] takes what the thread waits for if it is there. Otherwise the thread runs
+//! the loop if the poll role is free, or waits until it is notified.
 
 use super::cpu::CpuPart;
 use super::shard::{Locked, Shard};
@@ -20,9 +20,9 @@ thread_local! {
 
 /// Returns the calling thread as a waiter that no other thread has a reference to.
 ///
-/// A thread that has notified the previous waiter may still be about to wake it, after it has released the
-/// lock, although the waiter was not asleep yet and has continued. That waiter must not sleep again, or it
-/// would be woken needlessly.
+/// A thread that has notified the previous waiter may still be about to wake it, after it has
+/// released the lock, although the waiter was not asleep yet and has continued. That waiter must
+/// not sleep again, or it would be woken needlessly.
 fn waiter() -> Arc<Waiter> {
     WAITER.with_borrow_mut(|waiter| {
         if Arc::get_mut(waiter).is_none() {
@@ -33,8 +33,8 @@ fn waiter() -> Arc<Waiter> {
 }
 
 impl Shard {
-    /// Waits until `target` can be taken, the deadline passes, or the endpoint is closed; the latter two
-    /// return `None`.
+    /// Waits until `target` can be taken, the deadline passes, or the endpoint is closed; the
+    /// latter two return `None`.
     pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,

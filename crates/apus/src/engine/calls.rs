@@ -13,8 +13,8 @@ use bytes::Bytes;
 use slab::Slab;
 use std::sync::Arc;
 
-/// Calls whose completion has not been received. A call's key is its cookie in the protocol and its id in
-/// shared memory.
+/// Calls whose completion has not been received. A call's key is its cookie in the protocol and its
+/// id in shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
@@ -124,8 +124,8 @@ impl Calls {
         Key { slot: self.slots.vacant_key() as u32, serial: self.serial }
     }
 
-    /// Adds a call over the network. With a cookie any thread may receive its completion, without one only
-    /// its caller.
+    /// Adds a call over the network. With a cookie any thread may receive its completion, without
+    /// one only its caller.
     pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
         self.add(CallPath::Network(rpc), None, cookie)
     }
@@ -175,7 +175,8 @@ impl Calls {
         }
     }
 
-    /// Returns all calls through shared memory that have not ended, with the numbers of their pairs.
+    /// Returns all calls through shared memory that have not ended, with the numbers of their
+    /// pairs.
     pub(super) fn all_local(&self) -> Vec<(u64, Key)> {
         let all = self.slots.iter();
         let key = |slot: usize, call: &Call| Key { slot: slot as u32, serial: call.serial };
@@ -219,7 +220,8 @@ impl Calls {
         }
     }
 
-    /// Removes a call that is cancelled. Returns what is left to do for it; `None` if there is no such call.
+    /// Removes a call that is cancelled. Returns what is left to do for it; `None` if there is no
+    /// such call.
     pub(crate) fn abandon(&mut self, key: Key) -> Option<Abandoned> {
         self.get(key)?;
         let call = self.slots.remove(key.slot as usize);
@@ -242,7 +244,8 @@ impl Calls {
         Some(local.usage())
     }
 
-    /// Ends a call. Notifies the waiter of a private one, and returns the completion of a shared one.
+    /// Ends a call. Notifies the waiter of a private one, and returns the completion of a shared
+    /// one.
     pub(super) fn end(
         &mut self,
         key: Key,

@@ -1,9 +1,9 @@
 //! Processor time of the engine, by part of the loop, sampled.
 //!
-//! One run of each part in [`EVERY`] is timed and counts for all of them. Sampling costs about a nanosecond
-//! per pass of the loop and is right on average; two readings of the clock for each would cost fifty. Each
-//! part has a countdown of its own, and the period is a prime: otherwise work that alternates would always
-//! hit the same part.
+//! One run of each part in [`EVERY`] is timed and counts for all of them. Sampling costs about a
+//! nanosecond per pass of the loop and is right on average; two readings of the clock for each
+//! would cost fifty. Each part has a countdown of its own, and the period is a prime: otherwise
+//! work that alternates would always hit the same part.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -27,8 +27,8 @@ pub(super) enum CpuPart {
 /// Number of parts.
 const PARTS: usize = 4;
 
-/// Nanoseconds by part. A part counts down in one thread at a time, the leader (receive, poll) or the holder
-/// of the core lock (protocol, send), so that loads and stores are enough.
+/// Nanoseconds by part. A part counts down in one thread at a time, the leader (receive, poll) or
+/// the holder of the core lock (protocol, send), so that loads and stores are enough.
 #[derive(Debug)]
 pub(super) struct Cpu {
     left: [AtomicU32; PARTS],

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Starts a thread that has the poll role until the endpoint is closed, pinned to `cpu` if one is given. It
-/// takes up to `share` percent of its core while other threads have work there.
+/// Starts a thread that has the poll role until the endpoint is closed, pinned to `cpu` if one is
+/// given. It takes up to `share` percent of its core while other threads have work there.
 ///
 /// # Errors
 ///
@@ -47,14 +47,14 @@ pub(crate) fn start(
     }
 }
 
-/// Time between two readings of the processor time of a thread with a share. Chosen by us: a tenth of a
-/// period, so that the thread exceeds its share by a tenth at most, which is charged to the next period. A
-/// reading is two system calls.
+/// Time between two readings of the processor time of a thread with a share. Chosen by us: a tenth
+/// of a period, so that the thread exceeds its share by a tenth at most, which is charged to the
+/// next period. A reading is two system calls.
 const SHARE_CHECK_INTERVAL: Duration =
     Duration::from_nanos(CoreShare::PERIOD.as_nanos() as u64 / 10);
 
-/// Runs the loop until the endpoint is closed. Rests for the remainder of a period when the share is used up
-/// and other threads have work on this core.
+/// Runs the loop until the endpoint is closed. Rests for the remainder of a period when the share
+/// is used up and other threads have work on this core.
 fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
     let mut share = CoreShare::of_percent(percent);
     let mut receiver = shard.receiver();
@@ -83,10 +83,11 @@ fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
     }
 }
 
-/// Returns whether another thread has work on this core. Yields to it, which takes no time if there is none.
+/// Returns whether another thread has work on this core. Yields to it, which takes no time if there
+/// is none.
 fn is_core_wanted() -> bool {
-    /// Longest duration of a yield without another thread: it takes a fraction of a microsecond, and running
-    /// another thread takes many.
+    /// Longest duration of a yield without another thread: it takes a fraction of a microsecond,
+    /// and running another thread takes many.
     const IDLE_YIELD: Duration = Duration::from_micros(10);
     let before = Instant::now();
     std::thread::yield_now();

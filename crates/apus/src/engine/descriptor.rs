@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What a task waits for: data to read, or an entry in a socket's queue of errors, which the system does not
-/// call readable.
+/// What a task waits for: data to read, or an entry in a socket's queue of errors, which the system
+/// does not call readable.
 pub(super) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 
 /// Registers a descriptor with the runtime, for [`ARRIVAL`].
@@ -23,9 +23,9 @@ pub(super) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 ///
 /// Outside of a tokio runtime with IO enabled.
 pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: `fd` is open, and owned by the `AsyncFd` from here on, which lends it only behind a shared
-    // reference: no code can close it or put another file under its number, and an `OwnedFd` always has the
-    // same number.
+    // SAFETY: `fd` is open, and owned by the `AsyncFd` from here on, which lends it only behind a
+    // shared reference: no code can close it or put another file under its number, and an `OwnedFd`
+    // always has the same number.
     let registered = unsafe { AsyncFd::register_with_interest(fd, ARRIVAL) };
     registered.map_err(io::Error::from)
 }

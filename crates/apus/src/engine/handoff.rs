@@ -1,18 +1,20 @@
 //! The handoff of a message from the leader, which received it, to the thread that waits for it.
 //!
-//! A message becomes visible only when it is complete, by being queued under the core lock. Then, under the
-//! same lock, exactly one waiter is notified: the one that began to wait last, as its caches are warm (row
-//! H-3). The message is *reserved* for that waiter, so that no other thread takes it first.
+//! A message becomes visible only when it is complete, by being queued under the core lock. Then,
+//! under the same lock, exactly one waiter is notified: the one that began to wait last, as its
+//! caches are warm (row H-3). The message is *reserved* for that waiter, so that no other thread
+//! takes it first.
 //!
-//! The kernel module hands an RPC to a thread before its packets are queued, and may wake the thread twice
-//! for one message (row H-7). That cannot happen here: the notification follows the queueing, and the lock is
-//! not released in between.
+//! The kernel module hands an RPC to a thread before its packets are queued, and may wake the
+//! thread twice for one message (row H-7). That cannot happen here: the notification follows the
+//! queueing, and the lock is not released in between.
 //!
 //! # Invariants
 //!
 //! - **HANDOFF-1** `reserved <= queue.len()`: a notified waiter finds a message.
 //! - **HANDOFF-2** A notified waiter is not in `waiters` any more: it is notified once.
-//! - **HANDOFF-3** After [`Handoff::assign`] there is no waiter, or no message that is not reserved.
+//! - **HANDOFF-3** After [`Handoff::assign`] there is no waiter, or no message that is not
+//!   reserved.
 
 use super::token::ThreadToken;
 use super::tracer::{Traced, record_handoff};
@@ -86,7 +88,8 @@ impl<T: Traced> Handoff<T> {
         self.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// Notifies one waiter per message, the newest first (HANDOFF-3). Returns the number of notified waiters.
+    /// Notifies one waiter per message, the newest first (HANDOFF-3). Returns the number of
+    /// notified waiters.
     pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
         let mut notified = 0;
         while self.queue.len() > self.reserved {
@@ -101,8 +104,8 @@ impl<T: Traced> Handoff<T> {
         notified
     }
 
-    /// Notifies all waiters: no more messages will come. Any of them may take those that are left. Waiters
-    /// that were notified before find out from the endpoint's state that it is closed.
+    /// Notifies all waiters: no more messages will come. Any of them may take those that are left.
+    /// Waiters that were notified before find out from the endpoint's state that it is closed.
     pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
         self.reserved = 0;
         for waiter in self.waiters.drain(..) {

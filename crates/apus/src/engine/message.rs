@@ -27,8 +27,8 @@ pub(crate) struct EndedCall {
 }
 
 /// Where a request came from, and the name of its RPC there.
-// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in an
-// `Option`, as for `apus_proto::Event`.
+// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in
+// an `Option`, as for `apus_proto::Event`.
 #[derive(Clone, Debug)]
 #[repr(u64)]
 pub(crate) enum Origin {

@@ -11,8 +11,8 @@ apus_proto::__counters! {
         wait_polled,
         /// Messages that came while the waiting thread slept (`wait_block`).
         wait_slept,
-        /// Messages that were handed off by the thread that received them to another one: every message with
-        /// a dedicated engine, none if the waiting thread polls itself.
+        /// Messages that were handed off by the thread that received them to another one: every
+        /// message with a dedicated engine, none if the waiting thread polls itself.
         handoffs,
         /// Sleeping threads and tasks that were woken, for a message or for the poll role.
         wakeups,
@@ -22,33 +22,33 @@ apus_proto::__counters! {
         turn_passes,
         /// Times that the background poller took the poll role.
         keeper_turns,
-        /// Times that the leader was woken from its sleep by another thread, for an earlier timer or the poll
-        /// role.
+        /// Times that the leader was woken from its sleep by another thread, for an earlier timer
+        /// or the poll role.
         kicks,
         /// Times that the leader slept in the kernel.
         sleeps,
-        /// Passes of the loop that a quota ended early: there was more to receive, to send or to deliver, or
-        /// more timers were due.
+        /// Passes of the loop that a quota ended early: there was more to receive, to send or to
+        /// deliver, or more timers were due.
         quota_exhaustions,
         /// Times that receiving stopped because too many requests waited for the application.
         feedback_stops,
-        /// Replies that were held back until the next poll of the network, to leave together with others,
-        /// because too many requests waited.
+        /// Replies that were held back until the next poll of the network, to leave together with
+        /// others, because too many requests waited.
         held_replies,
-        /// Times that a dedicated engine had used its share of its core and left the core to other threads
-        /// ([`EndpointBuilder::core_share`](crate::EndpointBuilder::core_share)).
+        /// Times that a dedicated engine had used its share of its core and left the core to other
+        /// threads ([`EndpointBuilder::core_share`](crate::EndpointBuilder::core_share)).
         rests,
         /// Calls that went through shared memory to a server on this host.
         local_calls,
-        /// Calls through shared memory that were repeated over the network because the server's process had
-        /// ended.
+        /// Calls through shared memory that were repeated over the network because the server's
+        /// process had ended.
         local_fallbacks,
         /// Requests that came through shared memory from clients on this host.
         local_requests,
         /// Requests through shared memory that were refused because too many waited.
         local_refusals,
-        /// Peers on this host whose shared memory was unmapped: they ended, were killed, or violated the
-        /// protocol.
+        /// Peers on this host whose shared memory was unmapped: they ended, were killed, or
+        /// violated the protocol.
         local_pairs_ended,
         /// Batches of packets received.
         receive_batches,
@@ -62,8 +62,8 @@ apus_proto::__counters! {
         lock_misses,
         /// Nanoseconds that threads waited for the core lock (`socket_lock_miss_cycles`).
         lock_miss_nanos,
-        /// Nanoseconds spent on receiving from the driver and from shared memory (`recv_cycles`). Sampled, as
-        /// are all times of the engine: one pass in 251 is timed and counts for all.
+        /// Nanoseconds spent on receiving from the driver and from shared memory (`recv_cycles`).
+        /// Sampled, as are all times of the engine: one pass in 251 is timed and counts for all.
         receive_nanos,
         /// Nanoseconds spent on handling packets and timers in the protocol (`softirq_cycles`,
         /// `timer_cycles`).
@@ -71,8 +71,8 @@ apus_proto::__counters! {
         /// Nanoseconds spent on making packets and giving them to the driver (`send_cycles`,
         /// `pacer_xmit_cycles`).
         send_nanos,
-        /// Nanoseconds spent on polling without success, by the leader and by threads that spin beside it
-        /// (`poll_cycles`).
+        /// Nanoseconds spent on polling without success, by the leader and by threads that spin
+        /// beside it (`poll_cycles`).
         poll_nanos,
     }
 }

@@ -1,4 +1,5 @@
-//! The engine: runs the protocol over a driver and shared memory, and hands messages to threads and tasks.
+//! The engine: runs the protocol over a driver and shared memory, and hands messages to threads and
+//! tasks.
 //!
 //! ```text
 //!          application threads                     the leader: the thread with the poll role
@@ -10,50 +11,52 @@
 //!                     └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, shared memory with
-//! peers on its host ([`local`]), and a loop ([`poll_loop`]). The loop is run by threads that wait
-//! ([`blocking`]), by a dedicated thread ([`dedicated`]) or by a task of a tokio runtime ([`asynchronous`]).
-//! While no thread waits, the [`background_poller`] runs it. Packets come in at [`receive`]; [`core`] has the
-//! state, in the groups of [`state`].
+//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, shared
+//! memory with peers on its host ([`local`]), and a loop ([`poll_loop`]). The loop is run by
+//! threads that wait ([`blocking`]), by a dedicated thread ([`dedicated`]) or by a task of a tokio
+//! runtime ([`asynchronous`]). While no thread waits, the [`background_poller`] runs it. Packets
+//! come in at [`receive`]; [`core`] has the state, in the groups of [`state`].
 //!
 //! # Synchronisation
 //!
-//! - **Two locks.** The leader holds the lock of the receive path (`Shard::receiver`); no other thread takes
-//!   it, so it is never contended. The *core lock* guards everything else: the protocol, the driver's
-//!   transmit half, the queues, the lists of waiters, the poll role itself. Lock order: receive path, then
-//!   core. No thread sleeps under the core lock. The only system calls under it send packets or set the
-//!   background poller's [`alarm`]. The only code of the application under it is the drop of a payload's
-//!   owner (`Bytes::from_owner`) and of a task's waker: these must not call the endpoint.
-//! - **The poll role** ([`poll_role`]) is a flag under the core lock, not a lock: it can be passed to a
-//!   chosen thread.
-//! - **Visibility.** A message is queued under the core lock when it is complete, and a waiter is notified
-//!   under the same lock ([`handoff`]). The notified thread takes the core lock again to fetch the message.
-//!   So the lock alone orders the writes of the message's bytes before their reads.
-//! - **Notification** ([`waiter`]) is one atomic swap under the core lock (release), which the waiter's loads
-//!   without the lock see (acquire): SYNC POINT 1. Threads are woken after the lock is released
-//!   ([`wake_list`]), and only if they had announced that they sleep.
-//! - **The next timer** is published when the core lock is released (`Shard::published`, relaxed). The leader
-//!   reads it while nothing arrives, and takes the lock if it has passed. A stale value costs one round. SYNC
-//!   POINT 2: no data is passed through it. The time until which receiving is stopped ([`backlog`]) is
-//!   published in the same way.
-//! - **A sleeping leader** announces under the core lock until when it sleeps, and then sleeps on the
-//!   driver's descriptor and the [`signal`]. A thread that makes the next timer earlier sees the announcement
-//!   under the same lock and raises the signal. A raise between the announcement and the sleep is not lost,
-//!   as the signal stays readable: SYNC POINT 3.
+//! - **Two locks.** The leader holds the lock of the receive path (`Shard::receiver`); no other
+//!   thread takes it, so it is never contended. The *core lock* guards everything else: the
+//!   protocol, the driver's transmit half, the queues, the lists of waiters, the poll role itself.
+//!   Lock order: receive path, then core. No thread sleeps under the core lock. The only system
+//!   calls under it send packets or set the background poller's [`alarm`]. The only code of the
+//!   application under it is the drop of a payload's owner (`Bytes::from_owner`) and of a task's
+//!   waker: these must not call the endpoint.
+//! - **The poll role** ([`poll_role`]) is a flag under the core lock, not a lock: it can be passed
+//!   to a chosen thread.
+//! - **Visibility.** A message is queued under the core lock when it is complete, and a waiter is
+//!   notified under the same lock ([`handoff`]). The notified thread takes the core lock again to
+//!   fetch the message. So the lock alone orders the writes of the message's bytes before their
+//!   reads.
+//! - **Notification** ([`waiter`]) is one atomic swap under the core lock (release), which the
+//!   waiter's loads without the lock see (acquire): SYNC POINT 1. Threads are woken after the lock
+//!   is released ([`wake_list`]), and only if they had announced that they sleep.
+//! - **The next timer** is published when the core lock is released (`Shard::published`, relaxed).
+//!   The leader reads it while nothing arrives, and takes the lock if it has passed. A stale value
+//!   costs one round. SYNC POINT 2: no data is passed through it. The time until which receiving is
+//!   stopped ([`backlog`]) is published in the same way.
+//! - **A sleeping leader** announces under the core lock until when it sleeps, and then sleeps on
+//!   the driver's descriptor and the [`signal`]. A thread that makes the next timer earlier sees
+//!   the announcement under the same lock and raises the signal. A raise between the announcement
+//!   and the sleep is not lost, as the signal stays readable: SYNC POINT 3.
 //!
 //! # Invariants
 //!
-//! - **ENGINE-1** At most one thread has the poll role (ROLE-1 in [`poll_role`]), and if a thread waits, one
-//!   has it (ROLE-2).
-//! - **ENGINE-2** A message is visible only when it is complete and queued, and a notified thread finds it
-//!   (HANDOFF-1 in [`handoff`]).
+//! - **ENGINE-1** At most one thread has the poll role (ROLE-1 in [`poll_role`]), and if a thread
+//!   waits, one has it (ROLE-2).
+//! - **ENGINE-2** A message is visible only when it is complete and queued, and a notified thread
+//!   finds it (HANDOFF-1 in [`handoff`]).
 //! - **ENGINE-3** `spurious_wakeups` stays 0.
-//! - **ENGINE-4** (SEND-10) The packets of a command leave before the command returns, or are held back by a
-//!   cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]). They leave before the
-//!   endpoint is closed.
+//! - **ENGINE-4** (SEND-10) The packets of a command leave before the command returns, or are held
+//!   back by a cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]).
+//!   They leave before the endpoint is closed.
 //!
-//! ENGINE-1 to ENGINE-3 are model-checked with loom (`model`). The folders and files below form layers: a
-//! file imports only from lower ones (`tests/architecture.rs` has the order).
+//! ENGINE-1 to ENGINE-3 are model-checked with loom (`model`). The folders and files below form
+//! layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
 
 mod alarm;
 #[cfg(feature = "tokio")]

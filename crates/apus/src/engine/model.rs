@@ -1,14 +1,15 @@
 //! Model checks of the poll role and the handoff.
 //!
-//! loom runs every interleaving of a small model that consists of the real [`Handoff`], [`PollRole`],
-//! [`Waiter`] and [`WakeList`] under one lock, with a queue instead of the network. Run with
+//! loom runs every interleaving of a small model that consists of the real [`Handoff`],
+//! [`PollRole`], [`Waiter`] and [`WakeList`] under one lock, with a queue instead of the network.
+//! Run with
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus --lib model
 //! ```
 //!
-//! It checks ENGINE-1 to ENGINE-3: one thread at a time polls, no thread waits forever (loom reports a
-//! deadlock), and a notified thread finds what it was notified of.
+//! It checks ENGINE-1 to ENGINE-3: one thread at a time polls, no thread waits forever (loom
+//! reports a deadlock), and a notified thread finds what it was notified of.
 
 use super::handoff::Handoff;
 use super::poll_role::PollRole;
@@ -162,8 +163,8 @@ fn model_a_dedicated_engine_hands_each_message_over_once() {
     });
 }
 
-/// Receivers that poll themselves and pass the poll role on: every receiver gets a message, and none is taken
-/// twice.
+/// Receivers that poll themselves and pass the poll role on: every receiver gets a message, and
+/// none is taken twice.
 #[test]
 fn model_waiters_pass_the_poll_role_on() {
     let mut builder = loom::model::Builder::new();

@@ -4,8 +4,8 @@ use apus_proto::Profile;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// For an endpoint that is bound to all addresses of the host: the address to which each peer sent its last
-/// packet, so that packets to the peer leave from there. Empty for other endpoints.
+/// For an endpoint that is bound to all addresses of the host: the address to which each peer sent
+/// its last packet, so that packets to the peer leave from there. Empty for other endpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     /// Whether a peer is a host, whatever port its packets come from (kernel profile).
@@ -14,8 +14,8 @@ pub(crate) struct Paths {
     known: HashMap<SocketAddr, IpAddr>,
 }
 
-/// Number of entries at which the table is cleared. Chosen by us: until a peer's next packet the system
-/// chooses the source address, which is the only cost.
+/// Number of entries at which the table is cleared. Chosen by us: until a peer's next packet the
+/// system chooses the source address, which is the only cost.
 const MAX_PATHS: usize = 65_536;
 
 impl Paths {

@@ -1,4 +1,5 @@
-//! The engine's loop: receive, handle packets, timers, transmit, deliver; and sleep when nothing arrives.
+//! The engine's loop: receive, handle packets, timers, transmit, deliver; and sleep when nothing
+//! arrives.
 
 use super::backlog::FULL_PASSES;
 use super::core::Core;
@@ -17,13 +18,13 @@ use apus_trace::{Event, recorder};
 use std::io;
 use std::time::Instant;
 
-/// Idle rounds between two checks of timers and deadlines, which read the clock. A round is a system call of
-/// about 200 ns.
+/// Idle rounds between two checks of timers and deadlines, which read the clock. A round is a
+/// system call of about 200 ns.
 const ROUNDS_PER_CHECK: u32 = 16;
 
-/// Number of packets in one receive from which another poll is worth a system call before the thread sleeps.
-/// A packet that comes alone is rarely followed by others, and the call that sleeps sees whatever has
-/// arrived.
+/// Number of packets in one receive from which another poll is worth a system call before the
+/// thread sleeps. A packet that comes alone is rarely followed by others, and the call that sleeps
+/// sees whatever has arrived.
 const WORTH_ANOTHER_POLL: usize = 2;
 
 /// What a pass of the loop does about the network.
@@ -49,7 +50,8 @@ pub(super) struct LoopState {
 }
 
 impl LoopState {
-    /// Returns the state before the first pass. With `check_first` it checks timers even if nothing arrives.
+    /// Returns the state before the first pass. With `check_first` it checks timers even if nothing
+    /// arrives.
     pub(super) fn new(poll: PollMode, check_first: bool) -> Self {
         let mut state = Self {
             spin: Spin::new(poll.spin_for()),
@@ -115,7 +117,8 @@ struct Batch {
     packets: usize,
     /// Whether the pass is for shared memory alone: no packet, no timer.
     local_only: bool,
-    /// When the receive from the network began and ended, in ticks of the trace; 0 if nothing is recorded.
+    /// When the receive from the network began and ended, in ticks of the trace; 0 if nothing is
+    /// recorded.
     stamps: (u64, u64),
 }
 
@@ -133,8 +136,8 @@ impl Batch {
 
 /// The result of a pass of the loop.
 pub(super) enum Pass<'a> {
-    /// Something was done, and messages may have become visible. Has the number of packets that were
-    /// received.
+    /// Something was done, and messages may have become visible. Has the number of packets that
+    /// were received.
     Worked(Locked<'a>, usize),
     /// There was nothing to do.
     Idle,
@@ -151,7 +154,8 @@ enum SleepOutcome<'a, T> {
 }
 
 impl Shard {
-    /// Runs the loop until `target` can be taken. The caller has the poll role, which is passed on here.
+    /// Runs the loop until `target` can be taken. The caller has the poll role, which is passed on
+    /// here.
     pub(super) fn run_loop<W: WaitTarget>(
         &self,
         target: &W,
@@ -165,12 +169,13 @@ impl Shard {
         (core, output)
     }
 
-    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held back. The
-    /// caller has the poll role, which is passed on here.
+    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held
+    /// back. The caller has the poll role, which is passed on here.
     pub(super) fn poll_once(&self) -> Locked<'_> {
         let mut receiver = self.receiver();
         receiver.expect_network();
-        // Timers are checked even if nothing arrives: explicit polls keep the background poller away.
+        // Timers are checked even if nothing arrives: explicit polls keep the background poller
+        // away.
         let mut state = LoopState::new(PollMode::Block, true);
         for _ in 0..FULL_PASSES {
             match self.pass(&mut receiver, &mut state) {
@@ -265,8 +270,8 @@ impl Shard {
         Pass::Worked(core, batch.packets)
     }
 
-    /// Receives from shared memory and from the network, without the core lock. Returns `None` if nothing has
-    /// arrived and nothing is due.
+    /// Receives from shared memory and from the network, without the core lock. Returns `None` if
+    /// nothing has arrived and nothing is due.
     ///
     /// # Errors
     ///
@@ -302,8 +307,8 @@ impl Shard {
         Ok(Some(batch))
     }
 
-    /// Sleeps in the kernel until a packet arrives, a local peer rings, a timer is due, or another thread
-    /// raises the signal; unless there is no reason to wait any more.
+    /// Sleeps in the kernel until a packet arrives, a local peer rings, a timer is due, or another
+    /// thread raises the signal; unless there is no reason to wait any more.
     fn sleep<W: WaitTarget>(
         &self,
         receiver: &mut Receiver,
@@ -319,7 +324,8 @@ impl Shard {
         slept
     }
 
-    /// Sleeps after local peers have been notified of that. Sets the reasons for which it was woken.
+    /// Sleeps after local peers have been notified of that. Sets the reasons for which it was
+    /// woken.
     fn sleep_prepared<W: WaitTarget>(
         &self,
         receiver: &mut Receiver,

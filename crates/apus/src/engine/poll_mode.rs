@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// How a thread waits for packets and messages.
 ///
-/// Spinning responds fastest and occupies a core. Sleeping costs a wake-up of several microseconds. The
-/// default spins for 50 µs and then sleeps (row H-5).
+/// Spinning responds fastest and occupies a core. Sleeping costs a wake-up of several microseconds.
+/// The default spins for 50 µs and then sleeps (row H-5).
 ///
 /// As text, and with the feature `serde`: `spin`, `hybrid`, `hybrid=MICROSECONDS` or `block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! The poll role: at any moment at most one thread, the *leader*, runs the loop.
 //!
-//! The leader polls the driver, handles packets and delivers messages. A thread that waits takes the role if
-//! it is free, and so receives its own message without a wake-up. When it has its message, it passes the role
-//! to a *follower*: a thread that waits, too. The glossary has these terms; the pattern is known as
-//! leader/followers.
+//! The leader polls the driver, handles packets and delivers messages. A thread that waits takes
+//! the role if it is free, and so receives its own message without a wake-up. When it has its
+//! message, it passes the role to a *follower*: a thread that waits, too. The glossary has these
+//! terms; the pattern is known as leader/followers.
 //!
 //! # Invariants
 //!
-//! - **ROLE-1** `taken` is true from the moment when a thread takes the role, or is notified that it has it,
-//!   until it passes the role on or frees it.
+//! - **ROLE-1** `taken` is true from the moment when a thread takes the role, or is notified that
+//!   it has it, until it passes the role on or frees it.
 //! - **ROLE-2** If a thread waits, the role is taken: no thread waits while none polls.
 
 use super::waiter::{Notice, Waiter};
@@ -26,8 +26,8 @@ pub(crate) struct PollRole {
     requested: bool,
     /// Threads that wait and take the role when it is passed on, the newest last.
     followers: Vec<Arc<Waiter>>,
-    /// Number of times that the role has changed hands. By it the background poller finds out whether another
-    /// thread has had the role.
+    /// Number of times that the role has changed hands. By it the background poller finds out
+    /// whether another thread has had the role.
     changes: u64,
 }
 
@@ -49,8 +49,8 @@ impl PollRole {
         taken
     }
 
-    /// Passes the role to the follower that began to wait last, or frees it. Returns whether a follower has
-    /// it.
+    /// Passes the role to the follower that began to wait last, or frees it. Returns whether a
+    /// follower has it.
     pub(crate) fn pass(&mut self, wakes: &mut WakeList) -> bool {
         debug_assert!(self.taken, "ROLE-1");
         self.changes += 1;
@@ -82,8 +82,8 @@ impl PollRole {
         self.in_background
     }
 
-    /// Asks the background poller to free the role, for a thread that does not wait but will poll soon.
-    /// Returns `false` if the background poller does not have it.
+    /// Asks the background poller to free the role, for a thread that does not wait but will poll
+    /// soon. Returns `false` if the background poller does not have it.
     pub(crate) const fn request_from_background(&mut self) -> bool {
         self.requested |= self.in_background;
         self.in_background

@@ -45,7 +45,8 @@ pub(crate) struct Settings {
 /// One socket, one instance of the protocol, and one loop.
 pub(crate) struct Shard {
     core: Mutex<Core>,
-    /// Where packets and messages come from. Locked by the leader alone, so that no thread waits for it.
+    /// Where packets and messages come from. Locked by the leader alone, so that no thread waits
+    /// for it.
     receiver: Mutex<Receiver>,
     /// The shared-memory path to peers of this host.
     path: Option<Path>,
@@ -60,11 +61,11 @@ pub(crate) struct Shard {
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
     /// Has traces written to files for as long as the endpoint lives.
-    _keeping: Option<AutoSave>,
+    _auto_save: Option<AutoSave>,
 }
 
-/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the engine's
-/// clock.
+/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the
+/// engine's clock.
 #[derive(Debug, Default)]
 struct Published {
     /// When the loop must take the core lock; 0: at once.
@@ -83,7 +84,7 @@ impl Shard {
         opened: DriverSetup,
         poll: PollMode,
         settings: Settings,
-        keeping: Option<AutoSave>,
+        auto_save: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let DriverSetup { driver, config, first_id, local } = opened;
@@ -129,12 +130,12 @@ impl Shard {
             local_addr,
             cpu,
             driver_counters,
-            _keeping: keeping,
+            _auto_save: auto_save,
         })
     }
 
-    /// Takes the core lock for a call. Also returns since when the thread has waited for it, in ticks of the
-    /// trace; 0 if it has not.
+    /// Takes the core lock for a call. Also returns since when the thread has waited for it, in
+    /// ticks of the trace; 0 if it has not.
     pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
         match self.core.try_lock() {
             Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
@@ -147,8 +148,8 @@ impl Shard {
 
     /// Takes the core lock.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        // A thread that panicked under the lock has broken an invariant. The state is still memory-safe, and
-        // the other threads must be able to end.
+        // A thread that panicked under the lock has broken an invariant. The state is still
+        // memory-safe, and the other threads must be able to end.
         let guard = match self.core.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -157,7 +158,8 @@ impl Shard {
         Locked { shard: self, guard: Some(guard) }
     }
 
-    /// Waits for the core lock, and counts that: a thread that waits has the time to read the clock.
+    /// Waits for the core lock, and counts that: a thread that waits has the time to read the
+    /// clock.
     #[cold]
     fn wait_for_lock(&self) -> MutexGuard<'_, Core> {
         let since = std::time::Instant::now();
@@ -229,8 +231,8 @@ impl Shard {
     }
 }
 
-/// The core, locked. When it is unlocked, the time of the next timer is published, and then, without the
-/// lock, notified threads are woken and connections to local peers are made.
+/// The core, locked. When it is unlocked, the time of the next timer is published, and then,
+/// without the lock, notified threads are woken and connections to local peers are made.
 pub(crate) struct Locked<'a> {
     shard: &'a Shard,
     /// `None` only during the drop.
@@ -258,9 +260,9 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for longer than
-    /// that and must be woken. While the poll role is free no thread reads it, and a thread that takes the
-    /// role publishes anew.
+    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for
+    /// longer than that and must be woken. While the poll role is free no thread reads it, and a
+    /// thread that takes the role publishes anew.
     fn publish_due(&mut self) -> bool {
         if self.polling().is_free() {
             return false;

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// An eventfd beside the driver's descriptor. It is written only when something concerns a sleeper: an
-/// earlier timer, a thread that wants the poll role, the end of the endpoint.
+/// An eventfd beside the driver's descriptor. It is written only when something concerns a sleeper:
+/// an earlier timer, a thread that wants the poll role, the end of the endpoint.
 #[derive(Debug)]
 pub(crate) struct Signal {
     event: OwnedFd,
@@ -59,8 +59,8 @@ impl Signal {
         let _ = rustix::io::read(&self.event, &mut count);
     }
 
-    /// Sleeps until one of the conditions holds for the driver's descriptor, the doorbell rings, the signal
-    /// is raised, or `nanos` have passed.
+    /// Sleeps until one of the conditions holds for the driver's descriptor, the doorbell rings,
+    /// the signal is raised, or `nanos` have passed.
     ///
     /// # Errors
     ///

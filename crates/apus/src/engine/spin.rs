@@ -14,8 +14,8 @@ pub(crate) struct Spin {
     rounds: u32,
 }
 
-/// Rounds between two readings of the clock. A round is a system call, or some tens of nanoseconds of
-/// spinning; a reading costs as much as the latter.
+/// Rounds between two readings of the clock. A round is a system call, or some tens of nanoseconds
+/// of spinning; a reading costs as much as the latter.
 const ROUNDS_PER_READING: u32 = 16;
 /// Rounds between two readings of the clock without a limit: they only measure the time spent.
 const ROUNDS_PER_RARE_READING: u32 = 1_024;

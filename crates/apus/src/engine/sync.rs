@@ -1,8 +1,9 @@
 //! Primitives of synchronisation: the system's, or loom's when the engine is model-checked (`--cfg
 //! apus_loom`).
 //!
-//! A thread sleeps on a futex, not in `std::thread::park`: the token of the latter is shared with all other
-//! code that parks the thread (`std::thread::scope` leaves one behind), and would end a sleep needlessly.
+//! A thread sleeps on a futex, not in `std::thread::park`: the token of the latter is shared with
+//! all other code that parks the thread (`std::thread::scope` leaves one behind), and would end a
+//! sleep needlessly.
 
 #[cfg(not(apus_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,8 +33,8 @@ impl Sleeper {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(time.subsec_nanos()),
         });
-        // The call returns when the thread is woken, the word has changed, the time is up, or a signal
-        // arrives: the caller reads the word in any case.
+        // The call returns when the thread is woken, the word has changed, the time is up, or a
+        // signal arrives: the caller reads the word in any case.
         let _ = wait(word, Flags::PRIVATE, value, timeout.as_ref());
     }
 

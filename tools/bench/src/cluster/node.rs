@@ -76,7 +76,7 @@ pub(super) enum Phase {
         measure: Duration,
         /// Longest wait for replies after that.
         grace: Duration,
-        /// Requests under way at most.
+        /// Most outstanding requests.
         client_max: u32,
         /// The base of slowdowns.
         scale: Scale,
@@ -102,13 +102,13 @@ pub(super) struct NodeResult {
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
-    /// Share of the time in which no program ran on this host's cores; `None` if it was not asked for.
+    /// Share of the time in which no program ran on this host's cores; `None` if it was not requested.
     pub(super) idle: Option<f64>,
     /// Counters of the transport, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
 }
 
-/// How exactly a sleeping thread is woken at a time it asked for, in nanoseconds. The default of 50 µs would
+/// Timer slack of sleeping threads in nanoseconds. The default of 50 µs would
 /// let requests begin late; ours costs nothing but wake-ups that could have been put together.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 

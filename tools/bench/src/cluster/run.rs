@@ -27,7 +27,7 @@ use apus_testbed::process::Task;
 /// that does not keep up is an error soon enough.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Longest messages that a link carries in that time, at least: on a slow link some of them are under way to
+/// Longest messages that a link carries in that time, at least: on a slow link some of them travel to
 /// the same node.
 const GRACE_MESSAGES: f64 = 24.0;
 
@@ -38,7 +38,7 @@ const LEAD: Duration = Duration::from_millis(300);
 const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
 
 /// Time between two samples of the queues of the switch. Each takes about 3 ms of a core.
-const LOOK: Duration = Duration::from_millis(200);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The result of one run of transports that ran at the same time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -144,9 +144,9 @@ impl Loaded<'_> {
         let before = CpuTicks::now();
         let mut switch = Switch::watch(&site)?;
         let ends = at + clock::as_nanoseconds(warm + measure);
-        while clock::now() + clock::as_nanoseconds(LOOK) < ends {
-            crew.sleep(LOOK)?;
-            switch.look(&site)?;
+        while clock::now() + clock::as_nanoseconds(SAMPLE_INTERVAL) < ends {
+            crew.sleep(SAMPLE_INTERVAL)?;
+            switch.sample(&site)?;
         }
         crew.sleep(until(ends))?;
         let here = before.zip(CpuTicks::now()).and_then(|(before, after)| before.idle_until(after));

@@ -39,12 +39,12 @@ impl Venue {
         Ok(Self::Fabric { program })
     }
 
-    /// Whether what is asked for can be had there.
+    /// Checks that the options can be measured there.
     pub(super) fn check(&self, options: &Options) -> Result<(), Error> {
         let Self::Elsewhere { launch, .. } = self else { return Ok(()) };
         options.check_elsewhere()?;
         let problem = format!(
-            "there are {} hosts, and {} are asked for",
+            "there are {} hosts, and {} are requested",
             launch.nodes(),
             options.fabric.nodes
         );
@@ -64,7 +64,7 @@ impl Venue {
         }
     }
 
-    /// Returns who provides the hosts: `local`, `ssh` or `env`.
+    /// Returns the launcher of the hosts: `local`, `ssh` or `env`.
     pub(super) fn provider(&self) -> &str {
         self.words().get(1).copied().unwrap_or_default()
     }

@@ -11,9 +11,9 @@ use apus_testbed::fabric::{LEVELS, PortCounters};
 pub struct SwitchLoad {
     /// Each level; the last one goes first.
     pub levels: Vec<LevelLoad>,
-    /// Bytes that waited at a port, over all its levels: mean over all ports and looks.
+    /// Bytes that waited at a port, over all its levels: mean over all ports and samples.
     pub queue_mean: f64,
-    /// The most that was seen at one port.
+    /// The most that was count at one port.
     pub queue_max: u64,
     /// Bytes on the links to the hosts, Ethernet headers included.
     pub bytes: u64,
@@ -28,56 +28,56 @@ pub struct LevelLoad {
     pub bytes: u64,
     /// Packets that found the queue full.
     pub drops: u64,
-    /// Bytes that waited, mean over all ports and looks.
+    /// Bytes that waited, mean over all ports and samples.
     pub queue_mean: f64,
-    /// The most that was seen at one port.
+    /// The most that was count at one port.
     pub queue_max: u64,
 }
 
 /// Samples the switch at intervals.
 pub(super) struct Switch {
     first: Option<Vec<PortCounters>>,
-    looks: Vec<Vec<PortCounters>>,
+    samples: Vec<Vec<PortCounters>>,
 }
 
 impl Switch {
     /// From now on.
     pub(super) fn watch(site: &Site<'_>) -> Result<Self, Error> {
-        Ok(Self { first: site.counters()?, looks: Vec::new() })
+        Ok(Self { first: site.counters()?, samples: Vec::new() })
     }
 
     /// Looks once more.
-    pub(super) fn look(&mut self, site: &Site<'_>) -> Result<(), Error> {
-        self.looks.extend(site.counters()?);
+    pub(super) fn sample(&mut self, site: &Site<'_>) -> Result<(), Error> {
+        self.samples.extend(site.counters()?);
         Ok(())
     }
 
     /// Until now. `None` if the switch is not ours.
     pub(super) fn finish(mut self, site: &Site<'_>) -> Result<Option<SwitchLoad>, Error> {
-        self.look(site)?;
-        Ok(self.first.map(|first| total(&first, &self.looks)))
+        self.sample(site)?;
+        Ok(self.first.map(|first| total(&first, &self.samples)))
     }
 }
 
-/// Returns what happened from the first look to the last one of `looks`.
-fn total(first: &[PortCounters], looks: &[Vec<PortCounters>]) -> SwitchLoad {
+/// Returns what happened from the first sample to the last one of `samples`.
+fn total(first: &[PortCounters], samples: &[Vec<PortCounters>]) -> SwitchLoad {
     let mut load =
         SwitchLoad { levels: vec![LevelLoad::default(); LEVELS.into()], ..Default::default() };
     let ports = first.iter().map(|port| port.node + 1).max().unwrap_or(1);
-    let seen = (looks.len() * ports).max(1) as f64;
-    for look in looks {
+    let count = (samples.len() * ports).max(1) as f64;
+    for sample in samples {
         let mut port = vec![0; ports];
-        for counters in look {
+        for counters in sample {
             let level = &mut load.levels[usize::from(counters.level)];
-            level.queue_mean += counters.backlog as f64 / seen;
+            level.queue_mean += counters.backlog as f64 / count;
             level.queue_max = level.queue_max.max(counters.backlog);
             port[counters.node] += counters.backlog;
         }
-        load.queue_mean += port.iter().sum::<u64>() as f64 / seen;
+        load.queue_mean += port.iter().sum::<u64>() as f64 / count;
         load.queue_max = port.into_iter().fold(load.queue_max, u64::max);
     }
-    for (sign, look) in [(-1, Some(first)), (1, looks.last().map(Vec::as_slice))] {
-        for counters in look.into_iter().flatten() {
+    for (sign, sample) in [(-1, Some(first)), (1, samples.last().map(Vec::as_slice))] {
+        for counters in sample.into_iter().flatten() {
             let level = &mut load.levels[usize::from(counters.level)];
             let add =
                 |sum: &mut u64, count: u64| *sum = sum.wrapping_add_signed(sign * count as i64);
@@ -101,14 +101,14 @@ mod tests {
     #[test]
     fn counts_are_differences_and_queues_are_what_was_seen() {
         let first = [port(0, 7, 10, 5000), port(1, 0, 0, 0)];
-        let looks = [
+        let samples = [
             vec![port(0, 7, 20, 300), port(0, 0, 0, 500), port(1, 0, 0, 100)],
             vec![port(0, 7, 50, 100), port(0, 0, 0, 0), port(1, 0, 7, 0)],
         ];
-        let load = total(&first, &looks);
+        let load = total(&first, &samples);
         let seven = load.levels[7];
         assert_eq!((seven.packets, seven.bytes, seven.drops), (40, 4000, 4));
-        assert_eq!((seven.queue_mean, seven.queue_max), (100.0, 300), "two ports, two looks");
+        assert_eq!((seven.queue_mean, seven.queue_max), (100.0, 300), "two ports, two samples");
         assert_eq!((load.levels[0].packets, load.bytes), (7, 4700));
         assert_eq!((load.queue_mean, load.queue_max), (250.0, 800), "all levels of a port");
     }

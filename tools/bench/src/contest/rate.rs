@@ -5,7 +5,7 @@ use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
 use apus_contenders::baseline::{SendMode, Tcp};
 use apus_contenders::contender::{Contender, Replies};
 
-/// Small requests with replies of the same size, many of them under way.
+/// Small requests with replies of the same size, many of them outstanding.
 pub static RATE: Contest = Contest {
     name: "rate",
     about: "Small messages, many outstanding at a time, one core on each side",

@@ -66,7 +66,7 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
     Ok(outcome)
 }
 
-/// Returns the contenders that were asked for and can take part.
+/// Returns the selected contenders that can take part.
 fn selected(
     contest: &Contest,
     options: &Options,

@@ -18,12 +18,12 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// Most outstanding requests under load; further requests wait, and their latency includes the wait. Source: `--client-max` of the
-/// kernel module's `cp_node`, 200.
+/// Most outstanding requests under load; further requests wait, and their latency includes the wait. Source:
+/// `--client-max` of the kernel module's `cp_node`, 200.
 ///
-/// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
-/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
-/// 80 % could be more than it can do once a backlog exists, and it would never recover.
+/// Capacity is measured with as many, because a contender works a backlog off at the rate that it completes when it is
+/// crowded. Measured with fewer (16: 30 % more for one connection per request), 80 % could exceed that rate once a
+/// backlog exists, and the contender would never recover.
 pub(super) const LIMIT: u32 = 200;
 
 /// The details of an agent's task.
@@ -95,7 +95,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         Side::Server { poll } => return serve(&**contender, poll, control).map(|()| json!(null)),
         Side::Client(client) => client,
     };
-    // The generator looks again and again, and never wants to sleep.
+    // The generator polls continuously and never sleeps.
     let node = contender.open(&NodeOptions::on_loopback(PollMode::Spin, false))?;
     let connect = |outstanding: u32| node.connect(&[client.server], outstanding as usize);
     match &client.phase {

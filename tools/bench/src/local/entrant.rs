@@ -34,7 +34,7 @@ impl Entrant {
     pub(super) const ALL: [Self; 6] =
         [Self::Local, Self::Pair, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
 
-    /// Returns the names that can be asked for.
+    /// Returns the names that `--only` accepts.
     pub(super) fn names() -> Vec<&'static str> {
         let mut names = Self::ALL.map(Self::name).to_vec();
         let stream = Self::ALL.iter().position(|entrant| *entrant == Self::Stream);
@@ -42,8 +42,8 @@ impl Entrant {
         names
     }
 
-    /// Returns whether it takes part if only these are asked for, or all.
-    pub(super) fn is_asked(self, only: &[String]) -> bool {
+    /// Returns whether it takes part with `--only` set to `only`; empty selects all.
+    pub(super) fn is_selected(self, only: &[String]) -> bool {
         let named = |name: &String| name == self.name() || (name == UNIX && KINDS.contains(&self));
         only.is_empty() || only.iter().any(named)
     }
@@ -100,9 +100,10 @@ mod tests {
     #[test]
     fn who_asks_for_unix_sockets_gets_both_kinds() {
         let only = ["unix".to_owned()];
-        let asked: Vec<_> = Entrant::ALL.into_iter().filter(|it| it.is_asked(&only)).collect();
-        assert_eq!(asked, KINDS);
+        let selected: Vec<_> =
+            Entrant::ALL.into_iter().filter(|it| it.is_selected(&only)).collect();
+        assert_eq!(selected, KINDS);
         assert_eq!(Entrant::names()[1..4], ["apus-local-pair", "unix", "unix-stream"]);
-        assert!(Entrant::ALL.into_iter().all(|entrant| entrant.is_asked(&[])));
+        assert!(Entrant::ALL.into_iter().all(|entrant| entrant.is_selected(&[])));
     }
 }

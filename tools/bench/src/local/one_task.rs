@@ -83,7 +83,7 @@ fn streams((one, other): (OwnedFd, OwnedFd), plan: &Plan, stop: &Stop) -> Result
 
 fn pair((client, server): &(Pair, Pair), plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     let broken = |error| Error::endpoint("pass a byte through a pair".to_owned(), error);
-    let lost = || Error::Peer("a byte got lost in a pair".to_owned());
+    let lost = || Error::Peer("a pair lost a byte".to_owned());
     let request = [Bytes::from_static(&[7])];
     let mut events = Vec::new();
     measure(plan, stop, || {

@@ -9,7 +9,7 @@ use super::JOB;
 use super::entrant::Entrant;
 use super::options::Options;
 use super::report;
-use super::series::{Figures, Run, Taken};
+use super::series::{Figures, Observed, Run};
 use super::sides::{Details, Role};
 use crate::options::{check_only, none_left};
 use apus_contenders::apus::Calls;
@@ -55,11 +55,11 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     report::findings(options, &entrants, (&workers, &clients), &runs, notes)
 }
 
-/// Returns those who were asked for and can take part with a size at least.
+/// Returns the selected contenders that can take part with at least one size.
 fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
     check_only(&options.only, &Entrant::names())?;
     let mut entrants = Vec::new();
-    for entrant in Entrant::ALL.into_iter().filter(|entrant| entrant.is_asked(&options.only)) {
+    for entrant in Entrant::ALL.into_iter().filter(|entrant| entrant.is_selected(&options.only)) {
         let whys = options.sizes.iter().filter_map(|&size| sits_out(entrant, size, options));
         let whys: Vec<String> = whys.collect();
         notes.extend(whys.iter().map(|why| format!("{} sits out: {why}", entrant.name())));
@@ -128,15 +128,15 @@ impl Bench<'_> {
         measure: impl Fn(Entrant) -> Result<Option<T>, Error>,
     ) -> Result<Vec<Option<T>>, Error> {
         let count = self.entrants.len();
-        let mut taken: Vec<Option<T>> = (0..count).map(|_| None).collect();
+        let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
         for turn in 0..count {
             let index = (run + turn) % count;
             let entrant = self.entrants[index];
             let (runs, name) = (self.options.repetition.runs, entrant.name());
             self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
-            taken[index] = measure(entrant)?;
+            results[index] = measure(entrant)?;
         }
-        Ok(taken)
+        Ok(results)
     }
 
     /// Returns one client and one server: one message at a time, then many.
@@ -193,7 +193,7 @@ impl Bench<'_> {
         calls: Calls,
         plan: &Plan,
         count: usize,
-    ) -> Result<Taken, Error> {
+    ) -> Result<Observed, Error> {
         let name = entrant.name();
         let servers = (0..count).map(|index| {
             let details = details_of(entrant, calls, plan, Role::Server, false);
@@ -207,7 +207,7 @@ impl Bench<'_> {
         });
         let clients = self.together(clients, plan)?;
         servers.stop()?;
-        Ok(Taken { clients, servers: servers.results(Duration::ZERO).all()? })
+        Ok(Observed { clients, servers: servers.results(Duration::ZERO).all()? })
     }
 
     /// Returns what agents saw that do the same at the same time.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
-use super::series::{Line, Run, Seen, is_time, lines};
+use super::series::{Line, Measurements, Run, is_time, lines};
 use super::tables::tables;
 use apus_contenders::apus::Calls;
 use apus_report::findings::Findings;
@@ -27,19 +27,19 @@ pub(super) fn findings(
     runs: &[Run],
     notes: Vec<String>,
 ) -> Result<Findings, Error> {
-    let seen = &Seen { options, lines: lines(entrants), counts, runs };
+    let measured = &Measurements { options, lines: lines(entrants), counts, runs };
     let mut outcome = Outcome::new("local", options.config());
     outcome.config.insert("settings".to_owned(), settings(entrants));
     outcome.notes = notes;
-    for line in &seen.lines {
-        outcome.rows.push(row(seen, line)?);
+    for line in &measured.lines {
+        outcome.rows.push(row(measured, line)?);
     }
-    outcome.notes.extend(which_kind(seen));
-    outcome.ratios = ratios(seen);
+    outcome.notes.extend(which_kind(measured));
+    outcome.ratios = ratios(measured);
     let lead = "Processes of one host exchange messages through the endpoints' shared memory, through unix sockets and over \
                 loopback. p50 and p99 are of one request at a time, krps of many; gbps is of large messages.";
     Ok(Findings::new(outcome, "What do messages between processes of one host cost?", lead)
-        .with_all(Vec::new(), Vec::new(), tables(seen)))
+        .with_all(Vec::new(), Vec::new(), tables(measured)))
 }
 
 /// Returns how each contender is set up.
@@ -56,12 +56,12 @@ fn settings(entrants: &[Entrant]) -> Value {
 }
 
 /// Returns which kind of unix socket the figures of their common row come from.
-fn which_kind(seen: &Seen<'_>) -> Option<String> {
-    let unix = seen.lines.iter().find(|line| line.of.len() > 1)?;
+fn which_kind(measured: &Measurements<'_>) -> Option<String> {
+    let unix = measured.lines.iter().find(|line| line.of.len() > 1)?;
     let kinds =
-        seen.lines.iter().filter(|line| line.of.len() == 1 && unix.of.contains(&line.of[0]));
+        measured.lines.iter().filter(|line| line.of.len() == 1 && unix.of.contains(&line.of[0]));
     let best = |figure: &str| {
-        let median = |line: &Line| Some(Spread::over(&seen.main(line, figure)?).median);
+        let median = |line: &Line| Some(Spread::over(&measured.main(line, figure)?).median);
         let sign = if is_time(figure) { -1.0 } else { 1.0 };
         let each = kinds.clone().filter_map(|kind| Some((sign * median(kind)?, kind.name)));
         let (_, name) = each.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -71,25 +71,26 @@ fn which_kind(seen: &Seen<'_>) -> Option<String> {
     Some(format!("{UNIX} is the faster kind in each run, mostly: {}", found.join(", ")))
 }
 
-fn row(seen: &Seen<'_>, line: &Line) -> Result<Row, Error> {
+fn row(measured: &Measurements<'_>, line: &Line) -> Result<Row, Error> {
     let name = line.name;
     let mut row = Row::new(name);
     for figure in FIGURES {
-        let Some(values) = seen.main(line, figure) else { continue };
+        let Some(values) = measured.main(line, figure) else { continue };
         if values.iter().any(|value| !value.is_finite()) {
             let problem = format!("{name} completed nothing in the time that counts; try 1");
             return Err(Error::Option { option: "seconds", problem });
         }
         row = row.with(figure, Figure::Spread(Spread::over(&values)));
     }
-    let by_size = details("size", &seen.options.sizes, &["p50_us", "p99_us", "krps", "gbps"], {
-        |index, figure| seen.at_size(index, line, figure)
+    let by_size =
+        details("size", &measured.options.sizes, &["p50_us", "p99_us", "krps", "gbps"], {
+            |index, figure| measured.at_size(index, line, figure)
+        });
+    let workers = details("n", measured.counts.0, &["kops", "krps"], |index, figure| {
+        measured.of_workers(index, line, figure)
     });
-    let workers = details("n", seen.counts.0, &["kops", "krps"], |index, figure| {
-        seen.of_workers(index, line, figure)
-    });
-    let clients = details("n", seen.counts.1, &["krps", "p99_us", "least_by_most"], {
-        |index, figure| seen.of_clients(index, line, figure)
+    let clients = details("n", measured.counts.1, &["krps", "p99_us", "least_by_most"], {
+        |index, figure| measured.of_clients(index, line, figure)
     });
     let named = [("by_size", by_size), ("workers", workers), ("clients", clients)];
     let named = named.into_iter().filter(|(_, list)| !list.is_empty());
@@ -118,15 +119,15 @@ fn details(
 }
 
 /// Returns what apus is to each other one.
-fn ratios(seen: &Seen<'_>) -> Vec<(String, Ratio)> {
+fn ratios(measured: &Measurements<'_>) -> Vec<(String, Ratio)> {
     let ours = Entrant::Local.name();
-    let Some(apus) = seen.lines.iter().find(|line| line.name == ours) else {
+    let Some(apus) = measured.lines.iter().find(|line| line.name == ours) else {
         return Vec::new();
     };
     let mut ratios = Vec::new();
     for (short, figure) in COMPARED {
-        for other in seen.lines.iter().filter(|line| line.name != ours) {
-            let both = seen.main(apus, figure).zip(seen.main(other, figure));
+        for other in measured.lines.iter().filter(|line| line.name != ours) {
+            let both = measured.main(apus, figure).zip(measured.main(other, figure));
             let ratio = both.and_then(|(ours, theirs)| Ratio::over(&ours, &theirs));
             let name = format!("{short} {ours}/{}", other.name);
             ratios.extend(ratio.map(|ratio| (name, ratio)));

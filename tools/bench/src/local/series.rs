@@ -5,7 +5,7 @@ use super::options::Options;
 use apus_contenders::contender::Side;
 
 /// The observations of both sides of some pairs.
-pub(super) struct Taken {
+pub(super) struct Observed {
     pub(super) clients: Vec<Side>,
     pub(super) servers: Vec<Side>,
 }
@@ -89,7 +89,7 @@ pub(super) fn lines(entrants: &[Entrant]) -> Vec<Line> {
 }
 
 /// All measurements, as rows, ratios and tables read them.
-pub(super) struct Seen<'a> {
+pub(super) struct Measurements<'a> {
     pub(super) options: &'a Options,
     pub(super) lines: Vec<Line>,
     /// Numbers of workers and of clients.
@@ -97,7 +97,7 @@ pub(super) struct Seen<'a> {
     pub(super) runs: &'a [Run],
 }
 
-impl Seen<'_> {
+impl Measurements<'_> {
     /// Returns a figure of a line at the size with that index, one value per run; `None` if no contender of the line took
     /// part.
     pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Vec<f64>> {

@@ -1,14 +1,14 @@
 //! Tables of the local experiment: figures by size, by workers and by clients.
 
-use super::series::{Line, Seen};
+use super::series::{Line, Measurements};
 use apus_report::result::Table;
 use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;
 
 /// Returns one table for each figure with several values.
-pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
-    let sizes = &seen.options.sizes;
-    let (workers, clients) = seen.counts;
+pub(super) fn tables(measured: &Measurements<'_>) -> Vec<Table> {
+    let sizes = &measured.options.sizes;
+    let (workers, clients) = measured.counts;
     let mut tables = Vec::new();
     if sizes.len() > 1 {
         for (figure, title) in [
@@ -17,24 +17,24 @@ pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
             ("krps", "many under way: thousand messages a second, by size"),
             ("gbps", "many under way: Gbit/s, by size"),
         ] {
-            let values = |index, line: &Line| seen.at_size(index, line, figure);
-            tables.extend(table_of(title, "bytes", sizes, seen, values));
+            let values = |index, line: &Line| measured.at_size(index, line, figure);
+            tables.extend(table_of(title, "bytes", sizes, measured, values));
         }
     }
     for (figure, title) in [
         ("kops", "workers, each in one task: thousand writes and reads of a byte a second, in sum"),
         ("krps", "workers, each two tasks: thousand round trips of a byte a second, in sum"),
     ] {
-        let values = |index, line: &Line| seen.of_workers(index, line, figure);
-        tables.extend(table_of(title, "workers", workers, seen, values));
+        let values = |index, line: &Line| measured.of_workers(index, line, figure);
+        tables.extend(table_of(title, "workers", workers, measured, values));
     }
     for (figure, title) in [
         ("krps", "clients of one server: thousand messages a second, in sum"),
         ("p99_us", "clients of one server: p99 of the one that waits longest, µs"),
         ("least_by_most", "clients of one server: messages of the slowest by those of the fastest"),
     ] {
-        let values = |index, line: &Line| seen.of_clients(index, line, figure);
-        tables.extend(table_of(title, "clients", clients, seen, values));
+        let values = |index, line: &Line| measured.of_clients(index, line, figure);
+        tables.extend(table_of(title, "clients", clients, measured, values));
     }
     tables
 }
@@ -45,11 +45,11 @@ fn table_of(
     title: &str,
     key: &str,
     keys: &[usize],
-    seen: &Seen<'_>,
+    measured: &Measurements<'_>,
     values: impl Fn(usize, &Line) -> Option<Vec<f64>>,
 ) -> Option<Table> {
     let has_value = |column: &&Line| (0..keys.len()).any(|at| values(at, column).is_some());
-    let columns: Vec<&Line> = seen.lines.iter().filter(has_value).collect();
+    let columns: Vec<&Line> = measured.lines.iter().filter(has_value).collect();
     let cell = |at, column: &&Line| {
         values(at, column).map_or_else(String::new, |runs| spread_in_words(&Spread::over(&runs)))
     };

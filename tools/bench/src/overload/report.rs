@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::sides::{LoadResult, Served};
 use apus_contenders::transport::Transport;
-use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, short_number};
+use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, short_number};
 use apus_report::experiment::config;
 use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, short};
@@ -227,7 +227,7 @@ fn against_load(outcome: &Outcome, heading: Heading<'_>, figure: &str, y: (&str,
             Some(line) => line.points.push(point),
             None => {
                 let (name, colour) = (contender.into(), lines.len());
-                lines.push(Line { name, colour, look: Look::Plain, points: vec![point] });
+                lines.push(Line { name, colour, stroke: Stroke::Plain, points: vec![point] });
             }
         }
     }

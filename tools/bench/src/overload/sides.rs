@@ -90,15 +90,14 @@ pub(super) struct LoadResult {
 }
 
 /// Outstanding requests while capacity is measured, per thread of the server. Chosen by us: enough that it never waits.
-const UNDER_WAY: u32 = 8;
+const OUTSTANDING: u32 = 8;
 
 /// Most outstanding requests in an open loop; further ones wait in the client, and their latency includes that. Chosen
-/// by us:
-/// more than one can have patience for.
+/// by us: more than a client has patience for.
 const LIMIT: u32 = 32_768;
 
 /// Time for which an idle client polls for its reply at once.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_TIME: Duration = Duration::from_secs(1);
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
@@ -147,7 +146,7 @@ impl ClientSide {
     fn drive(&self, contender: &dyn Transport, threads: u32) -> Result<Value, Error> {
         let poll = match self.phase {
             Phase::Idle { poll, .. } => poll,
-            // The generator looks again and again, and never wants to sleep.
+            // The generator polls continuously and never sleeps.
             Phase::Capacity { .. } | Phase::Load { .. } => PollMode::Spin,
         };
         let node = contender.open(&NodeOptions::on_loopback(poll, false))?;
@@ -155,7 +154,7 @@ impl ClientSide {
         match &self.phase {
             Phase::Capacity { warm, measure } => {
                 let times = (clock::as_nanoseconds(*warm), clock::as_nanoseconds(*measure));
-                let (limit, sizes) = (UNDER_WAY * threads, std::iter::repeat(self.size));
+                let (limit, sizes) = (OUTSTANDING * threads, std::iter::repeat(self.size));
                 let client = &mut *connect(limit)?;
                 Ok(json!(closed_loop(client, limit, sizes, times, self.idle())?))
             }
@@ -217,7 +216,7 @@ impl ClientSide {
         let began = clock::now();
         client.start(0, 0, self.size)?;
         while ended.is_empty() {
-            client.poll(LOOK, &mut ended)?;
+            client.poll(POLL_TIME, &mut ended)?;
         }
         match ended.problem() {
             None => Ok(clock::now() - began),

@@ -3,7 +3,7 @@
 use super::curve::Curve;
 use super::summary::{OURS, Percentile};
 use apus_report::chart::{
-    Axis, Chart, Line, Look, Plot, Point, Scale, Ticks, bytes, decades, micros, short_number,
+    Axis, Chart, Line, Plot, Point, Scale, Stroke, Ticks, bytes, decades, micros, short_number,
 };
 use apus_report::page::Card;
 use apus_report::result::short;
@@ -35,7 +35,8 @@ pub fn cards(curves: &[Curve]) -> Vec<Card> {
 #[must_use]
 pub fn by_size(curves: &[Curve]) -> Plot {
     let caption = "Solid: 99th percentile. Dashed: median. Each point closes a group of sizes; 1 is the best possible.";
-    let chart = chart(curves, &[(Percentile::P50, Look::Faint), (Percentile::P99, Look::Plain)]);
+    let chart =
+        chart(curves, &[(Percentile::P50, Stroke::Faint), (Percentile::P99, Stroke::Plain)]);
     Plot::of_lines("slowdown-p99", "Slowdown by message size", caption, &chart)
 }
 
@@ -43,16 +44,16 @@ pub fn by_size(curves: &[Curve]) -> Plot {
 #[must_use]
 pub fn far_tail(curves: &[Curve]) -> Plot {
     let caption = "99.9th percentile: what one message in a thousand takes or more.";
-    let chart = chart(curves, &[(Percentile::P999, Look::Plain)]);
+    let chart = chart(curves, &[(Percentile::P999, Stroke::Plain)]);
     Plot::of_lines("slowdown-p999", "The far tail by message size", caption, &chart)
 }
 
 /// Returns slowdown against size: a line for each percentile of each contender. On the level axis equal shares of the
 /// messages are equally far apart, as in the papers.
-fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> Chart<'a> {
+fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Stroke)]) -> Chart<'a> {
     let shares = shares(curves);
     let names = || curves.iter().map(|curve| &curve.name[..]);
-    let line = |curve: &'a Curve, &(percentile, look): &(Percentile, Look)| {
+    let line = |curve: &'a Curve, &(percentile, stroke): &(Percentile, Stroke)| {
         let groups = curve.by_size.iter().zip(&shares).filter(|(group, _)| group.count > 0);
         let points = groups.map(|(group, share)| Point {
             x: *share,
@@ -62,7 +63,7 @@ fn chart<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> Chart<'
             says: format!("{} {}", percentile.name, short((percentile.of)(&group.tail))).into(),
         });
         let (name, colour) = (curve.name[..].into(), colour(names(), &curve.name));
-        Line { name, colour, look, points: points.collect() }
+        Line { name, colour, stroke, points: points.collect() }
     };
     let lines: Vec<Line<'_>> = curves
         .iter()
@@ -139,7 +140,7 @@ pub fn cdf(curves: &[Curve]) -> Plot {
             says: format!("within {}", micros(latency)).into(),
         });
         let (name, colour) = (curve.name.clone().into(), colour(names(), &curve.name));
-        Line { name, colour, look: Look::Plain, points: points.collect() }
+        Line { name, colour, stroke: Stroke::Plain, points: points.collect() }
     };
     let ticks = |shares: &[(f64, &str)]| {
         shares.iter().map(|&(share, label)| (share, label.to_owned())).collect::<Ticks>()

@@ -320,7 +320,7 @@ fn unusable_hosts_are_reported() {
     assert!(problem.contains("a (line 1 of the host file)"), "{problem}");
     let (code, problem) = result("a\nb\n", "--nodes 3");
     assert_eq!(code, Some(2));
-    assert!(problem.contains("there are 2 hosts, and 3 are asked for"), "{problem}");
+    assert!(problem.contains("there are 2 hosts, and 3 are requested"), "{problem}");
     let (code, problem) = result("alone\n", "");
     assert_eq!(code, Some(2));
     assert!(problem.contains("a cluster has two at least"), "{problem}");

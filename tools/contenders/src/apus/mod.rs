@@ -11,10 +11,10 @@
 //!
 //! # Invariants
 //!
-//! - CONTENDER-1: All endpoints of experiments are configured by `builder` (in `path`), which
+//! - **CONTENDER-1**: All endpoints of experiments are configured by `builder` (in `path`), which
 //!   selects the path of their messages. All experiments except `local` measure the network path:
 //!   their endpoints must not use shared memory, the default for peers on the same host.
-//! - CONTENDER-2: Messages took the path that the result names: the messages that count are
+//! - **CONTENDER-2**: Messages took the path that the result names: the messages that count are
 //!   compared with the counters of the endpoint.
 
 mod client;

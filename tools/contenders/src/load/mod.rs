@@ -8,9 +8,9 @@
 //!
 //! # Invariants
 //!
-//! - LOAD-1: A latency counts from the instant at which the request was due, not from when it could
+//! - **LOAD-1**: A latency counts from the instant at which the request was due, not from when it could
 //!   be sent (no coordinated omission).
-//! - LOAD-2: Sizes and due times depend on the seed alone, so that all contenders carry the same
+//! - **LOAD-2**: Sizes and due times depend on the seed alone, so that all contenders carry the same
 //!   messages.
 
 mod closed_loop;

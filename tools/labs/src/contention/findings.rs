@@ -73,8 +73,8 @@ const LEAD: &str = "For years FreeBSD took one lock for every message over any l
 fn crowded(options: &Options, cores: usize) -> Option<String> {
     (options.workers > cores).then(|| {
         format!(
-            "there are {cores} cores for up to {} workers: some share one, and who is put off its core with a lock in its \
-             hand keeps all others from it; the model is fitted to points of at most {cores} workers",
+            "there are {cores} cores for up to {} workers: some share one, and a worker that loses its core while it holds a lock \
+             blocks all others; the model is fitted to points of at most {cores} workers",
             options.workers
         )
     })
@@ -223,7 +223,7 @@ fn by_workers(curves: &[Curve], tasks: Tasks) -> Vec<Table> {
     );
     let waits = table(title, names.collect(), &|it| {
         let seen = [it.wait_mean(), it.wait_p99(), it.taken()].map(cell);
-        // Who sees the mean sees the share; a percentile may be unknown.
+        // Where the mean is known the share is known; a percentile may be unknown.
         if it.taken().is_some() { seen.map(Option::unwrap_or_default).to_vec() } else { Vec::new() }
     });
     vec![rates, waits]

@@ -31,7 +31,7 @@ impl FineGrained {
         let config = LocalConfig::default();
         let listener = Listener::bind(&name, &config).map_err(failed)?;
         let connecting = Connecting::start(&name, &config).map_err(failed)?;
-        let missing = || Error::Peer("a pair's own client did not come".to_owned());
+        let missing = || Error::Peer("the client of a pair did not connect".to_owned());
         let mut accepting = listener.accept().map_err(failed)?.ok_or_else(missing)?;
         let server = accepting
             .advance()
@@ -66,7 +66,7 @@ impl FineGrained {
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let came = matches!(self.events[..], [PairEvent::Request { id, .. }] if id == self.id);
         self.events.clear();
-        if came { Ok(()) } else { Err(Error::Peer("a pair gave something else".to_owned())) }
+        if came { Ok(()) } else { Err(Error::Peer("a pair returned another byte".to_owned())) }
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) struct GlobalLock {
 }
 
 /// Number of timed operations of a single worker, and of readings of the clock that show its cost.
-const LOOKS: usize = 1000;
+const READINGS: usize = 1000;
 
 impl GlobalLock {
     /// Returns a new pair, which is to come to this place of the registry behind `door`, and is by itself before.
@@ -74,7 +74,7 @@ impl GlobalLock {
     fn hold(&mut self) -> Result<f64, Error> {
         let works = [FineGrained::send, FineGrained::receive as fn(&mut FineGrained) -> _];
         let mut holds = [Vec::new(), Vec::new()];
-        for _ in 0..LOOKS {
+        for _ in 0..READINGS {
             for (work, holds) in works.iter().zip(&mut holds) {
                 let entries = self.registry.lock();
                 let got = clock::now();
@@ -84,11 +84,11 @@ impl GlobalLock {
             }
             self.pair.check()?;
         }
-        let looks = (0..LOOKS).map(|_| {
+        let readings = (0..READINGS).map(|_| {
             let before = clock::now();
             (clock::now() - before) as f64
         });
-        let clock = Spread::over(&looks.collect::<Vec<_>>()).median;
+        let clock = Spread::over(&readings.collect::<Vec<_>>()).median;
         let median = |holds: &Vec<f64>| Spread::over(holds).median;
         Ok((holds.iter().map(median).sum::<f64>() / 2.0 - clock).max(0.0))
     }

@@ -4,7 +4,7 @@ use super::curve::{Curve, Points};
 use super::forecast::{Ahead, Forecast};
 use super::published::{Published, freebsd};
 use super::{Contender, Tasks};
-use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, short_number};
+use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, short_number};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
@@ -72,7 +72,7 @@ impl Kind<'_> {
         Line {
             name: curve.contender.to_string().into(),
             colour: colour(curve.contender),
-            look: Look::Plain,
+            stroke: Stroke::Plain,
             points: curve.points.iter().filter_map(point).collect(),
         }
     }
@@ -89,7 +89,7 @@ impl Kind<'_> {
         Line {
             name: format!("model: {contender}").into(),
             colour: colour(contender),
-            look: Look::Faint,
+            stroke: Stroke::Faint,
             points: self.forecast.points.iter().map(point).collect(),
         }
     }
@@ -183,7 +183,7 @@ impl Published {
         Line {
             name: (&self.name[..]).into(),
             colour,
-            look: Look::Dotted,
+            stroke: Stroke::Dotted,
             points: self.points.iter().map(point).collect(),
         }
     }

@@ -18,7 +18,7 @@
 //! *fell* from six processes on. So the model is kind to the global lock. Each worker has a core of its own,
 //! and cores share nothing else, which is kind to all contenders.
 
-/// A lock with those who want it; times are nanoseconds.
+/// A lock with its workers; times are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OneLock {
     /// Between letting the lock go and wanting it again.

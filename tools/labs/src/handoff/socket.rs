@@ -47,7 +47,7 @@ pub(super) struct Socket {
 
 struct Receiver {
     /// Whether it has been notified; a spinning receiver polls this.
-    told: AtomicBool,
+    notified: AtomicBool,
     wake: Condvar,
 }
 
@@ -58,8 +58,8 @@ struct State {
     /// Messages that belong to a thread (DISPATCH-1).
     claimed: Vec<Id>,
     /// The notification of each receiver.
-    told: Vec<Option<Id>>,
-    /// Those who wait, the newest last.
+    notified: Vec<Option<Id>>,
+    /// Waiting receivers, the newest last.
     waiting: Vec<usize>,
     closed: bool,
     counts: Counts,
@@ -68,8 +68,8 @@ struct State {
 impl Socket {
     /// Returns a socket with `receivers` receivers.
     pub(super) fn new(order: Order, receivers: usize) -> Self {
-        let state = State { told: vec![None; receivers], ..State::default() };
-        let receiver = |_| Receiver { told: AtomicBool::new(false), wake: Condvar::new() };
+        let state = State { notified: vec![None; receivers], ..State::default() };
+        let receiver = |_| Receiver { notified: AtomicBool::new(false), wake: Condvar::new() };
         Self { order, state: Mutex::new(state), receivers: (0..receivers).map(receiver).collect() }
     }
 
@@ -103,14 +103,14 @@ impl Socket {
             }
             state.waiting.push(receiver);
             drop(state);
-            let Receiver { told, wake } = &self.receivers[receiver];
-            spin(&|| told.load(Ordering::Acquire));
+            let Receiver { notified, wake } = &self.receivers[receiver];
+            spin(&|| notified.load(Ordering::Acquire));
             state = self.lock();
-            while state.told[receiver].is_none() && !state.closed {
+            while state.notified[receiver].is_none() && !state.closed {
                 state = wake.wait(state).expect("no thread panics under the lock");
             }
-            told.store(false, Ordering::Relaxed);
-            let Some(id) = state.told[receiver].take() else {
+            notified.store(false, Ordering::Relaxed);
+            let Some(id) = state.notified[receiver].take() else {
                 state.waiting.retain(|each| *each != receiver);
                 continue;
             };
@@ -125,8 +125,8 @@ impl Socket {
     /// Nothing will come any more.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        for Receiver { told, wake } in &self.receivers {
-            told.store(true, Ordering::Release);
+        for Receiver { notified, wake } in &self.receivers {
+            notified.store(true, Ordering::Release);
             wake.notify_all();
         }
     }
@@ -146,9 +146,9 @@ impl Socket {
         let Some(receiver) = state.waiting.pop() else { return };
         state.counts.handoffs += 1;
         state.claimed.push(id);
-        state.told[receiver] = Some(id);
-        let Receiver { told, wake } = &self.receivers[receiver];
-        told.store(true, Ordering::Release);
+        state.notified[receiver] = Some(id);
+        let Receiver { notified, wake } = &self.receivers[receiver];
+        notified.store(true, Ordering::Release);
         wake.notify_one();
     }
 

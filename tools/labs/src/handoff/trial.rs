@@ -111,7 +111,7 @@ fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<
         for receiver in 0..receivers {
             let (socket, server) = (&socket, &server);
             scope.spawn(move || {
-                while let Some(id) = socket.receive(receiver, &|told| spin(poll, told)) {
+                while let Some(id) = socket.receive(receiver, &|notified| spin(poll, notified)) {
                     // A reply that cannot be sent ends the client, which waits for it no longer than it must.
                     let _ = server.send(&id.to_be_bytes());
                 }
@@ -142,7 +142,7 @@ fn dispatch(server: &UdpSocket, socket: &Socket) {
     socket.close();
 }
 
-/// Sends one request after the other, each when the reply to the one before is there and a receiver waits: between two
+/// Sends one request after the other, each when the previous reply has arrived and a receiver waits: between two
 /// hosts it has the time to. A message without a waiting thread is not handed over at all.
 fn ask(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
     let lost = Some(Duration::from_secs(10));

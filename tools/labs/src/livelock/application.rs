@@ -34,7 +34,7 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
     // The last look before the load counts: in a livelock the next one comes when it is over.
-    let first = look();
+    let first = sample();
     // An application that learns of the load after its start had no time of it so far.
     let mut before = (first.0.min(begins), first.1);
     let after = loop {
@@ -43,7 +43,7 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
             state =
                 std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
-        let now = look();
+        let now = sample();
         if now.0 >= ends {
             break now;
         }
@@ -58,14 +58,14 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
 }
 
 /// Returns what time it is, and how much of it this process has used.
-fn look() -> (u64, u64) {
+fn sample() -> (u64, u64) {
     (clock::now(), clock::cpu_time())
 }
 
 /// Watches the packets that come to the router; gives how many it saw.
 pub(super) fn monitor(control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(RouterPath::IN, Use::Receive)?;
-    tap.set_patience(super::LOOK_UP)?;
+    tap.set_patience(super::CHECK_INTERVAL)?;
     control.ready(NO_ADDRESS)?;
     let mut frame = Frame::empty();
     let mut seen = 0_u64;

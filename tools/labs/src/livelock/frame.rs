@@ -32,7 +32,7 @@ pub(super) enum Unfit {
     Malformed,
     /// Its header's checksum is wrong.
     Checksum,
-    /// It has been under way for too long.
+    /// Its time to live has expired.
     Expired,
 }
 

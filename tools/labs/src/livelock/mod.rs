@@ -68,7 +68,7 @@ use apus_testbed::process::{Control, Task};
 pub(crate) const JOB: &str = "livelock";
 
 /// Interval at which a sleeping thread checks for the end. Packets wake it earlier.
-const LOOK_UP: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Longest time until a part of the router is ready. Chosen by us: a hundred times what it takes.
 const PATIENCE: Duration = Duration::from_secs(10);

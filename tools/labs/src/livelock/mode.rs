@@ -41,7 +41,7 @@ impl Mode {
         modes
     }
 
-    /// Returns what it does, for those who read of it.
+    /// Returns what it does, in words.
     pub(super) fn words(self) -> String {
         match self {
             Self::Interrupt => "input interrupts everything else, as interrupts of a network card do, and waits in \

@@ -172,9 +172,9 @@ impl fmt::Display for Rates {
 impl Options {
     /// Whether this can be measured.
     pub(super) fn check(&self) -> Result<(), Error> {
-        require(!self.modes.is_empty(), "modes", "there is none; try interrupt,apus")?;
+        require(!self.modes.is_empty(), "modes", "none is given; try interrupt,apus")?;
         let twice = self.modes.iter().enumerate().any(|(n, mode)| self.modes[..n].contains(mode));
-        require(!twice, "modes", "one is there twice; try interrupt,apus")?;
+        require(!twice, "modes", "one is given twice; try interrupt,apus")?;
         let good = (0.01..=60.0).contains(&self.seconds);
         require(good, "seconds", "from 0.01 to 60; try 0.25")?;
         require((1..=100).contains(&self.runs), "runs", "from 1 to 100; try 5")?;

@@ -4,7 +4,7 @@ use super::Mode;
 use super::curve::Curve;
 use super::point;
 use super::published::{self, Published, USER_SHARES, UserShare};
-use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, decades, short_number};
+use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, decades, short_number};
 use apus_report::result::short;
 use apus_report::stats::Spread;
 
@@ -77,7 +77,7 @@ impl Words<'_> {
         let line = |(colour, (curve, name)): (usize, &Named<'_>)| Line {
             name: name.clone().into(),
             colour: colour % 8,
-            look: Look::Plain,
+            stroke: Stroke::Plain,
             points: of_curve(curve, &Unit::KPPS, |point| point.forwarded / 1e3, "out"),
         };
         let lines: Vec<_> = curves.iter().enumerate().map(line).collect();
@@ -119,12 +119,12 @@ impl Words<'_> {
         for (colour, (curve, name)) in curves.iter().enumerate() {
             let points = of_curve(curve, &Unit::KPPS, |point| 100.0 * point.user_share, "% left");
             let (colour, ends) = (colour % 8, points.last().map_or(0.0, |last| last.x));
-            lines.push(Line { name: name.clone().into(), colour, look: Look::Plain, points });
+            lines.push(Line { name: name.clone().into(), colour, stroke: Stroke::Plain, points });
             let found = theirs.iter().find(|it| curve.case.mode == Mode::Share(it.percent));
             lines.extend(found.map(|&UserShare { percent, share }| Line {
                 name: format!("1996: {percent} %").into(),
                 colour,
-                look: Look::Faint,
+                stroke: Stroke::Faint,
                 points: [ends / 2.0, ends].map(|x| level(x, 100.0 * share)).to_vec(),
             }));
         }
@@ -196,7 +196,7 @@ fn shape(curve: &Curve, colour: usize) -> Option<Line<'static>> {
         let mut points =
             of_curve(curve, &unit, |point| 100.0 * point.forwarded / peak, "% of its peak out");
         points.retain(|point| SHAPES.contains(&point.x));
-        Line { name: curve.case.mode.to_string().into(), colour, look: Look::Plain, points }
+        Line { name: curve.case.mode.to_string().into(), colour, stroke: Stroke::Plain, points }
     })
 }
 
@@ -213,7 +213,7 @@ impl Published {
         };
         let mut points: Vec<_> = self.points.iter().map(point).collect();
         points.retain(|point| SHAPES.contains(&point.x));
-        Line { name: (&self.name[..]).into(), colour, look: Look::Faint, points }
+        Line { name: (&self.name[..]).into(), colour, stroke: Stroke::Faint, points }
     }
 }
 

@@ -118,7 +118,7 @@ impl Bench<'_> {
         Duration::from_secs_f64(self.seconds + train)
     }
 
-    /// Generator, application, router, monitor, filter: who reports what is known by the order.
+    /// Generator, application, router, monitor, filter: the order identifies the results.
     fn tasks(&self, case: Case) -> Vec<(Spawner, Task)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let [generator, router] = self.cores;

@@ -16,12 +16,12 @@ use apus_testbed::machine::{BackgroundLoad, Cores, PmQosRequest};
 /// Halvings in the search for the highest rate without loss.
 const HALVINGS: usize = 5;
 
-/// Measures everything that is asked for. `program` is an agent when its first argument is
+/// Measures all rates in all modes. `program` is an agent when its first argument is
 /// [`apus_testbed::process::AGENT`].
 ///
 /// # Errors
 ///
-/// The options make no sense; this user may not create namespaces or have real-time priority; there is one
+/// An option is out of range; this user may not create namespaces or have real-time priority; there is one
 /// core only; or a process failed.
 pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;

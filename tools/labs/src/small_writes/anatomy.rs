@@ -9,7 +9,7 @@
 use super::counters::Counters;
 use super::cut::{Event, cut, is_whole};
 use super::tally::STALL;
-use super::watch::Seen;
+use super::watch::Captured;
 
 /// The common properties of the exchanges of a variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,7 @@ impl std::fmt::Display for Unclear {
 
 impl Anatomy {
     /// Returns the anatomy of the packets to and from the server at `port`, which should be `exchanges` exchanges.
-    pub(super) fn of(seen: &Seen, server: u16, expected: usize) -> Result<Self, Unclear> {
+    pub(super) fn of(seen: &Captured, server: u16, expected: usize) -> Result<Self, Unclear> {
         let ours =
             seen.packets.iter().filter(|packet| packet.to == server || packet.from == server);
         let exchanges = cut(ours, server).ok_or(Unclear::NoBeginning)?;

@@ -9,7 +9,7 @@ use super::Variant;
 use super::anatomy::Anatomy;
 use super::side::{Part, exchange};
 use super::tally::Plan;
-use super::watch::Seen;
+use super::watch::Captured;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::IsolatedHost;
 use apus_testbed::machine::Cores;
@@ -53,7 +53,7 @@ impl Capture {
         watcher.address()?;
         let plan = Plan { exchanges: EXCHANGES, time: plan.time.max(LEAST), warm_up: 1, ..*plan };
         let (tally, server) = exchange(variant, &plan, cores, &self.host)?;
-        let seen: Seen = watcher.stop()?;
+        let seen: Captured = watcher.stop()?;
         // One was warm-up.
         let expected = tally.exchanges as usize + 1;
         let anatomy = Anatomy::of(&seen, server.port(), expected);

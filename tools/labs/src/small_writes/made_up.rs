@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::packet::{Content, Packet};
-use super::watch::Seen;
+use super::watch::Captured;
 
 pub(super) const SERVER: u16 = 4_000;
 const CLIENT: u16 = 40_000;
@@ -24,7 +24,7 @@ pub(super) fn stalled(wait: u64) -> Vec<Made> {
 }
 
 /// Returns a connection with these exchanges, after a first one without waits.
-pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
+pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Captured {
     let mut at = 1_700_000_000_000_000_000;
     let mut packets = Vec::new();
     let packet = |at, from_client, sequence, acknowledged, bytes, opens, ends| {
@@ -64,11 +64,11 @@ pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
     packets.push(packet(at + 5, true, ours, theirs, 0, false, true));
     packets.push(packet(at + 6, false, theirs, ours.wrapping_add(1), 0, false, false));
     let delayed_acks = exchanges.len() as u64;
-    Seen { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
+    Captured { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
 }
 
 /// Returns `calls` calls of apus, which take 6 us each.
-pub(super) fn apus(calls: u64) -> Seen {
+pub(super) fn apus(calls: u64) -> Captured {
     let data = |at, from, to, call| {
         let content = Content::Apus { kind: 0x10, call, bytes: 64 };
         Packet { at, from, to, content }
@@ -80,5 +80,5 @@ pub(super) fn apus(calls: u64) -> Seen {
     let mut packets: Vec<Packet> = (0..calls).flat_map(pair).collect();
     let content = Content::Apus { kind: 0x18, call: 0, bytes: 0 };
     packets.push(Packet { at: calls * 10_000, from: CLIENT, to: SERVER, content });
-    Seen { packets, counted: None }
+    Captured { packets, counted: None }
 }

@@ -76,9 +76,9 @@ impl Options {
 
     /// Returns those that are measured.
     pub(super) fn variants(&self) -> Vec<&'static Variant> {
-        let asked = |name| self.only.is_empty() || self.only.iter().any(|only| only == name);
+        let selected = |name| self.only.is_empty() || self.only.iter().any(|only| only == name);
         let names = Variant::ALL.map(|variant| variant.name).into_iter();
-        names.filter(|name| asked(*name)).filter_map(Variant::named).collect()
+        names.filter(|name| selected(*name)).filter_map(Variant::named).collect()
     }
 }
 

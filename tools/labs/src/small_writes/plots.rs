@@ -4,7 +4,7 @@ use super::Carrier;
 use super::cut::Event;
 use super::measured::{Measured, per_thousand};
 use apus_report::chart::{
-    Arrow, Axis, Bar, Bars, Group, Look, Plot, Sequence, Sequences, short_number,
+    Arrow, Axis, Bar, Bars, Group, Plot, Sequence, Sequences, Stroke, short_number,
 };
 use apus_report::result::table::spread_in_words;
 use apus_report::stats::Spread;
@@ -28,7 +28,7 @@ fn times(measured: &[Measured]) -> Plot {
         let range = (each.runs.len() > 1).then_some((spread.min, spread.max));
         let says = format!("{} ms", spread_in_words(&spread));
         let bar = Bar { range, ..Bar::value(name, colour, spread.median, says) };
-        // The colour says who carries it, and there is little room.
+        // The colour shows the transport, and there is little room.
         let label = each.variant.name.trim_start_matches(&format!("{name} ")).replace('+', " +");
         Group { label, bars: vec![bar] }
     };
@@ -106,13 +106,13 @@ impl Drawing {
 }
 
 fn arrow(event: &Event) -> Arrow {
-    let (name, colour, look) = match (event.bytes, event.from_client) {
-        (0, _) => ("without payload", 1, Look::Faint),
-        (_, true) => ("command", 0, Look::Plain),
-        (_, false) => ("reply", 2, Look::Plain),
+    let (name, colour, stroke) = match (event.bytes, event.from_client) {
+        (0, _) => ("without payload", 1, Stroke::Faint),
+        (_, true) => ("command", 0, Stroke::Plain),
+        (_, false) => ("reply", 2, Stroke::Plain),
     };
     let (forth, label) = (event.from_client, event.says.clone());
-    Arrow { at: event.at as f64 / 1e3, forth, label, name, colour, look }
+    Arrow { at: event.at as f64 / 1e3, forth, label, name, colour, stroke }
 }
 
 #[cfg(test)]

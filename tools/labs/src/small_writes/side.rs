@@ -59,10 +59,10 @@ pub(super) fn exchange(
 
 /// Does the work of one process.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: &str| Error::Peer(format!("an unexpected task: {what}"));
+    let malformed = |what: &str| Error::Peer(format!("an unexpected task: {what}"));
     let part: Part = serde_json::from_value(task.details.clone())
-        .map_err(|error| strange(&error.to_string()))?;
-    let named = |name: &str| Variant::named(name).ok_or_else(|| strange(name));
+        .map_err(|error| malformed(&error.to_string()))?;
+    let named = |name: &str| Variant::named(name).ok_or_else(|| malformed(name));
     match part {
         Part::Server { variant, plan } => {
             let variant = named(&variant)?;

@@ -45,7 +45,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
         .map(|variant| Measured { variant, runs: Vec::new(), anatomy: Err(String::new()) })
         .collect();
     time(options, &plan, cores, program, &progress, &mut measured)?;
-    look(&plan, cores, program, &progress, &mut measured);
+    capture_all(&plan, cores, program, &progress, &mut measured);
     drop(progress);
     let notes = cores.note().into_iter().chain(neighbours.note());
     Ok(found(options, &measured, notes))
@@ -76,7 +76,13 @@ fn time(
 }
 
 /// Once all times are known, since looking takes some.
-fn look(plan: &Plan, cores: Cores, program: &Path, progress: &Progress, to: &mut [Measured]) {
+fn capture_all(
+    plan: &Plan,
+    cores: Cores,
+    program: &Path,
+    progress: &Progress,
+    to: &mut [Measured],
+) {
     let capture = Capture::prepare(program).map_err(|error| error.to_string());
     for Measured { variant, anatomy, .. } in to {
         progress.step(&format!("packets of {variant}"));

@@ -13,7 +13,7 @@ use apus_testbed::error::Error;
 pub(super) struct Plan {
     /// Exchanges that count, at most.
     pub(super) exchanges: u64,
-    /// Nanoseconds that they may take; the exchange that is under way then is the last.
+    /// Nanoseconds that they may take; the exchange that is outstanding then is the last.
     pub(super) time: u64,
     /// Exchanges before what counts, at most; they have a tenth of the time. At least one: a connection acknowledges its
     /// first segments at once.

@@ -61,7 +61,7 @@ struct Connection<'a> {
     stream: OwnedFd,
     waiter: Waiter<'a>,
     reading: Reading,
-    /// Whether acknowledgements are asked for after each read: the server's part in a variant.
+    /// Whether acknowledgements are requested after each read: the server's part in a variant.
     quick_ack: bool,
 }
 

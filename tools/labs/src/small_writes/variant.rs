@@ -46,7 +46,7 @@ pub enum Writing {
 /// How what comes is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// All 64 bytes, in one call if they are there.
+    /// All 64 bytes, in one call if they have arrived.
     Whole,
     /// 4 bytes and then 60.
     Pieces,

@@ -21,14 +21,14 @@ use apus_testbed::process::{Control, NO_ADDRESS};
 
 /// The captured packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct Captured {
     /// In the order in which they came.
     pub(super) packets: Vec<Packet>,
     /// Counters of the kernel meanwhile; `None` if it does not say.
     pub(super) counted: Option<Counters>,
 }
 
-/// Bytes of the buffer that are asked for; the system may give less. Chosen by us: ten times what the packets of a capture
+/// Requested bytes of the buffer; the system may grant less. Chosen by us: ten times what the packets of a capture
 /// take, with the kernel's own share.
 const BUFFER: usize = 2 << 20;
 
@@ -49,15 +49,15 @@ pub(super) fn agent(interface: &str, control: &mut Control) -> Result<Value, Err
     while let Some((at, length)) = take(&socket, &mut frame)? {
         packets.extend(Packet::parse(at, &frame[..length]));
     }
-    Ok(json!(Seen { packets, counted }))
+    Ok(json!(Captured { packets, counted }))
 }
 
-/// Takes the next packet that is there: when it came, and how long it is.
+/// Takes the next packet from the buffer. Returns its time and its length.
 fn take(socket: &impl AsRawFd, frame: &mut [u8]) -> Result<Option<(u64, usize)>, Error> {
-    let mut told = nix::cmsg_space!(TimeSpec);
+    let mut control = nix::cmsg_space!(TimeSpec);
     let mut room = [IoSliceMut::new(frame)];
     let flags = MsgFlags::MSG_DONTWAIT;
-    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut room, Some(&mut told), flags) {
+    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut room, Some(&mut control), flags) {
         Ok(message) => message,
         Err(nix::Error::EAGAIN) => return Ok(None),
         Err(error) => return Err(error).doing(|| "receive a packet".to_owned()),
@@ -68,7 +68,7 @@ fn take(socket: &impl AsRawFd, frame: &mut [u8]) -> Result<Option<(u64, usize)>,
         ControlMessageOwned::ScmTimestampns(time) => Some(time),
         _ => None,
     });
-    let time = time.ok_or_else(|| Error::Peer("a packet came without its time".to_owned()))?;
+    let time = time.ok_or_else(|| Error::Peer("a packet without its time".to_owned()))?;
     // The system's clock is after 1970.
     let at = time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned();
     Ok(Some((at, length)))

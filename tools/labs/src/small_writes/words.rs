@@ -207,7 +207,7 @@ mod tests {
     use super::super::made_up::{SERVER, apus, stalled, tcp};
     use super::*;
 
-    fn said(name: &str, seen: &super::super::watch::Seen) -> String {
+    fn said(name: &str, seen: &super::super::watch::Captured) -> String {
         let expected = seen.packets.iter().filter(|it| it.to == SERVER).count() / 3;
         let anatomy = Anatomy::of(seen, SERVER, expected.min(2));
         of_variant(&measured(name, &[1.0], Ok(anatomy.unwrap())))

@@ -6,8 +6,8 @@ use minijinja::HtmlEscape;
 
 use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH};
 use super::frame::{draw_y, label_x, open, place_y, whisker};
-use super::look::{class, legend};
-use super::{Axis, Look};
+use super::stroke::{class, legend};
+use super::{Axis, Stroke};
 use crate::result::short;
 use crate::result::table::spread_in_words;
 use crate::stats::Spread;
@@ -45,7 +45,7 @@ pub struct Bar {
     /// Number of the contender, which gives the colour.
     pub colour: usize,
     /// Style of the bar.
-    pub look: Look,
+    pub stroke: Stroke,
     /// Height.
     pub value: f64,
     /// Least and greatest value over the runs, drawn as a whisker; not where bars are stacked.
@@ -68,7 +68,7 @@ impl Bar {
     /// Returns a bar without a whisker; `says` is the text for a pointer.
     #[must_use]
     pub fn value(name: impl Into<String>, colour: usize, value: f64, says: String) -> Self {
-        Self { name: name.into(), colour, look: Look::Plain, value, range: None, says }
+        Self { name: name.into(), colour, stroke: Stroke::Plain, value, range: None, says }
     }
 }
 
@@ -114,7 +114,7 @@ impl Bars<'_> {
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
         let bars = self.groups.iter().flat_map(|group| &group.bars);
-        legend(bars.map(|bar| (bar.colour, bar.look, &bar.name[..])))
+        legend(bars.map(|bar| (bar.colour, bar.stroke, &bar.name[..])))
     }
 
     fn draw(&self, to: &mut String) -> fmt::Result {
@@ -163,7 +163,7 @@ impl Bars<'_> {
         let top = y(below + bar.value);
         let (x, wide, high) = (left + 1.0, width - 2.0, (bottom - top).max(LEAST));
         let (name, at, says) = (HtmlEscape(&bar.name), HtmlEscape(at), HtmlEscape(&bar.says));
-        let (class, value) = (class(bar.colour, bar.look), bar.value);
+        let (class, value) = (class(bar.colour, bar.stroke), bar.value);
         let top = bottom - high;
         writeln!(
             to,
@@ -223,7 +223,7 @@ mod tests {
         let bar = |&value: &f64| Bar {
             name: "bar".to_owned(),
             colour: 0,
-            look: Look::Plain,
+            stroke: Stroke::Plain,
             value,
             range: None,
             says: value.to_string(),

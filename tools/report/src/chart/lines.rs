@@ -7,8 +7,8 @@ use minijinja::HtmlEscape;
 
 use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH};
 use super::frame::{draw_y, label_x, open, place_y, whisker};
-use super::look::{class, legend};
-use super::{Axis, Look};
+use super::stroke::{class, legend};
+use super::{Axis, Stroke};
 
 /// Lines over two axes.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Line<'a> {
     /// Number of the contender, which gives the colour.
     pub colour: usize,
     /// Style of the line.
-    pub look: Look,
+    pub stroke: Stroke,
     /// The points, in order.
     pub points: Vec<Point<'a>>,
 }
@@ -67,7 +67,7 @@ impl Chart<'_> {
     /// Class and name of what is drawn, each name once.
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
-        legend(self.lines.iter().map(|line| (line.colour, line.look, &line.name[..])))
+        legend(self.lines.iter().map(|line| (line.colour, line.stroke, &line.name[..])))
     }
 
     fn draw(&self, to: &mut String) -> fmt::Result {
@@ -96,7 +96,7 @@ impl Chart<'_> {
     }
 
     fn draw_line(&self, line: &Line<'_>, to: &mut String) -> fmt::Result {
-        let class = class(line.colour, line.look);
+        let class = class(line.colour, line.stroke);
         let name = HtmlEscape(&line.name);
         write!(to, r#"<g data-name="{name}"><polyline class="{class}" points=""#)?;
         for point in &line.points {

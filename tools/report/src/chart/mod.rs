@@ -15,17 +15,17 @@ mod axis;
 mod bars;
 mod frame;
 mod lines;
-mod look;
 mod plot;
 mod sequence;
 mod standalone;
+mod stroke;
 
 pub use axis::{Axis, Scale, Ticks, bytes, decades, micros, short_number, steps};
 pub use bars::{Bar, Bars, Group};
 pub use lines::{Chart, Line, Point};
-pub use look::{Look, class};
 pub use plot::{Heading, Plot};
 pub use sequence::{Arrow, Sequence, Sequences};
+pub use stroke::{Stroke, class};
 
 /// Colours in light and in dark, and how the classes of a chart are drawn. A page puts it into its style
 /// sheet.

@@ -9,10 +9,10 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::Look;
+use super::Stroke;
 use super::axis::micros;
 use super::frame::{HEIGHT, WIDTH, open_as_high};
-use super::look::{class, legend};
+use super::stroke::{class, legend};
 
 /// Exchanges of two sides, side by side.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct Arrow {
     /// Number of the kind, which gives the colour.
     pub colour: usize,
     /// Style of the arrow.
-    pub look: Look,
+    pub stroke: Stroke,
 }
 
 /// Heights of titles, sides and the first arrow, and the lowest one of the last arrow.
@@ -83,7 +83,7 @@ impl Sequences<'_> {
     #[must_use]
     pub fn legend(&self) -> Vec<(String, String)> {
         let arrows = self.exchanges.iter().flat_map(|exchange| &exchange.arrows);
-        legend(arrows.map(|arrow| (arrow.colour, arrow.look, arrow.name)))
+        legend(arrows.map(|arrow| (arrow.colour, arrow.stroke, arrow.name)))
     }
 
     fn draw(&self, to: &mut String) -> fmt::Result {
@@ -187,7 +187,7 @@ impl Arrow {
         } else {
             (lines.right, lines.left, HEAD)
         };
-        let (class, name, end) = (class(self.colour, self.look), self.name, y + SLOPE);
+        let (class, name, end) = (class(self.colour, self.stroke), self.name, y + SLOPE);
         let (neck, above, below) = (until + back, end - 4.5, end + 3.5);
         writeln!(
             to,
@@ -210,7 +210,7 @@ mod tests {
 
     fn arrow(at: f64, forth: bool, label: &str) -> Arrow {
         let label = label.to_owned();
-        Arrow { at, forth, label, name: "command", colour: 0, look: Look::Plain }
+        Arrow { at, forth, label, name: "command", colour: 0, stroke: Stroke::Plain }
     }
 
     fn drawn(arrows: Vec<Arrow>) -> String {

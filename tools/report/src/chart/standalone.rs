@@ -61,13 +61,14 @@ fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)])
 #[cfg(test)]
 mod tests {
     use super::places;
-    use crate::chart::{Axis, Chart, Line, Look, Plot, Point, short_number};
+    use crate::chart::{Axis, Chart, Line, Plot, Point, Stroke, short_number};
 
     #[test]
     fn a_chart_is_a_file_of_its_own() {
         let axis = |label| Axis::linear(label, [1.0].into_iter(), short_number);
         let point = Point { x: 0.5, y: 0.5, range: None, at: "here".into(), says: "half".into() };
-        let line = Line { name: "one".into(), colour: 1, look: Look::Plain, points: vec![point] };
+        let line =
+            Line { name: "one".into(), colour: 1, stroke: Stroke::Plain, points: vec![point] };
         let lines = vec![line];
         let chart = Chart { description: "<a>", x: axis("x"), y: axis("y & z"), lines };
         let plot = Plot::of_lines("name", "title", "", &chart);

@@ -4,8 +4,7 @@
 //! security policy forbids the browser to fetch anything, so that this is more than an intention.
 //!
 //! A page's template extends `layout.html` and fills its blocks `title` and `body`; `parts.html` has what
-//! several pages show: plots, tables, cards, and who measured it. `experiment.html` puts these in the order in which
-//! experiments show their findings; a template that extends it asks the `question` and adds what only it has.
+//! several pages show: plots, tables, cards, and the machine. `findings.html` shows the findings of any experiment.
 
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};

@@ -10,7 +10,7 @@ use super::Sample;
 /// The convention of ministat: the standard deviations are pooled, and no difference is proven while
 /// the interval contains 0. Source: FreeBSD's `ministat(1)`; reference, section G.
 ///
-/// ministat has a table of Student's t where this computes it, which is the same but for three things:
+/// ministat has a table of Student's t where this computes it. The results agree except for three things:
 /// ministat asks for three runs where two suffice; from 101 degrees of freedom it takes the normal
 /// distribution; and the column that it calls 99.5 % holds the values of 99.8 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,12 +23,12 @@ pub struct Difference {
     pub base: f64,
     /// Standard deviation of both sets, pooled: each about its own mean.
     pub pooled: f64,
-    /// The confidence asked for: between 0 and 1.
+    /// The confidence: between 0 and 1.
     pub confidence: f64,
 }
 
 impl Difference {
-    /// Confidence at which a difference counts as proven unless something else is asked for. Source:
+    /// Confidence at which a difference counts as proven by default. Source:
     /// ministat's default.
     pub const CONFIDENCE: f64 = 0.95;
 

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - FAIRQUEUE-1: A flow is in exactly the list that its membership names.
+//! - **FAIRQUEUE-1**: A flow is in exactly the list that its membership names.
 
 use std::collections::VecDeque;
 

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - REASSEMBLY-1: `beyond` holds ranges above `next`, in ascending order, none of which touches
+//! - **REASSEMBLY-1**: `beyond` holds ranges above `next`, in ascending order, none of which touches
 //!   another or `next`.
-//! - REASSEMBLY-2: `ends` is ascending, and above what was delivered.
+//! - **REASSEMBLY-2**: `ends` is ascending, and above what was delivered.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -7,12 +7,12 @@
 //!
 //! # Invariants
 //!
-//! - EVENTS-1: Events in the wheel are less than [`SLOTS`] ns ahead of the clock, events in the
+//! - **EVENTS-1**: Events in the wheel are less than [`SLOTS`] ns ahead of the clock, events in the
 //!   heap at least that.
-//! - EVENTS-2: Events of the same nanosecond leave in the order in which they were scheduled. An
+//! - **EVENTS-2**: Events of the same nanosecond leave in the order in which they were scheduled. An
 //!   event scheduled directly into the wheel is later than every event in the heap for the same
 //!   time: those are moved to the wheel before the clock allows anything else to happen.
-//! - EVENTS-3: A bit of `occupied` is set exactly if its slot holds events, and a bit of `groups`
+//! - **EVENTS-3**: A bit of `occupied` is set exactly if its slot holds events, and a bit of `groups`
 //!   exactly if its word of `occupied` is not 0.
 
 use std::cmp::Reverse;
@@ -254,7 +254,7 @@ mod tests {
         events.schedule(9_000, 0);
         assert_eq!(events.pop(u64::MAX), Some(0));
         events.schedule(10_000, 2);
-        assert_eq!((events.pop(u64::MAX), events.pop(u64::MAX)), (Some(1), Some(2)), "E2");
+        assert_eq!((events.pop(u64::MAX), events.pop(u64::MAX)), (Some(1), Some(2)), "EVENTS-2");
     }
 
     proptest! {

@@ -173,7 +173,7 @@ impl<H: Host> Fabric<H> {
     fn port_free(&mut self, id: PortId) {
         let now = self.events.now();
         let port = &mut self.ports[id as usize];
-        let index = port.queue.pop(&self.packets).expect("P2: a port wakes if packets wait");
+        let index = port.queue.pop(&self.packets).expect("a port wakes if packets wait");
         let bytes = u64::from(self.packets.get(index).wire_bytes);
         port.meter.unqueued(now, bytes);
         self.pools[port.pool as usize] += bytes;

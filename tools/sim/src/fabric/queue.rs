@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! - QUEUE-1: A bit of `waiting` is set exactly if its level is not empty.
+//! - **QUEUE-1**: A bit of `waiting` is set exactly if its level is not empty.
 
 use super::packets::{NONE, PacketIndex, Packets};
 

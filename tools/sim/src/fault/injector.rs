@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - FAULT-1: The same packets at the same times have the same fate: random numbers are drawn
+//! - **INJECTOR-1**: The same packets at the same times have the same fate: random numbers are drawn
 //!   packet by packet from one stream.
-//! - FAULT-2: After healing there are no new faults. Delayed packets still arrive late, and hosts
+//! - **INJECTOR-2**: After healing there are no new faults. Delayed packets still arrive late, and hosts
 //!   that crashed forever stay down.
 
 use rand::{RngExt, SeedableRng};
@@ -123,7 +123,7 @@ impl FaultInjector {
         fate
     }
 
-    /// Stops new faults (FAULT-2).
+    /// Stops new faults (INJECTOR-2).
     pub(crate) fn heal(&mut self, now: Nanos) {
         self.settings = Settings::default();
         for partition in &mut self.outages.partitions {

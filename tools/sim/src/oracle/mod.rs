@@ -27,12 +27,12 @@
 //!
 //! # Invariants
 //!
-//! - ORACLE-1: Nothing is rounded before the end: remaining work is counted in picoseconds of the
+//! - **ORACLE-1**: Nothing is rounded before the end: remaining work is counted in picoseconds of the
 //!   host's link.
-//! - ORACLE-2: A message that never waits takes exactly [`Topology::ideal`]. A message that waits
+//! - **ORACLE-2**: A message that never waits takes exactly [`Topology::ideal`]. A message that waits
 //!   takes longer by its waiting time, rounded up to the nanosecond. No message is faster than its
 //!   ideal.
-//! - ORACLE-3: The order of outcomes depends only on the messages.
+//! - **ORACLE-3**: The order of outcomes depends only on the messages.
 
 mod rank;
 mod schedule;

@@ -13,9 +13,9 @@
 //!
 //! # Invariants
 //!
-//! - SCHEDULE-1: A message transmits if and only if no message of an earlier rank transmits on one
+//! - **SCHEDULE-1**: A message transmits if and only if no message of an earlier rank transmits on one
 //!   of its links.
-//! - SCHEDULE-2: `ends` has exactly the messages that transmit, and `waiting` the others.
+//! - **SCHEDULE-2**: `ends` has exactly the messages that transmit, and `waiting` the others.
 
 use std::collections::BTreeSet;
 

@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! - WAITING-1: `pairs` has every waiting message once, and no empty queue.
-//! - WAITING-2: `firsts` of a link has exactly the first message of each queue in `pairs` that
+//! - **WAITING-1**: `pairs` has every waiting message once, and no empty queue.
+//! - **WAITING-2**: `firsts` of a link has exactly the first message of each queue in `pairs` that
 //!   needs the link.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Memory checker: no state is left when everything has ended.
 //!
-//! Requirements RPC-6 and TIME-13, invariant A4 of the core. This is the only checker that reads the core's gauges,
+//! Requirements RPC-6 and TIME-13, invariant CORE-4. This is the only checker that reads the core's gauges,
 //! because leaked state is invisible from outside.
 
 use apus_proto::Live;

@@ -1,7 +1,7 @@
 //! Charts of a sweep.
 
 use apus_report::chart::{
-    Axis, Bar, Chart, Group, Heading, Line, Look, Plot, Point, Scale, Ticks, bytes, short_number,
+    Axis, Bar, Chart, Group, Heading, Line, Plot, Point, Scale, Stroke, Ticks, bytes, short_number,
     steps,
 };
 use apus_report::result::short;
@@ -65,7 +65,7 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
         });
         let colour = colour(&contender.name, index);
         let (name, points) = (contender.name[..].into(), points.collect());
-        lines.push(Line { name, colour, look: Look::Plain, points });
+        lines.push(Line { name, colour, stroke: Stroke::Plain, points });
         if sizes.is_empty() {
             sizes = bins;
         }
@@ -74,13 +74,13 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
     let ours = lines.iter().flat_map(|line: &Line<'_>| &line.points);
     let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
     for row in reference.slowdowns.map_or(&[][..], |figure| &figure.rows) {
-        let (colour, look) = published_look(row.scheme, setting);
+        let (colour, stroke) = published_stroke(row.scheme, setting);
         let points = row.points().map(|point| {
             let (x, y) = (f64::from(point.percent), (which.theirs)(&point));
             Point { x, y, range: None, at: upto(point.bytes).into(), says: short(y).into() }
         });
         let (name, points) = (format!("{} (published)", row.scheme).into(), points.collect());
-        lines.push(Line { name, colour, look, points });
+        lines.push(Line { name, colour, stroke, points });
     }
     let ticks = slowdown_ticks(greatest);
     let chart = Chart {
@@ -141,24 +141,24 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
     let names = ["TOR to spine", "spine to TOR", "TOR to host"];
     let mut groups = names.map(|name| Group { label: name.to_owned(), bars: Vec::new() });
     for (index, contender) in with {
-        let mut add = |name: &str, look: Look, values: [f64; 3]| {
+        let mut add = |name: &str, stroke: Stroke, values: [f64; 3]| {
             let colour = colour(&contender.name, index);
             for (group, value) in groups.iter_mut().zip(values) {
                 let says = format!("{} KB", short(value));
-                group.bars.push(Bar { look, ..Bar::value(name, colour, value, says) });
+                group.bars.push(Bar { stroke, ..Bar::value(name, colour, value, says) });
             }
         };
         if let Some(queues) = contender.queues() {
             let value = |(mean, max): (apus_report::stats::Spread, apus_report::stats::Spread)| {
                 if longest { max.median } else { mean.median }
             };
-            add(&contender.name, Look::Plain, queues.map(value));
+            add(&contender.name, Stroke::Plain, queues.map(value));
         }
         if let Some(queues) = reference.queues_of(&contender.name) {
             let value = |queue: published::QueueLength| {
                 if longest { queue.max_kb } else { queue.mean_kb }
             };
-            add("Homa (published)", Look::Faint, queues.map(value));
+            add("Homa (published)", Stroke::Faint, queues.map(value));
         }
     }
     let (name, title) = if longest {
@@ -250,7 +250,7 @@ fn achieved(settings: &[Setting]) -> Plot {
             let index = lines.iter().position(|each| each.name == name).unwrap_or_else(|| {
                 let colour = lines.len() % 8;
                 let (name, points) = (name.into(), Vec::new());
-                lines.push(Line { name, colour, look: Look::Plain, points });
+                lines.push(Line { name, colour, stroke: Stroke::Plain, points });
                 lines.len() - 1
             });
             let (x, y) = (setting.load(), contender.spread(|run| run.achieved_load).median);
@@ -268,7 +268,7 @@ fn achieved(settings: &[Setting]) -> Plot {
         Point { x, y: x, range: None, at, says }
     });
     let (name, points) = ("all that is offered".into(), diagonal.to_vec());
-    lines.push(Line { name, colour: 7, look: Look::Dotted, points });
+    lines.push(Line { name, colour: 7, stroke: Stroke::Dotted, points });
     let title = "Achieved against offered load";
     let axis = |label| Axis::linear(label, [1.0].into_iter(), short_number);
     let chart =
@@ -313,16 +313,16 @@ pub(super) fn colour(name: &str, index: usize) -> usize {
     }
 }
 
-/// Colour and look of a published curve: that of the transport which it is held against, if that is there.
-fn published_look(scheme: Scheme, setting: &Setting) -> (usize, Look) {
+/// Returns colour and stroke of a published curve: those of the transport that it is compared with, if that takes part.
+fn published_stroke(scheme: Scheme, setting: &Setting) -> (usize, Stroke) {
     let there = |name: &str| setting.contenders.iter().any(|each| each.name == name);
     match scheme {
-        Scheme::Homa => (0, Look::Faint),
-        Scheme::SrptOracle if there("oracle") => (2, Look::Faint),
-        Scheme::SrptOracle => (2, Look::Dotted),
-        Scheme::PFabric => (3, Look::Dotted),
-        Scheme::Pias => (4, Look::Dotted),
-        Scheme::PHost => (5, Look::Dotted),
-        Scheme::Ndp => (6, Look::Dotted),
+        Scheme::Homa => (0, Stroke::Faint),
+        Scheme::SrptOracle if there("oracle") => (2, Stroke::Faint),
+        Scheme::SrptOracle => (2, Stroke::Dotted),
+        Scheme::PFabric => (3, Stroke::Dotted),
+        Scheme::Pias => (4, Stroke::Dotted),
+        Scheme::PHost => (5, Stroke::Dotted),
+        Scheme::Ndp => (6, Stroke::Dotted),
     }
 }

@@ -104,7 +104,7 @@ fn label(settings: &mut [Setting]) {
     }
 }
 
-/// Returns what was asked for, with the parameters of apus that a sweep varies among the rest.
+/// Returns the configuration, with the parameters of apus that a sweep varies among the rest.
 pub(super) fn flat(config: &Map<String, Value>) -> Map<String, Value> {
     let mut flat = Map::new();
     for (name, value) in config {

@@ -29,11 +29,11 @@
 //!
 //! # Invariants
 //!
-//! - FABRIC-1: Nothing is created in a namespace that existed before, so nothing that existed
+//! - **FABRIC-1**: Nothing is created in a namespace that existed before, so nothing that existed
 //!   before can be changed.
-//! - FABRIC-2: A namespace exists as long as its holder and the programs in it. Holders live as
+//! - **FABRIC-2**: A namespace exists as long as its holder and the programs in it. Holders live as
 //!   long as the process that started them.
-//! - FABRIC-3: This module kills and enters only processes that it started. Processes of other
+//! - **FABRIC-3**: This module kills and enters only processes that it started. Processes of other
 //!   commands are identified by their number *and* their start time.
 //!
 //! # Differences from wires

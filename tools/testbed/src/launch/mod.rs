@@ -17,10 +17,10 @@
 //!
 //! # Invariants
 //!
-//! - LAUNCH-1: Each start creates new agents: no state is left from an earlier run.
-//! - LAUNCH-2: A connection without the token has no effect: it is read for a limited time, up to a
+//! - **LAUNCH-1**: Each start creates new agents: no state is left from an earlier run.
+//! - **LAUNCH-2**: A connection without the token has no effect: it is read for a limited time, up to a
 //!   limited length.
-//! - LAUNCH-3: A host that cannot take part is reported by name, with the remedy, before anything
+//! - **LAUNCH-3**: A host that cannot take part is reported by name, with the remedy, before anything
 //!   is measured.
 
 mod coordinator;

@@ -18,12 +18,12 @@
 //!
 //! # Invariants
 //!
-//! - AGENT-1: An agent never outlives its parent: the end of its standard input ends it.
-//! - AGENT-2: The parent's error contains the failure of an agent: its report, or else its exit
+//! - **AGENT-1**: An agent never outlives its parent: the end of its standard input ends it.
+//! - **AGENT-2**: The parent's error contains the failure of an agent: its report, or else its exit
 //!   status and what it wrote to standard error.
-//! - AGENT-3: While agents measure, their parent sleeps.
-//! - AGENT-4: An agent answers a request for its clock at once, whatever its work is doing.
-//! - AGENT-5: The first failure in a crew is the crew's error; the crew waits only briefly for the
+//! - **AGENT-3**: While agents measure, their parent sleeps.
+//! - **AGENT-4**: An agent answers a request for its clock at once, whatever its work is doing.
+//! - **AGENT-5**: The first failure in a crew is the crew's error; the crew waits only briefly for the
 //!   other agents.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::cells::{format_count, format_nanos, format_percent, line};
 use super::report_view::ReportView;
-use apus_report::chart::{Axis, Bar, Bars, Group, Look, Plot, short_number};
+use apus_report::chart::{Axis, Bar, Bars, Group, Plot, Stroke, short_number};
 use apus_report::result::Table;
 
 /// Number of gaps in the table; JSON contains all of them.
@@ -95,7 +95,7 @@ fn plot(all: &[ThreadUsage]) -> Plot {
         let bar = |name: &str, colour, value: f64| Bar {
             name: name.to_owned(),
             colour,
-            look: Look::Plain,
+            stroke: Stroke::Plain,
             value,
             range: None,
             says: format!("{value:.1} %"),

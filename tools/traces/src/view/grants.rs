@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::cells::{format_nanos, format_percent, line};
 use super::report_view::ReportView;
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number, steps};
+use apus_report::chart::{Axis, Chart, Line, Plot, Point, Scale, Stroke, short_number, steps};
 use apus_report::result::{Table, short};
 
 /// Renders the report on grants, with gaps of at least `min_gap` nanoseconds between packets.
@@ -85,9 +85,9 @@ fn plot(merged: &MergedTraces, report: &Grants) -> Option<Plot> {
     let start = merged.records.first()?.at;
     let mut lines = Vec::new();
     for (place, process) in report.processes.iter().enumerate() {
-        for (what, level, look) in [
-            ("outstanding", &process.outstanding, Look::Plain),
-            ("available", &process.available, Look::Faint),
+        for (what, level, stroke) in [
+            ("outstanding", &process.outstanding, Stroke::Plain),
+            ("available", &process.available, Stroke::Faint),
         ] {
             let point = |&(at, bytes): &(i64, f64)| Point {
                 x: (at - start) as f64 / 1e6,
@@ -99,7 +99,7 @@ fn plot(merged: &MergedTraces, report: &Grants) -> Option<Plot> {
             let points: Vec<_> = level.curve.iter().map(point).collect();
             if !points.is_empty() {
                 let name = format!("{}: {what}", process.name).into();
-                lines.push(Line { name, colour: place % 8, look, points });
+                lines.push(Line { name, colour: place % 8, stroke, points });
             }
         }
     }

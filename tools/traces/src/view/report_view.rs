@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cells::format_count;
 use super::origin;
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number};
+use apus_report::chart::{Axis, Chart, Line, Plot, Point, Scale, Stroke, short_number};
 use apus_report::page;
 use apus_report::result::{COMMIT, Table};
 
@@ -193,7 +193,7 @@ pub(super) fn percentile_plot(
     let line = |(place, (name, times)): (usize, &(&str, &Distribution))| Line {
         name: (*name).to_owned().into(),
         colour: place % 8,
-        look: if place < 8 { Look::Plain } else { Look::Faint },
+        stroke: if place < 8 { Stroke::Plain } else { Stroke::Faint },
         points: shares.iter().map(|share| point(*share, times)).collect(),
     };
     let lines: Vec<Line<'_>> = lines.iter().enumerate().map(line).collect();

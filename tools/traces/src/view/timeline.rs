@@ -9,7 +9,7 @@ use super::cells::{
     percentile_headers, percentiles,
 };
 use super::report_view::ReportView;
-use apus_report::chart::{Axis, Bar, Bars, Group as BarGroup, Look, Plot, short_number};
+use apus_report::chart::{Axis, Bar, Bars, Group as BarGroup, Plot, Stroke, short_number};
 use apus_report::result::Table;
 
 const PERCENTILES: [f64; 4] = [10.0, 50.0, 90.0, 99.0];
@@ -80,14 +80,14 @@ fn plot(group: &MediumTimeline) -> Plot {
     let bars_of = |StageLine { stage, times, .. }: &StageLine| BarGroup {
         label: format!("{} {}", stage.place, stage.name),
         bars: [
-            ("mean", 0, Look::Plain, times.mean()),
-            ("median", 1, Look::Plain, times.median() as f64),
+            ("mean", 0, Stroke::Plain, times.mean()),
+            ("median", 1, Stroke::Plain, times.median() as f64),
         ]
         .into_iter()
-        .map(|(name, colour, look, nanos)| Bar {
+        .map(|(name, colour, stroke, nanos)| Bar {
             name: name.to_owned(),
             colour,
-            look,
+            stroke,
             value: (nanos / 1e3).max(0.0),
             range: None,
             says: format!("{} us: {}", format_micros(nanos), stage.meaning),

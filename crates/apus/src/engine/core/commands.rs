@@ -20,50 +20,50 @@ pub(crate) struct NewCall<'a> {
     pub(crate) deadline: Option<std::time::Instant>,
     /// Whether executing the request twice is harmless.
     pub(crate) idempotent: bool,
-    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for it.
+    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
+    /// it.
     pub(crate) cookie: Option<u64>,
-    /// Time at which the application called, in ticks of the trace, if the call had to wait; otherwise 0.
+    /// Time at which the application called, in ticks of the trace, if the call had to wait;
+    /// otherwise 0.
     pub(crate) called: u64,
 }
 
 impl Core {
-    /// Makes a call, through shared memory if there is a pair with the peer, otherwise over the network.
+    /// Makes a call, through shared memory if there is a pair with the peer, otherwise over the
+    /// network.
     ///
     /// # Errors
     ///
     /// [`CallError`]: nothing was sent, and the payload is still the caller's.
-    pub(crate) fn call(&mut self, new: NewCall<'_>) -> Result<Key, CallError> {
+    pub(crate) fn call(&mut self, mut new: NewCall<'_>) -> Result<Key, CallError> {
         self.check_open()?;
         if self.open_calls() >= self.transport().config().max_client_rpcs() {
             // CAP-12: completions that the application has not received count as calls.
             self.room.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
-        let called = match self.call_locally(new) {
-            Ok(done) => return done.map_err(CallError::Rejected),
-            Err(new) => self.call_over_network(new),
+        let called = match self.call_locally(&mut new) {
+            Some(called) => called,
+            None => self.call_over_network(new),
         };
         called.map_err(CallError::Rejected)
     }
 
-    /// Makes a call through shared memory. Returns the call if it must go over the network.
-    fn call_locally<'a>(
-        &mut self,
-        new: NewCall<'a>,
-    ) -> Result<Result<Key, CommandError>, NewCall<'a>> {
-        let Some(mut local) = self.local_context() else { return Err(new) };
+    /// Makes a call through shared memory; `None` if it must go over the network.
+    fn call_locally(&mut self, new: &mut NewCall<'_>) -> Option<Result<Key, CommandError>> {
+        let mut local = self.local_context()?;
         let length = new.payload.len();
         let deadline = new.deadline.map(|at| local.time.clock().convert(at));
-        let NewCall { to, idempotent, cookie, called, .. } = new;
+        let NewCall { to, idempotent, cookie, called, .. } = *new;
         let options = LocalCallOptions { deadline, idempotent, cookie };
-        let Some(sent) = local.call(to, new.payload, options) else { return Err(new) };
+        let sent = local.call(to, new.payload, options)?;
         if let Ok(key) = sent {
             let tracer = &mut self.observation.tracer;
             if let Some(rpc) = tracer.local_call_made(key.cookie(), to, called, length) {
                 self.calls.trace(key, rpc);
             }
         }
-        Ok(sent)
+        Some(sent)
     }
 
     fn call_over_network(&mut self, new: NewCall<'_>) -> Result<Key, CommandError> {
@@ -123,8 +123,8 @@ impl Core {
         }
     }
 
-    /// After a call was cancelled: there is room for another one, and possibly nothing is left to be
-    /// acknowledged.
+    /// After a call was cancelled: there is room for another one, and possibly nothing is left to
+    /// be acknowledged.
     fn after_cancel(&mut self) {
         self.after_command();
         self.room.call_ended(&mut self.polling, &mut self.wakes);
@@ -135,8 +135,8 @@ impl Core {
         }
     }
 
-    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again; `traced` is
-    /// its RPC in the time trace.
+    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again;
+    /// `traced` is its RPC in the time trace.
     ///
     /// # Errors
     ///
@@ -215,8 +215,8 @@ impl Core {
         self.transmit_held_back();
     }
 
-    /// Returns the time of a command. Commands that a cork holds back have the time of the first of them, or
-    /// of the last reading of the clock.
+    /// Returns the time of a command. Commands that a cork holds back have the time of the first of
+    /// them, or of the last reading of the clock.
     fn command_time(&mut self) -> Instant {
         if self.cork.holds_messages() && self.cork.is_corked() {
             return self.time.now();

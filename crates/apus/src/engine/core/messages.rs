@@ -1,8 +1,9 @@
-//! What waiting threads and tasks take: requests, completions, responses, room, and the end of everything
-//! sent.
+//! What waiting threads and tasks take: requests, completions, responses, room, and the end of
+//! everything sent.
 //!
-//! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees its bytes
-//! in the receive buffer ([`Core::count_message`]) and, if it ends a call, the call's slot.
+//! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees
+//! its bytes in the receive buffer ([`Core::count_message`]) and, if it ends a call, the call's
+//! slot.
 
 use super::root::Core;
 use crate::engine::calls::{Key, Response};
@@ -62,8 +63,8 @@ impl Core {
         Some(completion)
     }
 
-    /// Takes the completion that is reserved for a notified thread. If the endpoint is closed nothing is
-    /// reserved any more.
+    /// Takes the completion that is reserved for a notified thread. If the endpoint is closed
+    /// nothing is reserved any more.
     pub(in crate::engine) fn take_reserved_completion(&mut self) -> Option<Delivered<EndedCall>> {
         if self.is_closed() {
             return self.take_completion();
@@ -141,7 +142,8 @@ impl Core {
         self.inbox.producer()
     }
 
-    /// Counts a message of `bytes` bytes that the application receives, and frees them in the receive buffer.
+    /// Counts a message of `bytes` bytes that the application receives, and frees them in the
+    /// receive buffer.
     pub(in crate::engine) fn count_message(&mut self, bytes: usize, kind: WaitKind) {
         self.network.payload_consumed(bytes);
         self.observation.count_message(bytes, kind);

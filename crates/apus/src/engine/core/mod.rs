@@ -1,9 +1,9 @@
 //! Everything under the core lock, and what threads do with it.
 //!
-//! [`Core`] owns the groups of [`state`](super::state), the table of calls and the state of shared memory.
-//! Its methods lend each handler the groups that it needs, and order the steps: [`commands`] of the
-//! application, the [`messages`] that waiting threads take, the steps of a [`pass`] of the loop,
-//! [`transmission`], and [`shutdown`].
+//! [`Core`] owns the groups of [`state`](super::state), the table of calls and the state of shared
+//! memory. Its methods lend each handler the groups that it needs, and order the steps:
+//! [`commands`] of the application, the [`messages`] that waiting threads take, the steps of a
+//! [`pass`] of the loop, [`transmission`], and [`shutdown`].
 
 mod commands;
 mod messages;

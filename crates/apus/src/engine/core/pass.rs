@@ -18,7 +18,8 @@ impl Core {
         self.quota.begin_pass(packets);
     }
 
-    /// Handles what came through shared memory. Does not read the clock, as the events need no time.
+    /// Handles what came through shared memory. Does not read the clock, as the events need no
+    /// time.
     pub(in crate::engine) fn handle_local(&mut self, events: &mut Vec<LocalEvent>) {
         self.inbox.set_producer();
         if self.local_context().is_some_and(|mut local| local.handle(events)) {
@@ -31,8 +32,8 @@ impl Core {
         self.inbox.end_pass(true, self.time.now());
     }
 
-    /// Hands the packets of the last receive to the protocol. The receive began and ended at these ticks of
-    /// the trace.
+    /// Hands the packets of the last receive to the protocol. The receive began and ended at these
+    /// ticks of the trace.
     pub(in crate::engine) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
@@ -69,9 +70,9 @@ impl Core {
         }
     }
 
-    /// Makes the messages of this pass visible, up to the pass's quota; the rest follows in the next pass,
-    /// before anything else is received. Stops receiving if too many requests wait. `drained`: the socket is
-    /// empty.
+    /// Makes the messages of this pass visible, up to the pass's quota; the rest follows in the
+    /// next pass, before anything else is received. Stops receiving if too many requests wait.
+    /// `drained`: the socket is empty.
     pub(in crate::engine) fn deliver_in_pass(&mut self, drained: bool) {
         let quota = self.quota.left(Work::Deliveries);
         self.deliver_within(quota);
@@ -91,8 +92,8 @@ impl Core {
         self.quota.set_more_to_deliver(more);
     }
 
-    /// Notifies waiters for which there is a message, the newest first, and those for the acknowledgement of
-    /// everything.
+    /// Notifies waiters for which there is a message, the newest first, and those for the
+    /// acknowledgement of everything.
     pub(in crate::engine) fn assign(&mut self) {
         self.observation.counters.handoffs += self.inbox.assign(&mut self.wakes);
         if !self.drain.is_empty() && self.is_drained() {
@@ -123,8 +124,8 @@ impl Core {
         self.quota.more_to_send() || self.quota.more_to_deliver()
     }
 
-    /// Returns whether a quota ended the last delivery: the next pass must not receive before it has made up
-    /// for that.
+    /// Returns whether a quota ended the last delivery: the next pass must not receive before it
+    /// has made up for that.
     pub(in crate::engine) const fn has_more_to_deliver(&self) -> bool {
         self.quota.more_to_deliver()
     }
@@ -134,8 +135,8 @@ impl Core {
         self.transport().is_receive_full()
     }
 
-    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or at once
-    /// if a check is requested or packets wait for room in the socket.
+    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or
+    /// at once if a check is requested or packets wait for room in the socket.
     pub(in crate::engine) fn next_due(&self) -> Instant {
         let is_full = self.is_socket_full() && !self.polling.sleeps_for_room();
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
@@ -150,8 +151,8 @@ impl Core {
         !self.network.has_room()
     }
 
-    /// Returns whether requests wait and the network has not been polled for a while; then it counts as
-    /// polled.
+    /// Returns whether requests wait and the network has not been polled for a while; then it
+    /// counts as polled.
     pub(in crate::engine) fn take_poll_due(&mut self) -> bool {
         if self.cork.holds_messages() && self.cork.is_corked() {
             // Commands that a cork holds back do not read the clock.

@@ -79,7 +79,8 @@ impl Core {
         Delivery { network, calls, inbox, room, polling, wakes, observation }
     }
 
-    /// Lends what a handler of shared memory may change; `None` if the endpoint does not have that path.
+    /// Lends what a handler of shared memory may change; `None` if the endpoint does not have that
+    /// path.
     pub(super) fn local_context(&mut self) -> Option<LocalContext<'_>> {
         let is_corked = self.cork.is_corked();
         let Self { network, calls, local, inbox, room, polling, wakes, time, observation, .. } =
@@ -141,8 +142,8 @@ impl Core {
         self.inbox.waiting_requests()
     }
 
-    /// Returns the number of completions that the application has not received, except for those of calls
-    /// that their caller waits for.
+    /// Returns the number of completions that the application has not received, except for those of
+    /// calls that their caller waits for.
     pub(crate) fn waiting_completions(&self) -> usize {
         self.inbox.waiting_completions()
     }

@@ -15,8 +15,8 @@ impl Core {
         self.local.as_mut().is_none_or(|local| local.is_drained(now))
     }
 
-    /// Closes the endpoint for a reason: outstanding calls fail, requests are refused, and all waiters are
-    /// notified.
+    /// Closes the endpoint for a reason: outstanding calls fail, requests are refused, and all
+    /// waiters are notified.
     pub(crate) fn close(&mut self, why: Closed) {
         if self.closed.is_some() {
             return;

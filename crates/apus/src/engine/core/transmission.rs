@@ -23,14 +23,15 @@ pub(crate) struct UnlockActions {
 }
 
 impl Core {
-    /// After a command: makes its events visible, and sends its packets unless a cork holds them back.
+    /// After a command: makes its events visible, and sends its packets unless a cork holds them
+    /// back.
     pub(super) fn after_command(&mut self) {
         self.deliver();
         if self.cork.is_corked() { self.hold_back() } else { self.transmit() }
     }
 
-    /// After a reply. While too many requests wait for a thread of the application, the reply leaves when the
-    /// network is polled next, together with others (BACKLOG-3).
+    /// After a reply. While too many requests wait for a thread of the application, the reply
+    /// leaves when the network is polled next, together with others (BACKLOG-3).
     pub(super) fn after_reply(&mut self) {
         if self.polling.is_free() && self.inbox.holds_replies() {
             self.observation.counters.held_replies += 1;
@@ -63,7 +64,8 @@ impl Core {
         self.transmit_within(usize::MAX);
     }
 
-    /// Sends what may leave, but not much more than the pass's quota; the rest waits for the next pass.
+    /// Sends what may leave, but not much more than the pass's quota; the rest waits for the next
+    /// pass.
     pub(in crate::engine) fn transmit_in_pass(&mut self) {
         self.transmit_within(self.quota.left(Work::Transmit));
         if self.quota.more_to_send() {
@@ -96,7 +98,8 @@ impl Core {
         sent.map(drop)
     }
 
-    /// Asks all peers to freeze their traces, and freezes that of this process. Returns the number of peers.
+    /// Asks all peers to freeze their traces, and freezes that of this process. Returns the number
+    /// of peers.
     pub(crate) fn freeze_peers(&mut self) -> usize {
         self.time.read_clock();
         let count = self.ask_peers_to_freeze();
@@ -105,8 +108,8 @@ impl Core {
         count
     }
 
-    /// Asks all peers to freeze their traces, over the network and through shared memory. Returns their
-    /// number.
+    /// Asks all peers to freeze their traces, over the network and through shared memory. Returns
+    /// their number.
     fn ask_peers_to_freeze(&mut self) -> usize {
         let tracer = &mut self.observation.tracer;
         let local = self.local.as_ref().map_or(0, |local| local.freeze_peers(tracer));
@@ -121,14 +124,16 @@ impl Core {
         UnlockActions { wakes, connects }
     }
 
-    /// Returns whether the leader sleeps for longer than until `due`, and must be woken; counts that.
+    /// Returns whether the leader sleeps for longer than until `due`, and must be woken; counts
+    /// that.
     pub(in crate::engine) fn must_wake_leader(&mut self, due: Instant) -> bool {
         let must_wake = self.polling.must_wake_leader(due);
         self.observation.counters.kicks += u64::from(must_wake);
         must_wake
     }
 
-    /// Notes that a connection to a peer through shared memory was started under this name, or could not be.
+    /// Notes that a connection to a peer through shared memory was started under this name, or
+    /// could not be.
     pub(in crate::engine) fn connecting(
         &mut self,
         peer: SocketAddr,

@@ -1,4 +1,5 @@
-//! The client's side of shared memory: calls, their ends, and what becomes of them when a pair ends.
+//! The client's side of shared memory: calls, their ends, and what becomes of them when a pair
+//! ends.
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
@@ -86,8 +87,8 @@ impl LocalContext<'_> {
         }
     }
 
-    /// Ends a call, as the server at the other end of the pair reports. Returns whether packets must leave
-    /// over the network.
+    /// Ends a call, as the server at the other end of the pair reports. Returns whether packets
+    /// must leave over the network.
     #[must_use]
     pub(super) fn end_call(
         &mut self,
@@ -115,8 +116,8 @@ impl LocalContext<'_> {
         must_transmit
     }
 
-    /// Freezes the trace if a call that has ended was slow. Returns whether peers must be asked for the same:
-    /// no other packet may leave for a while.
+    /// Freezes the trace if a call that has ended was slow. Returns whether peers must be asked for
+    /// the same: no other packet may leave for a while.
     fn freeze_if_slow(&mut self, watch: SlowWatch) -> bool {
         let now = self.time.read_clock();
         let tracer = &mut self.delivery.observation.tracer;
@@ -145,8 +146,8 @@ impl LocalContext<'_> {
         debug_assert!(!must_transmit, "only a response can be slow");
     }
 
-    /// Ends the calls of a pair that has ended, or repeats them over the network: those that the server has
-    /// not read, and those that are idempotent.
+    /// Ends the calls of a pair that has ended, or repeats them over the network: those that the
+    /// server has not read, and those that are idempotent.
     pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let to = self.local.routes.forget(number);
@@ -166,7 +167,8 @@ impl LocalContext<'_> {
         self.delivery.notify_room();
     }
 
-    /// Repeats a call over the network whose pair has ended. Returns whether the protocol accepted it.
+    /// Repeats a call over the network whose pair has ended. Returns whether the protocol accepted
+    /// it.
     fn repeat_over_network(&mut self, key: Key, to: SocketAddr) -> bool {
         let now = self.time.now();
         let Some(local) = self.delivery.calls.local(key) else { return false };

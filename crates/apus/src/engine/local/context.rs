@@ -5,8 +5,8 @@ use crate::engine::state::{Delivery, Time};
 use apus_local::{Disconnected, SendError};
 use apus_proto::{CommandError, FailureKind, Payload};
 
-/// The groups of the core that a handler of shared memory may change. Shutting the endpoint down and sending
-/// over the network are the caller's: handlers return whether packets must leave.
+/// The groups of the core that a handler of shared memory may change. Shutting the endpoint down
+/// and sending over the network are the caller's: handlers return whether packets must leave.
 pub(crate) struct LocalContext<'a> {
     pub(crate) local: &'a mut LocalState,
     pub(crate) delivery: Delivery<'a>,
@@ -21,8 +21,9 @@ impl LocalContext<'_> {
         self.local.flush(self.delivery.calls);
     }
 
-    /// Returns whether a cork holds a message with this payload back. It does not if too many messages are
-    /// held back already: then the message is sent at once, as its own peer may have room.
+    /// Returns whether a cork holds a message with this payload back. It does not if too many
+    /// messages are held back already: then the message is sent at once, as its own peer may have
+    /// room.
     ///
     /// # Errors
     ///

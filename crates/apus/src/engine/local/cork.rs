@@ -1,9 +1,9 @@
 //! Messages through shared memory that a cork holds back.
 //!
-//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines of the
-//! ring before it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all that
-//! are held back, pair by pair. They leave when 32 are held back, when their thread waits, and when the cork
-//! is dropped, as on the network.
+//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines
+//! of the ring before it releases that lock. Together they cost that once:
+//! [`CorkedMessages::flush`] sends all that are held back, pair by pair. They leave when 32 are
+//! held back, when their thread waits, and when the cork is dropped, as on the network.
 
 use crate::engine::calls::{Calls, Key};
 use apus_local::{Pair, SendError};
@@ -63,7 +63,8 @@ impl CorkedMessages {
         let mut left = messages.drain(..).peekable();
         while let Some(first) = left.next() {
             let pair = first.pair.clone();
-            // `None` if the pair has ended: its calls end with that event, and its replies have no receiver.
+            // `None` if the pair has ended: its calls end with that event, and its replies have no
+            // receiver.
             let mut batch = pair.batch().ok();
             let mut full = false;
             let mut next = Some(first);

@@ -21,8 +21,8 @@ impl OutstandingCalls {
         self.calls == 0
     }
 
-    /// Returns whether a request of `bytes` fits under `limit`; a first one always does. If not, the
-    /// caller is owed a notification of room.
+    /// Returns whether a request of `bytes` fits under `limit`; a first one always does. If not,
+    /// the caller is owed a notification of room.
     pub(super) const fn has_room(&mut self, bytes: u64, limit: u64) -> bool {
         let has_room = self.bytes == 0 || self.bytes + bytes <= limit;
         self.wants_room |= !has_room;

@@ -1,4 +1,5 @@
-//! The server's side of shared memory: requests, their replies, and the requests to freeze the trace.
+//! The server's side of shared memory: requests, their replies, and the requests to freeze the
+//! trace.
 
 use super::context::{LocalContext, command_error};
 use super::cork::{Content, CorkedMessage};
@@ -12,7 +13,8 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 impl LocalContext<'_> {
-    /// Handles what came through shared memory. Returns whether packets must leave over the network.
+    /// Handles what came through shared memory. Returns whether packets must leave over the
+    /// network.
     #[must_use]
     pub(crate) fn handle(&mut self, events: &mut Vec<LocalEvent>) -> bool {
         let mut room = self.delivery.inbox.room(self.time.now());
@@ -77,8 +79,8 @@ impl LocalContext<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does
-    /// not wait for the response.
+    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone,
+    /// or does not wait for the response.
     pub(crate) fn reply(
         &mut self,
         pair: &Arc<Pair>,

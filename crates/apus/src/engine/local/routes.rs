@@ -1,7 +1,7 @@
 //! Which peers are reached through shared memory, and which over the network.
 //!
-//! The endpoint connects to a peer when it calls it for the first time, and again after a while if that
-//! fails. It decides so under the core lock, and makes the connection when the lock is free
+//! The endpoint connects to a peer when it calls it for the first time, and again after a while if
+//! that fails. It decides so under the core lock, and makes the connection when the lock is free
 //! ([`Routes::take_connects`]).
 
 use apus_local::{Local, Pair, PeerName, PeerState};
@@ -40,21 +40,21 @@ enum Route {
     NetworkUntil(Instant),
 }
 
-/// Time after which a connection that failed is tried again: the peer may have been started. Chosen by us: an
-/// attempt without a peer takes 10 µs.
+/// Time after which a connection that failed is tried again: the peer may have been started. Chosen
+/// by us: an attempt without a peer takes 10 µs.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time that a peer has to accept a connection. Chosen by us: a server accepts within 10 ms unless it is
-/// stopped.
+/// Time that a peer has to accept a connection. Chosen by us: a server accepts within 10 ms unless
+/// it is stopped.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Number of peers at which the table is cleared. Chosen by us: the number of ports. Each peer then costs a
-/// new connection.
+/// Number of peers at which the table is cleared. Chosen by us: the number of ports. Each peer then
+/// costs a new connection.
 const MAX_ROUTES: usize = 65_536;
 
 impl Routes {
-    /// Returns the pair for calls to `to`; `None` stands for the network. Schedules a connection if it is
-    /// time.
+    /// Returns the pair for calls to `to`; `None` stands for the network. Schedules a connection if
+    /// it is time.
     pub(super) fn pair(
         &mut self,
         to: SocketAddr,
@@ -124,8 +124,8 @@ impl Routes {
         self.known.insert(to, route);
     }
 
-    /// Forgets a pair that has ended. The next call connects again: the server may have been restarted.
-    /// Returns the server's address.
+    /// Forgets a pair that has ended. The next call connects again: the server may have been
+    /// restarted. Returns the server's address.
     pub(super) fn forget(&mut self, number: u64) -> Option<SocketAddr> {
         self.last = None;
         let is_it = |route: &Route| matches!(route, Route::Pair(pair) if pair.number() == number);

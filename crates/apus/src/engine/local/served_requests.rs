@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-/// Requests that were neither answered nor dropped (LOCALCALL-2), and those of them that were cancelled.
+/// Requests that were neither answered nor dropped (LOCALCALL-2), and those of them that were
+/// cancelled.
 #[derive(Debug, Default)]
 pub(super) struct ServedRequests {
     open: u64,
@@ -26,15 +27,16 @@ impl ServedRequests {
         self.open -= 1;
     }
 
-    /// Notes that a client does not wait for the response to a request any more. Does nothing if it was
-    /// answered already.
+    /// Notes that a client does not wait for the response to a request any more. Does nothing if it
+    /// was answered already.
     pub(super) fn cancel(&mut self, pair: u64, id: u64, limit: u64) {
         if self.open == 0 {
             self.cancelled.clear();
         } else if (self.cancelled.len() as u64) < limit {
             self.cancelled.insert((pair, id));
         }
-        // Beyond the limit a client cancels requests that it never sent; the responses are sent and ignored.
+        // Beyond the limit a client cancels requests that it never sent; the responses are sent and
+        // ignored.
     }
 
     /// Returns whether a request was cancelled, and forgets that.

@@ -20,8 +20,8 @@ pub(crate) struct LocalState {
     pub(super) outstanding: OutstandingCalls,
     pub(super) served: ServedRequests,
     corked: CorkedMessages,
-    /// When to check whether the peers have read everything, if a thread waits for that: peers do not report
-    /// it.
+    /// When to check whether the peers have read everything, if a thread waits for that: peers do
+    /// not report it.
     drain_check_at: Option<Instant>,
 }
 
@@ -45,7 +45,8 @@ impl LocalState {
         self.outstanding.next_deadline().min(self.drain_check_at.unwrap_or(Instant::NEVER))
     }
 
-    /// Returns whether peers have read everything and answered all calls. If not, checks again soon.
+    /// Returns whether peers have read everything and answered all calls. If not, checks again
+    /// soon.
     pub(crate) fn is_drained(&mut self, now: Instant) -> bool {
         let drained = self.outstanding.is_empty()
             && self.corked.is_empty()

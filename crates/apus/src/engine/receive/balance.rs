@@ -1,25 +1,27 @@
 //! How often the network is polled while messages come through shared memory.
 
-/// Decides when to poll the network and the sockets of local peers. Its unit is the cost of a peek into
-/// shared memory that finds nothing, about 10 ns.
+/// Decides when to poll the network and the sockets of local peers. Its unit is the cost of a peek
+/// into shared memory that finds nothing, about 10 ns.
 #[derive(Debug, Default)]
 pub(super) struct PollBalance {
     /// Cost of the peeks since the network was polled.
     spent: u32,
-    /// Number of peeks that must find nothing until the network is polled as often as shared memory.
+    /// Number of peeks that must find nothing until the network is polled as often as shared
+    /// memory.
     warm: u32,
     /// Polls of the network since the sockets of local peers were polled.
     network_polls: u32,
 }
 
 impl PollBalance {
-    /// Cost of peeks between two polls of the network. Chosen by us: about 10 µs, so that these polls take 3
-    /// % of the time, and a peer on the network waits for less than twice as long as for an idle host.
+    /// Cost of peeks between two polls of the network. Chosen by us: about 10 µs, so that these
+    /// polls take 3 % of the time, and a peer on the network waits for less than twice as long as
+    /// for an idle host.
     pub(super) const LIMIT: u32 = 1024;
     /// Cost of a record: a third of a microsecond.
     const RECORD: u32 = 32;
-    /// Polls of the network per poll of the sockets of local peers. Those report new and killed peers, and
-    /// cost a hundredth of the polls of the network at this rate.
+    /// Polls of the network per poll of the sockets of local peers. Those report new and killed
+    /// peers, and cost a hundredth of the polls of the network at this rate.
     const POLLS_PER_SOCKET_POLL: u32 = 64;
 
     /// Returns whether to poll the network; then it counts as polled.

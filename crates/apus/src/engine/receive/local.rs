@@ -22,7 +22,8 @@ pub(super) struct LocalReceiver {
     lingers_since: Option<Instant>,
     /// The system refused a call: the sockets of local peers are not polled until then.
     muted_until: Option<Instant>,
-    /// Whether the driver and the signal are watched together with the pairs' sockets; `None`: not tried yet.
+    /// Whether the driver and the signal are watched together with the pairs' sockets; `None`: not
+    /// tried yet.
     watches_all: Option<bool>,
 }
 
@@ -32,12 +33,12 @@ const SIGNAL: u32 = 1;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Longest time to spin for the rest of a long message. Chosen by us: a chunk of 32 KiB is copied in 3 µs, a
-/// wake-up takes 20 µs and more.
+/// Longest time to spin for the rest of a long message. Chosen by us: a chunk of 32 KiB is copied
+/// in 3 µs, a wake-up takes 20 µs and more.
 const LINGER: Duration = Duration::from_micros(20);
 
-/// Time for which the sockets of local peers are not polled after the system has refused a call. Chosen by
-/// us: the resource that it lacked may be available again.
+/// Time for which the sockets of local peers are not polled after the system has refused a call.
+/// Chosen by us: the resource that it lacked may be available again.
 const MUTED: Duration = Duration::from_millis(100);
 
 impl LocalReceiver {
@@ -54,7 +55,8 @@ impl LocalReceiver {
         }
     }
 
-    /// Returns whether to poll the network in this pass. Polls the sockets of local peers at intervals.
+    /// Returns whether to poll the network in this pass. Polls the sockets of local peers at
+    /// intervals.
     pub(super) fn is_network_due(&mut self) -> bool {
         let due = self.balance.take_network_due();
         if due && self.balance.take_sockets_due() {
@@ -94,8 +96,9 @@ impl LocalReceiver {
         self.full = full;
     }
 
-    /// Returns whether to spin a little instead of sleeping: a part of a long message has been copied, and
-    /// the peer is busy copying the rest. Otherwise each chunk would cost a wake-up on both sides.
+    /// Returns whether to spin a little instead of sleeping: a part of a long message has been
+    /// copied, and the peer is busy copying the rest. Otherwise each chunk would cost a wake-up on
+    /// both sides.
     pub(super) fn lingers(&mut self) -> bool {
         if self.full || !self.poll_set.has_partial_message() {
             self.lingers_since = None;
@@ -106,8 +109,8 @@ impl LocalReceiver {
         now.duration_since(*self.lingers_since.get_or_insert(now)) < LINGER
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then
-    /// it must not sleep.
+    /// Announces to local peers that this side is going to sleep. Returns `false` if something has
+    /// come: then it must not sleep.
     pub(super) fn prepare_to_sleep(&mut self) -> bool {
         let prepared = self.full || self.local.prepare_to_sleep(&mut self.poll_set);
         if !prepared {
@@ -116,8 +119,8 @@ impl LocalReceiver {
         prepared
     }
 
-    /// Announces to local peers that this side is awake. `rung`: the doorbell has rung and its sockets have
-    /// not been polled.
+    /// Announces to local peers that this side is awake. `rung`: the doorbell has rung and its
+    /// sockets have not been polled.
     pub(super) fn finish_sleep(&mut self, rung: bool) {
         self.local.finish_sleep(&self.poll_set);
         if rung {
@@ -125,9 +128,10 @@ impl LocalReceiver {
         }
     }
 
-    /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a call that
-    /// watches the doorbell if a pair rings. Returns `None` if that is not possible: there is no pair, or the
-    /// conditions are other than whole milliseconds and readable descriptors.
+    /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a
+    /// call that watches the doorbell if a pair rings. Returns `None` if that is not possible:
+    /// there is no pair, or the conditions are other than whole milliseconds and readable
+    /// descriptors.
     pub(super) fn sleep(
         &mut self,
         driver: &dyn ReceiveHalf,
@@ -139,8 +143,8 @@ impl LocalReceiver {
         if !is_possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
             return None;
         }
-        // A task sleeps in its runtime, which would be woken by these descriptors twice: they are registered
-        // when a thread sleeps for the first time.
+        // A task sleeps in its runtime, which would be woken by these descriptors twice: they are
+        // registered when a thread sleeps for the first time.
         let watch =
             || self.local.watch(driver, DRIVER).is_ok() && self.local.watch(signal, SIGNAL).is_ok();
         if !*self.watches_all.get_or_insert_with(watch) {
@@ -153,8 +157,8 @@ impl LocalReceiver {
         Some(WakeReasons { driver: has(DRIVER), doorbell: false, signal: has(SIGNAL) })
     }
 
-    /// Returns the descriptor that becomes readable when a local peer rings or a client connects; `None`
-    /// while the sockets of local peers are not polled.
+    /// Returns the descriptor that becomes readable when a local peer rings or a client connects;
+    /// `None` while the sockets of local peers are not polled.
     pub(super) fn doorbell(&mut self) -> Option<BorrowedFd<'_>> {
         self.muted_until = self.muted_until.filter(|until| Instant::now() < *until);
         self.muted_until.is_none().then(|| self.local.as_fd())

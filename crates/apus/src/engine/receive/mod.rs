@@ -1,15 +1,17 @@
-//! The receive path: where the leader takes packets from the driver and messages from shared memory.
+//! The receive path: where the leader takes packets from the driver and messages from shared
+//! memory.
 //!
-//! A poll of the network costs a system call, a peek into shared memory about ten nanoseconds. While messages
-//! come through shared memory, the network is polled rarely enough to cost little, and often enough that no
-//! peer there waits for long ([`balance`]).
+//! A poll of the network costs a system call, a peek into shared memory about ten nanoseconds.
+//! While messages come through shared memory, the network is polled rarely enough to cost little,
+//! and often enough that no peer there waits for long ([`balance`]).
 //!
 //! # Invariants
 //!
-//! - **RECEIVE-1** Packets that are known to be in the socket are received in the next pass, however busy the
-//!   shared memory is: after the driver has woken a sleeper, and after a receive that left packets in the
-//!   socket. Otherwise a thread would sleep again and be woken at once, over and over, and a task, which its
-//!   runtime wakes once, would leave the packets in the socket.
+//! - **RECEIVE-1** Packets that are known to be in the socket are received in the next pass,
+//!   however busy the shared memory is: after the driver has woken a sleeper, and after a receive
+//!   that left packets in the socket. Otherwise a thread would sleep again and be woken at once,
+//!   over and over, and a task, which its runtime wakes once, would leave the packets in the
+//!   socket.
 //! - **RECEIVE-2** A poll that a thread requests explicitly polls both.
 
 mod balance;

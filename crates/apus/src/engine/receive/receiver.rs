@@ -72,20 +72,22 @@ impl Receiver {
         self.local.as_mut().map(LocalReceiver::events).filter(|events| !events.is_empty())
     }
 
-    /// Sets whether as much waits for the application as may be received: then shared memory is left alone.
+    /// Sets whether as much waits for the application as may be received: then shared memory is
+    /// left alone.
     pub(in crate::engine) fn set_full(&mut self, full: bool) {
         if let Some(local) = &mut self.local {
             local.set_full(full);
         }
     }
 
-    /// Returns whether to spin a little instead of sleeping, for the rest of a long message in shared memory.
+    /// Returns whether to spin a little instead of sleeping, for the rest of a long message in
+    /// shared memory.
     pub(in crate::engine) fn lingers(&mut self) -> bool {
         self.local.as_mut().is_some_and(LocalReceiver::lingers)
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then
-    /// it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
+    /// Announces to local peers that this side is going to sleep. Returns `false` if something has
+    /// come: then it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
     pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
         self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep)
     }
@@ -100,8 +102,8 @@ impl Receiver {
         }
     }
 
-    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or `nanos` have
-    /// passed.
+    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or
+    /// `nanos` have passed.
     ///
     /// # Errors
     ///
@@ -137,8 +139,8 @@ mod tests {
     use crate::EndpointBuilder;
     use std::net::UdpSocket;
 
-    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came through
-    /// shared memory.
+    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came
+    /// through shared memory.
     #[test]
     fn an_explicit_poll_takes_what_the_network_has() {
         let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();

@@ -1,7 +1,7 @@
 //! Corks, and the messages over the network that are held back.
 
-/// Largest number of messages that are held back: half of what one send carries, so that the peer starts
-/// to work earlier.
+/// Largest number of messages that are held back: half of what one send carries, so that the peer
+/// starts to work earlier.
 const MAX_HELD_BACK: u32 = 32;
 
 /// The number of corks, and of messages over the network that were held back since the last

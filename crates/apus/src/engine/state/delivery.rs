@@ -1,7 +1,7 @@
 //! Delivery: puts the protocol's events where threads of the application find them.
 //!
-//! Keeps ENGINE-2 of [`engine`](crate::engine): a message is queued when it is complete, before a waiter is
-//! notified.
+//! Keeps ENGINE-2 of [`engine`](crate::engine): a message is queued when it is complete, before a
+//! waiter is notified.
 
 use super::inbox::Inbox;
 use super::network::Network;

@@ -10,7 +10,8 @@ use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use std::sync::Arc;
 
-/// Requests and completions that the application has not received, and the threads that wait for them.
+/// Requests and completions that the application has not received, and the threads that wait for
+/// them.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     requests: Handoff<IncomingRequest>,
@@ -102,7 +103,8 @@ impl Inbox {
         self.completions.delist(waiter);
     }
 
-    /// Notifies waiters for which there is a message, the newest first. Returns the number of handoffs.
+    /// Notifies waiters for which there is a message, the newest first. Returns the number of
+    /// handoffs.
     pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
         self.requests.assign(wakes) + self.completions.assign(wakes)
     }
@@ -138,8 +140,8 @@ impl Inbox {
         self.backlog.note_poll(now);
     }
 
-    /// Returns whether a thread that asks for a request must poll the network first; then it counts as
-    /// polled.
+    /// Returns whether a thread that asks for a request must poll the network first; then it counts
+    /// as polled.
     pub(crate) fn take_poll_due(&mut self, now: Instant) -> bool {
         let is_due = self.backlog.is_poll_due(now);
         if is_due {
@@ -148,7 +150,8 @@ impl Inbox {
         is_due
     }
 
-    /// Ends a pass of the loop, which has emptied the socket if `drained`: receiving may have to stop.
+    /// Ends a pass of the loop, which has emptied the socket if `drained`: receiving may have to
+    /// stop.
     pub(crate) fn end_pass(&mut self, drained: bool, now: Instant) {
         let stops = self.backlog.stops();
         self.backlog.pass(self.requests.len(), drained, now);
@@ -158,8 +161,8 @@ impl Inbox {
         }
     }
 
-    /// Notes that the application has received a request. Returns whether receiving, which had stopped,
-    /// resumes.
+    /// Notes that the application has received a request. Returns whether receiving, which had
+    /// stopped, resumes.
     pub(crate) fn request_taken(&mut self, now: Instant) -> bool {
         self.backlog.request_taken(self.requests.len(), now)
     }

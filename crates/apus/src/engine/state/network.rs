@@ -132,8 +132,8 @@ impl Network {
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// Sends what may leave, but not much more than `quota` bytes of payload. Returns whether the quota
-    /// ended it.
+    /// Sends what may leave, but not much more than `quota` bytes of payload. Returns whether the
+    /// quota ended it.
     ///
     /// # Errors
     ///
@@ -154,7 +154,8 @@ impl Network {
                 more = true;
                 break;
             }
-            // Borrowed, not moved out of the option: a move of this large value costs a copy per packet.
+            // Borrowed, not moved out of the option: a move of this large value costs a copy per
+            // packet.
             let next = self.transport.poll_transmit(now);
             let Some(transmit) = &next else { break };
             quota = quota.saturating_sub(transmit.payload_len());
@@ -181,9 +182,9 @@ impl Network {
         Ok(more)
     }
 
-    /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver got the
-    /// first of `packets` packets, 0 if nothing is recorded. Packets that the driver has sent earlier, for
-    /// lack of room, are recorded as sent now.
+    /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver
+    /// got the first of `packets` packets, 0 if nothing is recorded. Packets that the driver has
+    /// sent earlier, for lack of room, are recorded as sent now.
     fn flush(&mut self, began: u64, packets: usize, tracer: &mut Tracer) -> io::Result<()> {
         if tracer.has_unsent_pieces() {
             tracer.pieces_sent(recorder::stamp());

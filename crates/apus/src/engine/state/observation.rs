@@ -17,8 +17,8 @@ pub(crate) enum WaitKind {
     Slept,
 }
 
-/// Counters, histograms and the tracer. Every handler may write them; none decides by them, except that
-/// one call through shared memory in [64](Observation::time_local_call) is timed.
+/// Counters, histograms and the tracer. Every handler may write them; none decides by them, except
+/// that one call through shared memory in [64](Observation::time_local_call) is timed.
 #[derive(Debug)]
 pub(crate) struct Observation {
     pub(in crate::engine) counters: EngineMetrics,
@@ -52,8 +52,8 @@ impl Observation {
         }
     }
 
-    /// Returns when the next call through shared memory begins and the number of calls that it counts
-    /// for, if it is timed. Timing every call would cost a tenth of its duration.
+    /// Returns when the next call through shared memory begins and the number of calls that it
+    /// counts for, if it is timed. Timing every call would cost a tenth of its duration.
     pub(crate) fn time_local_call(&self) -> Option<(std::time::Instant, u64)> {
         /// One call in this number is timed.
         const EVERY: u64 = 64;

@@ -26,8 +26,8 @@ pub(crate) struct Polling {
 struct Background {
     /// `None` if there is no background poller.
     alarm: Option<Arc<Alarm>>,
-    /// While the background poller sleeps without a time limit: how long the poll role must have been
-    /// free before it wakes.
+    /// While the background poller sleeps without a time limit: how long the poll role must have
+    /// been free before it wakes.
     wake_after: Option<Duration>,
     /// The number of changes of the poll role when the alarm was set.
     free_since: Option<u64>,
@@ -49,8 +49,8 @@ impl Polling {
         self.role.is_wanted()
     }
 
-    /// Adds a waiting thread that takes the poll role when it is passed on. The background poller gives
-    /// the role up at once.
+    /// Adds a waiting thread that takes the poll role when it is passed on. The background poller
+    /// gives the role up at once.
     pub(crate) fn follow(&mut self, waiter: Arc<Waiter>) {
         self.role.add_follower(waiter);
         self.check_requested |= self.role.is_in_background();
@@ -61,8 +61,8 @@ impl Polling {
         self.role.remove_follower(waiter);
     }
 
-    /// Asks the background poller, if it has the role, to give it up for a thread that does not wait but
-    /// will poll soon.
+    /// Asks the background poller, if it has the role, to give it up for a thread that does not
+    /// wait but will poll soon.
     pub(crate) fn request_role(&mut self) {
         self.check_requested |= self.role.request_from_background();
     }
@@ -103,8 +103,8 @@ impl Polling {
         self.sleeping_until = Some(until);
     }
 
-    /// Sets whether the leader, while it sleeps, wakes when the full socket has room. Then it need not try
-    /// the socket at intervals.
+    /// Sets whether the leader, while it sleeps, wakes when the full socket has room. Then it need
+    /// not try the socket at intervals.
     pub(crate) const fn set_sleeps_for_room(&mut self, sleeps_for_room: bool) {
         self.sleeps_for_room = sleeps_for_room;
     }
@@ -134,8 +134,8 @@ impl Polling {
         self.background.alarm = Some(alarm);
     }
 
-    /// Takes the poll role for the background poller, if no thread has had it since its number of changes
-    /// was `seen`. Returns whether it did.
+    /// Takes the poll role for the background poller, if no thread has had it since its number of
+    /// changes was `seen`. Returns whether it did.
     pub(crate) fn take_role_in_background(&mut self, seen: u64) -> bool {
         self.is_free() && self.role.changes() == seen && self.role.take_in_background()
     }
@@ -150,8 +150,8 @@ impl Polling {
         self.background.free_since.take()
     }
 
-    /// Sets for how long the poll role must be free before the background poller is woken; `None` if it
-    /// wakes by itself.
+    /// Sets for how long the poll role must be free before the background poller is woken; `None`
+    /// if it wakes by itself.
     pub(crate) const fn set_wake_after(&mut self, wake_after: Option<Duration>) {
         self.background.wake_after = wake_after;
     }

@@ -32,7 +32,8 @@ impl PassQuota {
         }
     }
 
-    /// Returns how much the current pass may still do: bytes for transmission, events for deliveries.
+    /// Returns how much the current pass may still do: bytes for transmission, events for
+    /// deliveries.
     pub(crate) const fn left(&self, work: Work) -> usize {
         self.budget.left(work)
     }

@@ -41,8 +41,8 @@ impl RoomWaiters {
         }
     }
 
-    /// Notes that a call was rejected because the endpoint has too many, including those whose completion
-    /// has not been received.
+    /// Notes that a call was rejected because the endpoint has too many, including those whose
+    /// completion has not been received.
     pub(crate) const fn want_fewer_calls(&mut self) {
         self.too_many_calls = true;
     }

@@ -103,7 +103,8 @@ impl Tracer {
         }
     }
 
-    /// Records that a packet of an RPC was in the current batch: once per RPC, if its packets come in a row.
+    /// Records that a packet of an RPC was in the current batch: once per RPC, if its packets come
+    /// in a row.
     fn record_from_kernel(&mut self, rpc: Rpc) {
         if self.from_kernel != Some(rpc) && self.received_at > 0 {
             self.from_kernel = Some(rpc);
@@ -125,8 +126,8 @@ fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
     recorder::record_rpc_at(at, rpc, event, a, b);
 }
 
-/// Returns the events for sending and for receiving a control packet of this kind. The other kinds have probe
-/// events of their own.
+/// Returns the events for sending and for receiving a control packet of this kind. The other kinds
+/// have probe events of their own.
 const fn control(kind: Kind) -> Option<(Event, Event)> {
     Some(match kind {
         Kind::Busy => (Event::BusySent, Event::BusyReceived),

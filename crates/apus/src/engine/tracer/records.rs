@@ -29,8 +29,8 @@ pub(crate) struct Tracer {
     pub(super) packets: u32,
     /// The RPC for which the receipt of the current batch was recorded last.
     pub(super) from_kernel: Option<Rpc>,
-    /// Pieces of traced messages that the driver has and may hold back: number of packets, and offset of the
-    /// first byte.
+    /// Pieces of traced messages that the driver has and may hold back: number of packets, and
+    /// offset of the first byte.
     pub(super) unsent: SmallVec<[(Rpc, u32, u32); 8]>,
     /// Traced requests that are complete and not delivered yet, in the order of their delivery.
     pub(super) complete: VecDeque<(RpcKey, Rpc)>,
@@ -52,7 +52,8 @@ static DROP_REASONS: LazyLock<Vec<&'static str>> =
 static FAIL_REASONS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["other"].into_iter().chain(FailureKind::NAMES).collect());
 
-/// Number of peers whose indexes an endpoint keeps. Chosen by us: twice the size of the process's table.
+/// Number of peers whose indexes an endpoint keeps. Chosen by us: twice the size of the process's
+/// table.
 const MAX_INDEXES: usize = 131_072;
 
 impl Tracer {
@@ -87,8 +88,8 @@ impl Tracer {
         }
     }
 
-    /// Notes that a batch of packets has come from the kernel, in a system call that began and ended at these
-    /// ticks.
+    /// Notes that a batch of packets has come from the kernel, in a system call that began and
+    /// ended at these ticks.
     #[inline]
     pub(crate) fn batch_received(&mut self, began: u64, ended: u64, packets: usize) {
         self.received_at = ended;
@@ -117,7 +118,7 @@ impl Tracer {
     pub(crate) fn freeze_requested_by(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
-        if self.triggers.heed_peers {
+        if self.triggers.obey_peers {
             recorder::freeze(FreezeReason::Peer);
         }
     }
@@ -127,10 +128,11 @@ impl Tracer {
         self.freeze_if(retransmitted && self.triggers.lost_packet, FreezeReason::LostPacket);
     }
 
-    /// Freezes the trace if `condition` holds, and has peers asked for the same if the endpoint is configured to.
+    /// Freezes the trace if `condition` holds, and has peers asked for the same if the endpoint is
+    /// configured to.
     pub(super) fn freeze_if(&mut self, condition: bool, reason: FreezeReason) {
         if condition && recorder::freeze(reason) {
-            self.freezes_peers = self.triggers.tell_peers;
+            self.freezes_peers = self.triggers.freeze_peers;
         }
     }
 
@@ -151,7 +153,8 @@ impl Tracer {
         !self.unsent.is_empty()
     }
 
-    /// Records that the driver has given its pieces to the kernel, by a call that began at these ticks.
+    /// Records that the driver has given its pieces to the kernel, by a call that began at these
+    /// ticks.
     pub(crate) fn pieces_sent(&mut self, began: u64) {
         for (rpc, packets, from) in self.unsent.drain(..) {
             recorder::record_rpc_at(began, rpc, Event::ToKernel, packets, from.into());
@@ -186,7 +189,8 @@ impl Tracer {
         Some(rpc)
     }
 
-    /// Records that a call with this cookie was made through shared memory. Returns its RPC, if it is traced.
+    /// Records that a call with this cookie was made through shared memory. Returns its RPC, if it
+    /// is traced.
     #[inline]
     pub(crate) fn local_call_made(
         &mut self,
@@ -202,8 +206,8 @@ impl Tracer {
         Some(rpc)
     }
 
-    /// Begins to measure a call with this cookie through shared memory, if a slow call freezes the trace.
-    /// Otherwise the clock is not read.
+    /// Begins to measure a call with this cookie through shared memory, if a slow call freezes the
+    /// trace. Otherwise the clock is not read.
     #[inline]
     pub(crate) fn watch_local_call(
         &mut self,
@@ -240,7 +244,8 @@ impl Tracer {
         Some(rpc)
     }
 
-    /// Returns an RPC through shared memory, if it is traced. Ids may be odd there, so they are doubled.
+    /// Returns an RPC through shared memory, if it is traced. Ids may be odd there, so they are
+    /// doubled.
     #[inline]
     fn local(&mut self, id: u64, side: Side, peer: SocketAddr) -> Option<Rpc> {
         let id = id << 1;
@@ -272,8 +277,8 @@ impl Tracer {
     }
 }
 
-/// Returns the number of a reason in traces. 0 is reserved for reasons without a name; there is none now, but
-/// the numbers are part of the file format.
+/// Returns the number of a reason in traces. 0 is reserved for reasons without a name; there is
+/// none now, but the numbers are part of the file format.
 pub(super) const fn fail_number(reason: FailureKind) -> u32 {
     1 + reason.index() as u32
 }

@@ -1,4 +1,5 @@
-//! Records of a message's stages outside of the protocol. They need no tracer: the message carries its RPC.
+//! Records of a message's stages outside of the protocol. They need no tracer: the message carries
+//! its RPC.
 
 use apus_trace::clock::ticks;
 use apus_trace::{Event, Rpc, recorder};
@@ -27,7 +28,8 @@ pub(crate) fn record_taken(rpc: Option<Rpc>) {
     }
 }
 
-/// Records that the waiter for which a message is reserved runs since `at`, in ticks; 0 stands for now.
+/// Records that the waiter for which a message is reserved runs since `at`, in ticks; 0 stands for
+/// now.
 #[inline]
 pub(crate) fn record_woken(rpc: Option<Rpc>, waiter: u64, at: u64) {
     if let Some(rpc) = rpc {

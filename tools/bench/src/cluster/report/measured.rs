@@ -89,7 +89,7 @@ pub struct Run {
     pub number: usize,
     /// Slowdowns.
     pub summary: Summary,
-    /// Share of each link that was asked for, headers included.
+    /// Offered share of each link, headers included.
     pub offered_load: f64,
     /// Share of each link that the requests completed in time amount to.
     pub achieved_load: f64,

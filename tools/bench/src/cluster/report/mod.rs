@@ -1,7 +1,7 @@
 //! The report of a cluster: from runs to findings.
 //!
 //! ```text
-//!   Measured (what was asked for, what every run found)
+//!   Measured (settings, and the result of every run)
 //!      └─▶ Analysis (rows, ratios, curves) ─▶ Findings
 //!             └─▶ plots, tables, CSV files
 //!   Sweep: one Measured for each value of each setting ─▶ Findings

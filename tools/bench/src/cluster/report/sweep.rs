@@ -7,7 +7,7 @@ use super::csv;
 use super::findings::{definition, once_more};
 use super::measured::{Measured, Run, Transport};
 use crate::slowdown;
-use apus_report::chart::{Axis, Heading, Line, Look, Plot, Point, Scale, Ticks, short_number};
+use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, Ticks, short_number};
 use apus_report::findings::{Findings, Part, Section};
 use apus_report::result::table::spread_in_words;
 use apus_report::result::{Outcome, Table};
@@ -220,7 +220,7 @@ fn plot((varied, findings): &(Varied, Vec<Analysis>), curve: &Curve, several: bo
         });
         let points: Vec<Point<'_>> = points.collect();
         let colour = slowdown::colour(names.iter().map(|name| &name[..]), name);
-        Line { name: name.clone().into(), colour, look: Look::Plain, points }
+        Line { name: name.clone().into(), colour, stroke: Stroke::Plain, points }
     };
     let lines: Vec<Line<'_>> = names.iter().map(line).collect();
     let x = Axis::new(parameter, Scale::Linear, ticks(varied));

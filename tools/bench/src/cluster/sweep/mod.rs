@@ -28,7 +28,7 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::BackgroundLoad;
 
 /// Measures with each value of each of these settings; those with one value have it all the time. What has been
-/// found is kept in the file, if there is one, and what is there already is not measured again.
+/// found is kept in the file, if there is one, and results in the file are not measured again.
 ///
 /// # Errors
 ///

@@ -77,9 +77,9 @@ impl<'a> Finder<'a> {
         let unusable =
             |error: LinesError| Error::Option { option: "out", problem: error.to_string() };
         let lines = out.map(|path| Lines::open(path, &plan.name)).transpose().map_err(unusable)?;
-        let held =
+        let is_stored =
             |index| lines.as_ref().is_some_and(|lines: &Lines<Record>| lines.contains(index));
-        let left = (0..).zip(&plan.steps).filter(|(index, _)| !held(*index));
+        let left = (0..).zip(&plan.steps).filter(|(index, _)| !is_stored(*index));
         let progress = Progress::of(left.map(|(_, step)| Plan::counts(step)).sum());
         Ok(Self { plan, venue, lines, progress })
     }

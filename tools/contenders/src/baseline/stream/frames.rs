@@ -19,9 +19,9 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
 ///
 /// # Invariants
 ///
-/// - INBOX-1: `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
-/// - INBOX-2: `begin` is the beginning of a frame.
-/// - INBOX-3: A frame longer than `chunk` begins at the beginning of `bytes` and is received up to
+/// - **FRAMES-1**: `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
+/// - **FRAMES-2**: `begin` is the beginning of a frame.
+/// - **FRAMES-3**: A frame longer than `chunk` begins at the beginning of `bytes` and is received up to
 ///   its end and no further, so that its buffer can be handed over without a copy.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
@@ -70,7 +70,7 @@ impl Inbox {
     /// Records that `count` bytes have arrived in [`Inbox::room`].
     pub(crate) fn received(&mut self, count: usize) {
         self.end += count;
-        assert!(self.end <= self.bytes.len(), "INBOX-1");
+        assert!(self.end <= self.bytes.len(), "FRAMES-1");
     }
 
     /// Takes all complete frames.
@@ -91,7 +91,7 @@ impl Inbox {
         if length <= self.chunk || length != self.end - self.begin {
             return None;
         }
-        assert_eq!(self.begin, 0, "INBOX-3");
+        assert_eq!(self.begin, 0, "FRAMES-3");
         self.end = 0;
         Some((mem::take(&mut self.bytes), length))
     }

@@ -14,7 +14,7 @@ use crate::baseline::stream::buffer_pool::BufferPool;
 ///
 /// # Invariants
 ///
-/// - OUTBOX-1: No piece is empty.
+/// - **TCPOUTBOX-1**: No piece is empty.
 pub(super) struct Outbox {
     pieces: VecDeque<Piece>,
     /// Pool that receives the buffers of whole messages.

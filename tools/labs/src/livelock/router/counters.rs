@@ -13,11 +13,11 @@ pub(in crate::livelock) struct Counters {
     pub(in crate::livelock) received: u64,
     /// Packets that were sent.
     pub(in crate::livelock) sent: u64,
-    /// Dropped, as they are no right IPv4 packets.
+    /// Dropped, as they are malformed.
     pub(in crate::livelock) malformed: u64,
     /// Dropped, as their header's checksum is wrong.
     pub(in crate::livelock) checksum: u64,
-    /// Dropped, as they have been under way for too long.
+    /// Dropped, as their time to live has expired.
     pub(in crate::livelock) expired: u64,
     /// Dropped, as no route leads there.
     pub(in crate::livelock) no_route: u64,

@@ -11,7 +11,7 @@ use apus_testbed::fabric::RouterPath;
 /// The part of the router that knows the way.
 pub(super) struct Forwarder {
     routes: Routes,
-    /// Every packet goes there, if it is there.
+    /// The filter that every packet passes, if there is one.
     pub(super) filter: Option<ToFilter>,
     output: Tap,
     pub(super) counters: Counters,

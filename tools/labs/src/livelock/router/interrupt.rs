@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 use super::counters::Counters;
 use super::forward::Forwarder;
 use super::{Life, Part};
-use crate::livelock::LOOK_UP;
+use crate::livelock::CHECK_INTERVAL;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};
 use crate::livelock::mode::{HARDWARE, SOFTWARE};
@@ -25,7 +25,7 @@ const IP_QUEUE: usize = 50;
 
 /// Starts both stages.
 pub(super) fn start(input: Tap, forwarder: Forwarder, life: &Life) -> Result<Vec<Part>, Error> {
-    input.set_patience(LOOK_UP)?;
+    input.set_patience(CHECK_INTERVAL)?;
     let (inlet, outlet) = link(IP_QUEUE);
     let ip = Part::start("ip", Priority::RealTime(SOFTWARE), life, move |stop| {
         route(outlet, forwarder, stop)
@@ -61,7 +61,7 @@ fn route(mut outlet: Outlet, mut forwarder: Forwarder, stop: &Stop) -> Result<Co
     let mut frame = Frame::empty();
     while !stop.is_asked() {
         if !outlet.pop(&mut frame) {
-            thread::park_timeout(LOOK_UP);
+            thread::park_timeout(CHECK_INTERVAL);
             continue;
         }
         if forwarder.handle(&mut frame)? {

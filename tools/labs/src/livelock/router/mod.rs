@@ -96,8 +96,8 @@ struct Life {
 
 /// Is the router until it is stopped; gives [`Counters`].
 pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error> {
-    let (tell, told) = mpsc::channel();
-    let life = Life { stop: control.stop().clone(), ready: tell };
+    let (sender, receiver) = mpsc::channel();
+    let life = Life { stop: control.stop().clone(), ready: sender };
     let stream = setup.door.as_ref().map(accept).transpose()?;
     let shared = Arc::new(verdicts::Backlog::default());
     let (filter, outlet) = match &stream {
@@ -119,7 +119,7 @@ pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error
         let output = Tap::open(RouterPath::OUT, Use::Send)?;
         parts.push(verdicts::start(clone(stream)?, outlet, output, shared, poller, &life)?);
     }
-    let ready = parts.iter().all(|_| told.recv_timeout(super::PATIENCE).is_ok());
+    let ready = parts.iter().all(|_| receiver.recv_timeout(super::PATIENCE).is_ok());
     if ready {
         control.ready(NO_ADDRESS)?;
         control.stop().wait();

@@ -10,7 +10,7 @@ use super::counters::Counters;
 use super::forward::Forwarder;
 use super::verdicts::ToFilter;
 use super::{Life, Part};
-use crate::livelock::LOOK_UP;
+use crate::livelock::CHECK_INTERVAL;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};
 use crate::livelock::mode::{Policy, SentIn};
@@ -151,9 +151,9 @@ impl Polling {
 
     /// There is nothing to do until something changes.
     fn sleep(&self, held: &Held) -> Result<(), Error> {
-        let until = |at: &Instant| (*at - Instant::from_nanos(clock::now())).min(LOOK_UP);
+        let until = |at: &Instant| (*at - Instant::from_nanos(clock::now())).min(CHECK_INTERVAL);
         match held {
-            Held::Not => self.input.wait(LOOK_UP)?,
+            Held::Not => self.input.wait(CHECK_INTERVAL)?,
             Held::Share(at) => thread::park_timeout(until(at)),
             Held::Feedback(at) => {
                 if self.forwarder.filter.as_ref().is_some_and(ToFilter::wants_to_know) {

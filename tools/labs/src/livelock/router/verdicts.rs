@@ -51,7 +51,7 @@ impl ToFilter {
         }
     }
 
-    /// Wants the calling thread to be roused when the queue is short; `false` if it is already.
+    /// Requests a wake-up of the calling thread when the queue is short; `false` if it is already.
     pub(super) fn wants_to_know(&self) -> bool {
         // Sequential order here, in `told` and between length and flag: either this side sees the short
         // queue, or the other one the flag.
@@ -64,7 +64,7 @@ impl ToFilter {
 /// Packets in the queue from which on receiving goes on.
 const SHORT: usize = QUEUE * Feedback::RESUME_PERCENT / 100;
 
-/// Starts the part that does what the filter says. `poller` is who stops while the queue is long.
+/// Starts the part that obeys the filter. `poller` is the thread that stops while the queue is long.
 pub(super) fn start(
     stream: UnixStream,
     outlet: Outlet,

@@ -6,10 +6,10 @@
 //!
 //! # Invariants
 //!
-//! - SCOREBOARD-1: Segments are in the order of the stream, without gaps.
-//! - SCOREBOARD-2: The counts are those of the flags: `sacked`, `lost`, and `again` among the lost
+//! - **SCOREBOARD-1**: Segments are in the order of the stream, without gaps.
+//! - **SCOREBOARD-2**: The counts are those of the flags: `sacked`, `lost`, and `again` among the lost
 //!   ones.
-//! - SCOREBOARD-3: A sacked segment is neither lost nor retransmitted; only lost segments are
+//! - **SCOREBOARD-3**: A sacked segment is neither lost nor retransmitted; only lost segments are
 //!   retransmitted.
 
 #[cfg(test)]

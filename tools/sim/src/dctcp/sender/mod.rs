@@ -6,10 +6,10 @@
 //!
 //! # Invariants
 //!
-//! - SENDER-1: `una <= next <= end`: acknowledged, sent, submitted.
-//! - SENDER-2: The scoreboard holds exactly the bytes from `una` to `next`.
-//! - SENDER-3: A timer runs exactly if the scoreboard is not empty.
-//! - SENDER-4: A segment is sent exactly if [`Sender::can_send`] returns `true`.
+//! - **SENDER-1**: `una <= next <= end`: acknowledged, sent, submitted.
+//! - **SENDER-2**: The scoreboard holds exactly the bytes from `una` to `next`.
+//! - **SENDER-3**: A timer runs exactly if the scoreboard is not empty.
+//! - **SENDER-4**: A segment is sent exactly if [`Sender::can_send`] returns `true`.
 
 mod half;
 mod on_ack;

@@ -1,8 +1,8 @@
-//! Looks: how lines and bars of a chart differ.
+//! Strokes: how lines and bars of a chart differ.
 
 /// The style of a line or a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Stroke {
     /// Solid, for the subject.
     Plain,
     /// Thin and dashed, for a comparison.
@@ -11,7 +11,7 @@ pub enum Look {
     Dotted,
 }
 
-impl Look {
+impl Stroke {
     /// Returns the class, with a space before it.
     const fn class(self) -> &'static str {
         match self {
@@ -22,26 +22,27 @@ impl Look {
     }
 }
 
-/// Returns the classes of something of that colour and look.
+/// Returns the classes of something with this colour and stroke.
 #[must_use]
-pub fn class(colour: usize, look: Look) -> String {
-    format!("c{colour}{}", look.class())
+pub fn class(colour: usize, stroke: Stroke) -> String {
+    format!("c{colour}{}", stroke.class())
 }
 
-/// Class and name of each of these, in their order. What has a name several times (a median and its 99th
-/// percentile, bars of several groups) looks in the legend as it does where it is plain.
+/// Returns class and name of each of these, in their order. A name that occurs several times (a median and its 99th
+/// percentile, bars of several groups) has its plain stroke in the legend.
 pub(super) fn legend<'a>(
-    drawn: impl Iterator<Item = (usize, Look, &'a str)>,
+    drawn: impl Iterator<Item = (usize, Stroke, &'a str)>,
 ) -> Vec<(String, String)> {
-    let mut entries: Vec<(usize, Look, &str)> = Vec::new();
+    let mut entries: Vec<(usize, Stroke, &str)> = Vec::new();
     for each in drawn {
         match entries.iter_mut().find(|entry| entry.2 == each.2) {
-            Some(entry) if each.1 == Look::Plain => *entry = each,
+            Some(entry) if each.1 == Stroke::Plain => *entry = each,
             Some(_) => {}
             None => entries.push(each),
         }
     }
-    let entry = |(colour, look, name): (usize, Look, &str)| (class(colour, look), name.to_owned());
+    let entry =
+        |(colour, stroke, name): (usize, Stroke, &str)| (class(colour, stroke), name.to_owned());
     entries.into_iter().map(entry).collect()
 }
 
@@ -51,7 +52,8 @@ mod tests {
 
     #[test]
     fn a_name_is_in_the_legend_once_and_as_it_is_plain() {
-        let drawn = [(0, Look::Faint, "apus"), (1, Look::Dotted, "tcp"), (0, Look::Plain, "apus")];
+        let drawn =
+            [(0, Stroke::Faint, "apus"), (1, Stroke::Dotted, "tcp"), (0, Stroke::Plain, "apus")];
         let entry = |class: &str, name: &str| (class.to_owned(), name.to_owned());
         let expected = [entry("c0", "apus"), entry("c1 dotted", "tcp")];
         assert_eq!(legend(drawn.into_iter()), expected);
