@@ -314,7 +314,7 @@ fn unusable_hosts_are_reported() {
     assert!(problem.contains("does sshd run there"), "{problem}");
     let (code, problem) = result("a\nb program=/no/such/apus\n", "");
     assert_eq!(code, Some(1));
-    assert!(problem.contains("b (line 2") && problem.contains("say where it is with program="));
+    assert!(problem.contains("b (line 2") && problem.contains("set program=PATH"));
     let (code, problem) = result("a\nb\n", "--program /no/such/apus");
     assert_eq!(code, Some(1));
     assert!(problem.contains("a (line 1 of the host file)"), "{problem}");
