@@ -142,5 +142,5 @@ fn the_page_opens_in_a_browser() {
 fn what_is_out_of_range_is_refused_before_anything_runs() {
     let options = Options { workload: "w7".to_owned(), ..Options::default() };
     let error = demo::run(&options, &Spawner::Threads(agent::run)).unwrap_err().to_string();
-    assert!(error.starts_with("workload: `w7` is no workload"), "{error}");
+    assert!(error.starts_with("workload: `w7` is not a workload"), "{error}");
 }

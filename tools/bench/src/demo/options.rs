@@ -129,6 +129,6 @@ mod tests {
         ");
         let unknown = Options { workload: "w9".to_owned(), ..Options::default() };
         let error = unknown.check().unwrap_err().to_string();
-        assert!(error.starts_with("workload: `w9` is no workload (`w1` to `w5`)"), "{error}");
+        assert!(error.starts_with("workload: `w9` is not a workload (`w1` to `w5`)"), "{error}");
     }
 }
