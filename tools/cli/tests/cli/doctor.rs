@@ -426,7 +426,7 @@ fn no_service_listens() {
     let report = network.examine("", "");
     report.assert_only("peer", "error", "apus doctor --listen");
     let found = report.row("peer")["found"].as_str().unwrap();
-    assert!(found.ends_with("nobody listens at that port"), "{found}");
+    assert!(found.ends_with("no socket listens on that port"), "{found}");
 }
 
 #[test]
