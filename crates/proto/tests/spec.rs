@@ -81,7 +81,7 @@ fn every_requirement_is_cited_and_every_citation_exists() {
                 wrong.push(format!("{id} is not numbered as requirements are"));
             }
             if !requirements.insert(id.clone()) {
-                wrong.push(format!("{id} is defined twice, again in {}", path));
+                wrong.push(format!("{id} is defined twice, again in {path}"));
             }
         }
     }
@@ -97,12 +97,12 @@ fn every_requirement_is_cited_and_every_citation_exists() {
     }
     for (id, path) in cited.code.iter().chain(&cited.tests) {
         if !requirements.contains(id) {
-            wrong.push(format!("{id}, cited in {}, is not defined", path));
+            wrong.push(format!("{id}, cited in {path}, is not defined"));
         }
     }
     for (path, text) in files(&root.join("docs"), &[".md"]) {
         for id in names(&text, &AREAS).difference(&requirements) {
-            wrong.push(format!("{id}, cited in {}, is not defined", path));
+            wrong.push(format!("{id}, cited in {path}, is not defined"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -116,7 +116,7 @@ fn every_requirement_has_a_source() {
             for id in defined(paragraph) {
                 let sourced =
                     paragraph.contains("*Source: ") && paragraph.trim_end().ends_with('*');
-                assert!(sourced, "{id} in {} has no source", path);
+                assert!(sourced, "{id} in {path} has no source");
             }
         }
     }

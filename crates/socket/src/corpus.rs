@@ -34,22 +34,10 @@ pub(crate) fn run(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use crate::replay::replay;
 
     #[test]
     fn the_findings_of_the_fuzzer_still_hold() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/control");
-        if !folder.exists() {
-            eprintln!("SKIPPED: no folder {}: this is not the repository", folder.display());
-            return;
-        }
-        let mut inputs = 0;
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            eprintln!("{}", path.display());
-            super::run(&std::fs::read(path).unwrap());
-            inputs += 1;
-        }
-        assert!(inputs > 0, "{} holds no inputs", folder.display());
+        replay("control", super::run);
     }
 }

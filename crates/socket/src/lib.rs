@@ -56,6 +56,9 @@ mod mtu;
 mod open;
 pub mod raw;
 mod receive;
+#[cfg(test)]
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 mod shared;
 mod staging;
 mod submit;

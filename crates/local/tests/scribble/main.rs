@@ -2,27 +2,15 @@
 
 mod body;
 mod peer;
-
-use std::path::Path;
+#[path = "../../../../fuzz/replay.rs"]
+mod replay;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 #[test]
 fn the_findings_of_the_fuzzer_still_hold() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/local");
-    if !folder.exists() {
-        eprintln!("SKIPPED: no folder {}: this is not the repository", folder.display());
-        return;
-    }
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        body::run(&std::fs::read(path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "{} holds no inputs", folder.display());
+    replay::replay("local", body::run);
 }
 
 #[test]

@@ -17,5 +17,7 @@ mod dice;
 mod handle_packet;
 mod keep_only;
 mod operations;
+#[path = "../../../../fuzz/replay.rs"]
+mod replay;
 mod scenarios;
 mod world;

@@ -4,22 +4,10 @@
 //! feeds it with new inputs, and this test with those that are kept in `fuzz/corpus`.
 
 mod parse;
-
-use std::path::Path;
+#[path = "../../../../fuzz/replay.rs"]
+mod replay;
 
 #[test]
 fn parse() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/parse");
-    if !folder.exists() {
-        eprintln!("SKIPPED: {} is not there: this is not the repository", folder.display());
-        return;
-    }
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        parse::run(&std::fs::read(path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "{} holds no inputs", folder.display());
+    replay::replay("parse", parse::run);
 }

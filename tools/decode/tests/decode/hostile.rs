@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use crate::builders::{call, decode, ethernet, ip, ip_call, one_of_each, pcap, raw_pcap};
 use crate::formats::pcapng;
 use crate::invariants::check;
+use crate::replay::replay;
 
 /// Returns the records of a valid capture with packets of all types in both profiles.
 pub(crate) fn sound() -> Vec<Vec<u8>> {
@@ -61,15 +62,7 @@ fn the_fuzzer_begins_with_sound_captures() {
 
 #[test]
 fn the_findings_of_the_fuzzer_still_hold() {
-    let Some(folder) = corpus() else { return };
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        check(&std::fs::read(path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "{} holds no inputs", folder.display());
+    replay("decode", check);
 }
 
 proptest! {

@@ -9,4 +9,6 @@ mod hostile;
 mod invariants;
 mod kernel_captures;
 mod notes;
+#[path = "../../../../fuzz/replay.rs"]
+mod replay;
 mod traffic;
