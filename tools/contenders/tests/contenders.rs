@@ -175,7 +175,8 @@ fn apus_servers_send_each_message_back() {
 
 /// Returns a connection to the unix socket of a server, as its clients open it.
 fn unix_socket(server: SocketAddr, kind: SocketType) -> OwnedFd {
-    let name = SocketAddrUnix::new_abstract_name(format!("apus-contenders/{server}").as_bytes()).unwrap();
+    let name =
+        SocketAddrUnix::new_abstract_name(format!("apus-contenders/{server}").as_bytes()).unwrap();
     let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
     connect(&socket, &name).unwrap();
     socket
