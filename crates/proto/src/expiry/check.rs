@@ -5,7 +5,7 @@ use crate::lifecycle::{Context, Ending, end_server, fail_client};
 use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
 use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
 use crate::time::{Instant, USEC};
-use crate::timer::MIN_ASKS;
+use crate::timer::MIN_RESENDS;
 use apus_wire::{Body, Profile};
 
 /// Checks an RPC whose peer should be talking.
@@ -28,19 +28,20 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
 /// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).
 fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let (floor, interval) = (cx.config.resend_usecs(), cx.config.resend_interval_usecs());
-    let (floor, interval) = (cx.timers.patience.least(floor), cx.timers.patience.least(interval));
+    let (floor, interval) =
+        (cx.timers.resend_interval.least(floor), cx.timers.resend_interval.least(interval));
     let entry = &cx.tables.rpcs[rpc];
     let peer = &mut cx.tables.peers[entry.peer];
     let silent = now.since(entry.heard);
-    if silent >= cx.config.timeout_usecs() * USEC && entry.asks >= MIN_ASKS {
+    if silent >= cx.config.timeout_usecs() * USEC && entry.asks >= MIN_RESENDS {
         give_up(cx, rpc, silent);
         return;
     }
-    let most = cx.timers.patience.most();
-    let patience = peer.rtt.patience(floor, most);
-    let interval = peer.rtt.patience(interval, most);
+    let most = cx.timers.resend_interval.most();
+    let rto = peer.rtt.rto(floor, most);
+    let interval = peer.rtt.rto(interval, most);
     let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
-    if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
+    if silent < rto || asked_lately || !peer.resends.may_ask(now, interval) {
         return;
     }
     cx.sender().request_missing(rpc);
@@ -77,7 +78,7 @@ fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
         end_server(cx, rpc, Ending::GivenUp);
         return;
     }
-    let interval = cx.timers.patience.least(cx.config.resend_interval_usecs());
+    let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
     let wait = interval << entry.asks.saturating_sub(1).min(16);
     if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
         cx.sender().ask_for_confirmation(rpc);
@@ -97,10 +98,10 @@ fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
         end_server(cx, rpc, Ending::Discarded);
         return;
     }
-    let first = cx.timers.patience.least(cx.config.need_ack_usecs());
-    let most = cx.timers.patience.most();
-    let patience = cx.tables.peers[entry.peer].rtt.patience(first, most);
-    let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
+    let first = cx.timers.resend_interval.least(cx.config.need_ack_usecs());
+    let most = cx.timers.resend_interval.most();
+    let rto = cx.tables.peers[entry.peer].rtt.rto(first, most);
+    let wait = rto.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
     let last = if entry.asks == 0 { since } else { entry.asked };
     if now.since(last) >= wait {
         cx.tables.rpcs[rpc].ask(now);

@@ -11,7 +11,7 @@ const MIN_WINDOW: u64 = 10_000_000_000;
 
 /// A message's first GRANT waits for shorter messages, and then says nothing about the network: a sample counts as at
 /// most this many times the minimum. Chosen by us: longer queues than that are drained before missing bytes are
-/// requested. Without a bound, losses that are not requested delay GRANTs, which lengthens patience,
+/// requested. Without a bound, losses that are not requested delay GRANTs, which lengthens the RTO,
 /// which delays requests for losses.
 const GRANT_FACTOR: u64 = 4;
 
@@ -64,8 +64,8 @@ impl Rtt {
         }
     }
 
-    /// Silence longer than this is not normal; at least `floor`, and beyond that at most `most`.
-    pub(crate) fn patience(&self, floor: u64, most: u64) -> u64 {
+    /// Returns the retransmission timeout in nanoseconds (RFC 6298, section 2): at least `floor`, and beyond that at most `most`.
+    pub(crate) fn rto(&self, floor: u64, most: u64) -> u64 {
         (self.smoothed + 4 * self.variation).min(most).max(floor)
     }
 }
@@ -99,22 +99,22 @@ mod tests {
         for _ in 0..50 {
             rtt.sample_grant(Instant::ZERO, 9_000_000_000);
         }
-        assert!(rtt.patience(5_000, MOST) < 1_000_000, "{rtt:?}");
+        assert!(rtt.rto(5_000, MOST) < 1_000_000, "{rtt:?}");
         rtt.sample(Instant::ZERO, 9_000_000_000);
-        assert_eq!(rtt.patience(5_000, MOST), MOST, "three questions fit into the timeout");
+        assert_eq!(rtt.rto(5_000, MOST), MOST, "three RESENDs fit into the timeout");
     }
 
     #[test]
-    fn patience_follows_the_queues_and_has_a_floor() {
+    fn the_rto_follows_the_queues_and_has_a_floor() {
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.patience(5_000, MOST), 5_000);
+        assert_eq!(rtt.rto(5_000, MOST), 5_000);
         rtt.sample(Instant::ZERO, 100_000);
-        assert_eq!(rtt.patience(5_000, MOST), 300_000);
+        assert_eq!(rtt.rto(5_000, MOST), 300_000);
         for _ in 0..50 {
             rtt.sample(Instant::ZERO, 100_000);
         }
-        assert!((100_000..110_000).contains(&rtt.patience(5_000, MOST)), "steady");
+        assert!((100_000..110_000).contains(&rtt.rto(5_000, MOST)), "steady");
         rtt.sample_upper_bound(Instant::ZERO, 9_000_000);
-        assert!(rtt.patience(5_000, MOST) < 110_000, "the peer's own work does not count");
+        assert!(rtt.rto(5_000, MOST) < 110_000, "the peer's own work does not count");
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn admit(
         return Err(refuse(cx, from, header, Refusal::TooLarge, DropReason::TooLarge));
     }
     let peer = admitting_peer(cx, from)?;
-    let young = 4 * cx.timers.patience.least(cx.config.resend_interval_usecs());
+    let young = 4 * cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
     let random = &mut cx.inbound.random;
     let serving = &mut cx.tables.peers[peer].serving;
     match serving.admit(id, header.udp(), cx.now, young, || random.next() as u32) {

@@ -4,13 +4,13 @@
 //! that must end. What is done when they are due is in `expiry`.
 
 mod deadlines;
-mod patience;
 mod reaper;
+mod resend_interval;
 mod silence;
 
 pub(crate) use deadlines::Deadlines;
-pub(crate) use patience::{MIN_ASKS, Patience};
 pub(crate) use reaper::{Reaper, Why};
+pub(crate) use resend_interval::{MIN_RESENDS, ResendInterval};
 pub(crate) use silence::Silence;
 
 use crate::config::Config;
@@ -40,24 +40,24 @@ pub(crate) struct Timers {
     /// RPCs that must end.
     pub(crate) reaper: Reaper,
     /// How long silence is normal.
-    pub(crate) patience: Patience,
+    pub(crate) resend_interval: ResendInterval,
 }
 
 impl Timers {
     /// The timers of an endpoint whose link carries `link_mbps` Mbit/s.
     pub(crate) fn new(config: &Config, link_mbps: u64) -> Self {
-        let patience = Patience::new(config, link_mbps);
+        let resend_interval = ResendInterval::new(config, link_mbps);
         Self {
-            silence: Silence::new(patience.check_period(config)),
+            silence: Silence::new(resend_interval.check_period(config)),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
-            patience,
+            resend_interval,
         }
     }
 
     /// The link carries `link_mbps` Mbit/s from now on.
     pub(crate) fn set_link_rate(&mut self, config: &Config, link_mbps: u64) {
-        self.patience = Patience::new(config, link_mbps);
-        self.silence.set_period(self.patience.check_period(config));
+        self.resend_interval = ResendInterval::new(config, link_mbps);
+        self.silence.set_period(self.resend_interval.check_period(config));
     }
 }

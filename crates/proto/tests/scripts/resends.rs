@@ -333,10 +333,10 @@ fn one_burst_of_resends_per_peer() {
     ");
 }
 
-/// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time gets more
-/// patience. Its answer to our question is what was measured.
+/// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time has a longer
+/// RTO. The time until its response to the RESEND is what is measured.
 #[test]
-fn patience_grows_with_the_round_trip_time() {
+fn the_rto_grows_with_the_round_trip_time() {
     assert_snapshot!(run("
         config resend_interval_usecs=100000
         P: DATA s1 0..10/10
@@ -359,7 +359,7 @@ fn patience_grows_with_the_round_trip_time() {
 /// TIME-11: a first GRANT that is late has waited for shorter messages. (It used to count, so that losses were
 /// requested later and later while many messages waited, which made GRANTs even later.)
 #[test]
-fn patience_does_not_grow_with_the_wait_for_a_grant() {
+fn the_rto_does_not_grow_with_the_wait_for_a_grant() {
     assert_snapshot!(run("
         config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000 resend_interval_usecs=1000000
         meet P
