@@ -64,7 +64,7 @@ impl Rtt {
         }
     }
 
-    /// Returns the retransmission timeout in nanoseconds (RFC 6298, section 2): at least `floor`, and beyond that at most `most`.
+    /// Returns the RTO in nanoseconds (RFC 6298, section 2): at least `floor`, and beyond that at most `most`.
     pub(crate) fn rto(&self, floor: u64, most: u64) -> u64 {
         (self.smoothed + 4 * self.variation).min(most).max(floor)
     }

@@ -29,7 +29,8 @@ impl ResendInterval {
         Self { queueing: queueing.min(most), most }
     }
 
-    /// Returns the shortest interval, where the configuration says `usecs` microseconds: it is at least the time for which the link is busy with what may be queued before a packet.
+    /// Returns the shortest interval, where the configuration says `usecs` microseconds. It is at least the time for
+    /// which the link is busy with what may be queued before a packet.
     pub(crate) fn least(self, usecs: u64) -> u64 {
         (usecs * USEC).max(self.queueing)
     }
