@@ -141,8 +141,8 @@ pub struct Fabric {
     /// [default: 0ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub per_rack_delay: Option<Nanos>,
-    /// Spreading of packets over the spines: each one at random (`packet`), or all between two hosts on
-    /// the same way (`flow`)
+    /// Spreading of packets over the spines: each through a random one (`packet`), or all
+    /// packets between two hosts through the same one (`flow`)
     #[arg(long, value_name = "HOW", default_value = "packet")]
     pub spreading: Spreading,
     /// Buffers of switches: `per-port=BYTES`, `shared=BYTES` for each switch, or `unlimited`;

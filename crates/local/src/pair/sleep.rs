@@ -8,8 +8,8 @@
 //!   sleeper                         waker
 //!   word ← sleep mode               record, or read position, stored
 //!   ── fence ──                     ── fence ──
-//!   rings empty?                    word ≠ awake?
-//!   sleep on it                     word ← awake, and a system call
+//!   if the rings are empty:         if word is not `awake`:
+//!     sleep on word                   word ← awake, wake with a system call
 //! ```
 //!
 //! # Invariants

@@ -154,8 +154,8 @@ fn the_number_of_requests() {
     ");
 }
 
-/// CAP-16: the engine's bound: who comes too late is refused for good; what was accepted goes on, whatever
-/// packets it consists of.
+/// CAP-16: beyond the engine's bound a request is refused for good. Accepted requests continue, whatever packets
+/// they consist of.
 #[test]
 fn the_room_for_further_requests() {
     assert_snapshot!(run("

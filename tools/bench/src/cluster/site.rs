@@ -20,7 +20,7 @@ pub enum Venue {
     Elsewhere {
         /// The launcher of the agents.
         launch: Launch,
-        /// The same as words of a command line: `--launch`, `ssh`, `--hosts`, `rack.txt`.
+        /// The launcher as command-line arguments, such as `--launch`, `ssh`, `--hosts`, `rack.txt`.
         words: Vec<String>,
     },
 }

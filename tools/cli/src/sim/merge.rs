@@ -12,8 +12,8 @@ use crate::failure::Failure;
 /// Put the results of the shards of a sweep together
 ///
 /// The files are those that `apus sim run --out` has written. The result is that of a single process, except for
-/// `packets_per_second`, which only the processes know that ran the points. The command checks that all files belong to
-/// the same sweep, that no point is missing and that none has two results, and names the file at fault.
+/// `packets_per_second`, which is measured where a point ran. The command fails, and names the file, if a file belongs to
+/// another sweep, a point is missing, or a point has two results.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus sim merge part-0.jsonl part-1.jsonl

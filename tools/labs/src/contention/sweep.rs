@@ -31,8 +31,8 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     Ok(found(options, &curves, cores.len(), neighbours.note()))
 }
 
-/// Returns all points of all runs. In each run they come in an order of chance, so that what changes about the machine
-/// changes for no contender and no number of workers in particular.
+/// Returns all points of all runs. Each run measures them in a random order, so that changes of the machine's pace
+/// favour no contender and no number of workers.
 fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curve>, Error> {
     let time = clock::as_nanoseconds(Duration::from_secs_f64(options.seconds));
     let window = Window { warm_up: clock::as_nanoseconds(WARM_UP), time };

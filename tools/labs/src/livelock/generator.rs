@@ -65,7 +65,7 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     Ok(Value::Null)
 }
 
-/// Packets that are sent over and over: of each burst, the next one has others.
+/// Number of different packets. They are sent repeatedly; consecutive bursts have different packets.
 const PACKETS: usize = 8 * BURST;
 
 /// Returns the packets to hosts that the seed draws, in all networks.

@@ -83,7 +83,7 @@ impl Tap {
     }
 }
 
-/// Packets that are sent over and over, several with each system call.
+/// Packets that are sent repeatedly, several with each system call.
 pub(super) struct Burst<'a> {
     tap: &'a Tap,
     packets: Vec<[IoSlice<'a>; 1]>,

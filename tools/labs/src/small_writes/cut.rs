@@ -51,7 +51,8 @@ pub(super) fn cut<'a>(
 
 /// The mark of the beginning of an exchange.
 enum Cutter {
-    /// Numbers of the first byte of the client, and of the next command's first; whether the connection has come to its end.
+    /// Sequence numbers of the client's first byte and of the first byte of the next command; whether the connection
+    /// is closed.
     Tcp { server: u16, first: u32, begun: u32, over: bool },
     /// The call that was seen last.
     Apus { server: u16, last: Option<u64> },

@@ -51,8 +51,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     Ok(found(options, &measured, notes))
 }
 
-/// In each run variants come in an order of chance, so that what changes about the machine changes for none in
-/// particular.
+/// Each run measures the variants in a random order, so that changes of the machine's pace favour none of them.
 fn time(
     options: &Options,
     plan: &Plan,

@@ -103,9 +103,8 @@ fn unescaped(attribute: &str) -> String {
     escapes.iter().fold(attribute.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// Opens a page and makes sure of what holds for all: it comes to its end, as many charts and tables as are
-/// expected can be asked, nothing is wrong, and nothing was loaded. Gives what `asked` gave, or `None`
-/// where there is no browser.
+/// Opens a page and checks what holds for every page: its scripts end without an error, it has the expected numbers of
+/// charts and tables, and it loads nothing. Returns the value of the script `asked`, or `None` without a browser.
 pub(crate) fn open(page: &str, (charts, tables): (usize, usize), asked: &str) -> Option<Value> {
     let seen = Browser::here()?.open(page, asked);
     assert!(seen.console.is_empty(), "{:#?}", seen.console);

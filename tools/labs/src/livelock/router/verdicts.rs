@@ -61,7 +61,7 @@ impl ToFilter {
     }
 }
 
-/// Packets in the queue from which on receiving goes on.
+/// Number of packets in the queue at which reception resumes.
 const SHORT: usize = QUEUE * Feedback::RESUME_PERCENT / 100;
 
 /// Starts the part that obeys the filter. `poller` is the thread that stops while the queue is long.
