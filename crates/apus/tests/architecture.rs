@@ -3,6 +3,9 @@
 //!
 //! In a packaged crate there is no workspace: the tests say so and pass.
 
+mod imports;
+
+use imports::{Modules, join};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,182 +133,6 @@ fn layers() -> BTreeMap<String, Vec<&'static str>> {
     layers
 }
 
-/// A source file of `src`, without comments and unit tests.
-struct Module {
-    tokens: Vec<String>,
-    /// Names that the file re-exports, and the paths that they stand for.
-    exports: BTreeMap<String, Vec<String>>,
-}
-
-/// The modules of `src` that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root
-/// is the empty path.
-struct Modules(BTreeMap<String, Module>);
-
-impl Modules {
-    fn read() -> Self {
-        let mut modules = Self(BTreeMap::new());
-        modules.read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "");
-        let paths: Vec<String> = modules.0.keys().cloned().collect();
-        for path in paths {
-            let exports = modules
-                .paths_in(&path)
-                .into_iter()
-                .filter(|found| found.exported)
-                .map(|found| (found.name, found.path));
-            let exports = exports.collect();
-            modules.0.get_mut(&path).unwrap().exports = exports;
-        }
-        modules
-    }
-
-    fn read_folder(&mut self, folder: &Path, module: &str) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                self.read_folder(&path, &join(module, &name));
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let is_root = ["mod", "lib"].contains(&name.as_str());
-                let module = if is_root { module.to_owned() } else { join(module, &name) };
-                let tokens = tokens(&fs::read_to_string(&path).unwrap());
-                self.0.insert(module, Module { tokens, exports: BTreeMap::new() });
-            }
-        }
-    }
-
-    /// The paths in a file that begin with `crate`, `super`, `self` or, in a `use`, a child module.
-    fn paths_in(&self, module: &str) -> Vec<Found> {
-        let tokens = &self.0[module].tokens;
-        let mut found = Vec::new();
-        let mut at = 0;
-        while at < tokens.len() {
-            let token = tokens[at].as_str();
-            let earlier = |by: usize| at.checked_sub(by).map_or("", |at| tokens[at].as_str());
-            let before = earlier(1);
-            let exported = before == "use" && ["pub", ")"].contains(&earlier(2));
-            let is_path = tokens.get(at + 1).is_some_and(|next| next == "::");
-            let is_child = before == "use" && self.0.contains_key(&join(module, token));
-            let is_start =
-                ["crate", "super", "self"].contains(&token) && before != "in" && before != "::";
-            if is_path && (is_start || is_child) {
-                let base = if token == "crate" { String::new() } else { module.to_owned() };
-                let mut path: Vec<String> =
-                    base.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
-                let mut start = at;
-                while ["crate", "self", "super"].contains(&tokens[start].as_str()) {
-                    if tokens[start] == "super" {
-                        path.pop();
-                    }
-                    start += 2;
-                }
-                at = tree(tokens, start, &path, exported, &mut found);
-            } else {
-                at += 1;
-            }
-        }
-        found
-    }
-
-    /// The file that defines what a path names.
-    fn file_of(&self, path: &[String]) -> String {
-        let mut module = String::new();
-        for (at, part) in path.iter().enumerate() {
-            let child = join(&module, part);
-            if self.0.contains_key(&child) {
-                module = child;
-            } else {
-                return match self.0[&module].exports.get(part) {
-                    Some(target) => self.file_of(&[target, &path[at + 1..]].concat()),
-                    None => module,
-                };
-            }
-        }
-        module
-    }
-
-    /// The files that a file imports.
-    fn imports_of(&self, module: &str) -> BTreeSet<String> {
-        let found = self.paths_in(module);
-        let imports =
-            found.iter().filter(|found| !found.exported).map(|found| self.file_of(&found.path));
-        imports.filter(|target| target != module).collect()
-    }
-}
-
-/// A path in a source file.
-struct Found {
-    path: Vec<String>,
-    /// The name that it has in the file.
-    name: String,
-    exported: bool,
-}
-
-/// Reads a path or a tree of paths from a token on. Returns the position behind it.
-fn tree(
-    tokens: &[String],
-    mut at: usize,
-    base: &[String],
-    exported: bool,
-    found: &mut Vec<Found>,
-) -> usize {
-    let mut path = base.to_vec();
-    loop {
-        if tokens[at] == "{" {
-            at += 1;
-            while tokens[at] != "}" {
-                at = if tokens[at] == "," {
-                    at + 1
-                } else {
-                    tree(tokens, at, &path, exported, found)
-                };
-            }
-            return at + 1;
-        }
-        if tokens[at] != "self" {
-            path.push(tokens[at].clone());
-        }
-        at += 1;
-        if tokens.get(at).is_none_or(|token| token != "::") {
-            break;
-        }
-        at += 1;
-    }
-    let mut name = path.last().cloned().unwrap_or_default();
-    if tokens.get(at).is_some_and(|token| token == "as") {
-        name = tokens[at + 1].clone();
-        at += 2;
-    }
-    found.push(Found { path, name, exported });
-    at
-}
-
-/// The tokens of a file, as far as paths need them, without comments and unit tests.
-fn tokens(text: &str) -> Vec<String> {
-    let code = text.find("\nmod tests {").map_or(text, |end| &text[..end]);
-    let mut tokens: Vec<String> = Vec::new();
-    for line in code.lines() {
-        let line = line.split("//").next().unwrap_or_default();
-        let mut rest = line.trim();
-        while let Some(first) = rest.chars().next() {
-            let is_word = |c: char| c.is_alphanumeric() || c == '_';
-            let length = if is_word(first) {
-                rest.find(|c| !is_word(c)).unwrap_or(rest.len())
-            } else if rest.starts_with("::") {
-                2
-            } else {
-                first.len_utf8()
-            };
-            tokens.push(rest[..length].to_owned());
-            rest = rest[length..].trim_start();
-        }
-    }
-    tokens
-}
-
-fn join(module: &str, name: &str) -> String {
-    if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
-}
-
 /// The folder that two modules share, and what each is in there.
 fn fork(one: &str, other: &str) -> (String, String, String) {
     let [one, other] = [one, other].map(|path| path.split("::").collect::<Vec<_>>());
@@ -319,7 +146,7 @@ fn modules_import_only_modules_of_lower_layers() {
     let (modules, layers) = (Modules::read(), layers());
     let mut wrong = Vec::new();
     let mut edges = 0;
-    for module in modules.0.keys() {
+    for module in modules.names() {
         for target in modules.imports_of(module) {
             edges += 1;
             let (folder, from, to) = fork(module, &target);
@@ -353,7 +180,7 @@ fn every_module_of_a_layered_folder_is_in_a_layer() {
     let modules = Modules::read();
     for (folder, order) in layers() {
         let prefix = join(&folder, "");
-        let inside = modules.0.keys().filter_map(|module| module.strip_prefix(&*prefix));
+        let inside = modules.names().filter_map(|module| module.strip_prefix(&*prefix));
         let names: BTreeSet<&str> = inside
             .filter(|rest| !rest.is_empty())
             .map(|rest| rest.split("::").next().unwrap())
@@ -364,28 +191,5 @@ fn every_module_of_a_layered_folder_is_in_a_layer() {
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    fn search(
-        module: &str,
-        modules: &Modules,
-        chain: &mut Vec<String>,
-        done: &mut BTreeSet<String>,
-    ) {
-        if let Some(at) = chain.iter().position(|other| other == module) {
-            panic!("a circle of files: {} -> {module}", chain[at..].join(" -> "));
-        }
-        if done.contains(module) {
-            return;
-        }
-        chain.push(module.to_owned());
-        for target in modules.imports_of(module) {
-            search(&target, modules, chain, done);
-        }
-        chain.pop();
-        done.insert(module.to_owned());
-    }
-    let modules = Modules::read();
-    let mut done = BTreeSet::new();
-    for module in modules.0.keys() {
-        search(module, &modules, &mut Vec::new(), &mut done);
-    }
+    assert_eq!(Modules::read().circle(), None);
 }
