@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
-use crate::message::Arrived;
+use crate::message::CompleteMessage;
 use crate::peer::{Outgoing, Peer};
 use apus_wire::Role;
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ impl Budget {
     }
 
     /// CAP-15: a message from `peer` is complete. Its retained bytes wait for the application.
-    pub(crate) fn receive_ends(&mut self, peer: &mut Peer, message: &Arrived) {
+    pub(crate) fn receive_ends(&mut self, peer: &mut Peer, message: &CompleteMessage) {
         self.release_receive(peer, message.length, message.payload.len());
     }
 

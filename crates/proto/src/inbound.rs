@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::grant::Granter;
-use crate::message::{Arrived, Buffers, MessageIn};
+use crate::message::{Buffers, CompleteMessage, MessageIn};
 use crate::metrics::Scheduling;
 use crate::priority::{OwnCutoffs, Sampler};
 use crate::random::Random;
@@ -65,7 +65,7 @@ impl Inbound {
     pub(crate) fn record_message(
         &mut self,
         now: Instant,
-        message: &Arrived,
+        message: &CompleteMessage,
         metrics: &mut Scheduling,
     ) {
         self.sampler.record(message.length, message.unscheduled);

@@ -26,7 +26,7 @@ const ORDER: &[Layer<'_>] = &[
     ("baseline::unix", &["socket"]),
     ("transport", &["work", "interface", "apus", "tcp"]),
     ("transport::tcp", &["outbox", "readiness", "connection", "client", "server", "spec", "node"]),
-    ("load", &["idle", "in_flight", "closed_loop", "open_loop", "unloaded"]),
+    ("load", &["idle", "in_flight", "closed_loop", "open_loop", "unloaded_rtt"]),
 ];
 
 #[test]

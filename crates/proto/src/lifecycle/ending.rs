@@ -5,7 +5,7 @@
 use super::Context;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
-use crate::message::{Arrived, MessageOut};
+use crate::message::{CompleteMessage, MessageOut};
 use crate::peer::PeerId;
 use crate::probe::ProbeKind;
 use crate::rpc::{RpcKey, Side};
@@ -32,7 +32,7 @@ struct Removed {
 }
 
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
-pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Arrived) {
+pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let started = entry.started;
     let nanos = cx.now.since(started);

@@ -1,13 +1,13 @@
 //! Messages while they travel: incoming, outgoing, and their memory.
 
-mod arrived;
 mod buffers;
+mod complete_message;
 mod incoming;
 mod outgoing;
 mod payload;
 
-pub(crate) use arrived::Arrived;
 pub(crate) use buffers::Buffers;
+pub(crate) use complete_message::CompleteMessage;
 pub(crate) use incoming::{Inserted, MessageIn};
 pub(crate) use outgoing::{Cut, MessageOut};
 pub use payload::{Payload, PayloadPieces};

@@ -6,7 +6,7 @@ use crate::drop_reason::DropReason;
 use crate::event::Event;
 use crate::inbound::Inbound;
 use crate::lifecycle::{Context, complete_client};
-use crate::message::{Arrived, Inserted};
+use crate::message::{CompleteMessage, Inserted};
 use crate::peer::Peer;
 use crate::probe::ProbeKind;
 use crate::rpc::{RpcKey, ServerState, Side, State, Step};
@@ -19,8 +19,8 @@ pub(super) fn in_one_packet(
     peer: &mut Peer,
     data: &Data,
     payload: &[u8],
-) -> Option<Arrived> {
-    let message = Arrived::in_one_packet(data, payload, inbound.keep)?;
+) -> Option<CompleteMessage> {
+    let message = CompleteMessage::in_one_packet(data, payload, inbound.keep)?;
     inbound.budget.receive_ends(peer, &message);
     peer.resends.answered();
     Some(message)
@@ -92,7 +92,7 @@ pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
     cx.inbound.granter.forget(rpc, entry);
     let is_client = matches!(entry.side, Side::Client(_));
     let memory = message.memory();
-    let message = Arrived::in_pieces(*message);
+    let message = CompleteMessage::in_pieces(*message);
     cx.inbound.budget.receive_ends(&mut cx.tables.peers[entry.peer], &message);
     cx.inbound.buffers.keep(&message.payload, memory);
     if is_client {
@@ -103,7 +103,7 @@ pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
 }
 
 /// A request that arrived in several packets, or had to be confirmed, is complete.
-fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
+fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
     cx.tables.rpcs[rpc].step(Step::RequestComplete);
     deliver_request(cx, rpc, request);
@@ -112,7 +112,7 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
 /// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
 /// (HM `homa_timer.c` `homa_timer_check_rpc`).
 #[inline]
-pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
+pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let in_service = State::Server(ServerState::InService);
     debug_assert_eq!(entry.state(), in_service, "SESSION-1: only confirmed requests are executed");

@@ -2,4 +2,4 @@
 
 mod pair;
 mod rare;
-mod selected;
+mod selection;

@@ -1,5 +1,5 @@
 //! Records are read as they were recorded, from the rings and from files, including malformed
 //! files.
 
-mod malformed;
+mod malformed_files;
 mod recording;

@@ -4,7 +4,7 @@
 //! is on the wire at that moment, at each link that it crosses. On slow links this is a multiple of the time that the
 //! message takes on an idle path, and no transport changes it.
 
-use super::offered::packets;
+use super::offered_load::packets;
 use crate::slowdown::Scale;
 
 /// The properties of the links that determine the bound.

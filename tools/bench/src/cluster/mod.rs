@@ -19,7 +19,7 @@ mod account;
 mod auto;
 mod bound;
 mod node;
-mod offered;
+mod offered_load;
 mod options;
 mod phases;
 pub mod report;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::options::{Link, Mix, Options};
 use super::run::{self, Loaded, Offered, RunResult};
 use super::site::Venue;
-use super::{auto, offered};
+use super::{auto, offered_load};
 use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
 use apus_report::progress::Progress;
@@ -214,7 +214,7 @@ impl<'a> Phases<'a> {
     /// Returns the requests per second and node.
     pub(super) fn offered(&self, mbps: u64) -> f64 {
         let Options { load, fabric, .. } = self.options;
-        offered::rate(*load, mbps, fabric.mtu, self.workload.sizes())
+        offered_load::rate(*load, mbps, fabric.mtu, self.workload.sizes())
     }
 }
 

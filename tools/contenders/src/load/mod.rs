@@ -17,10 +17,10 @@ mod closed_loop;
 mod idle;
 mod in_flight;
 pub mod open_loop;
-pub mod unloaded;
+pub mod unloaded_rtt;
 
 pub use closed_loop::closed_loop;
 pub use idle::Idle;
 pub use in_flight::Request;
 pub use open_loop::{OpenLoop, open_loop};
-pub use unloaded::unloaded;
+pub use unloaded_rtt::unloaded;

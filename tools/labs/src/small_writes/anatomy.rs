@@ -177,9 +177,9 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::Made::{Ack, Client, Server};
-    use super::super::made_up::{SERVER, apus, stalled, tcp};
     use super::super::packet::Content;
+    use super::super::sample_packets::Made::{Ack, Client, Server};
+    use super::super::sample_packets::{SERVER, apus, stalled, tcp};
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::anatomy::Anatomy;
-use super::measured::{Measured, per_thousand};
+use super::measurements::{Measured, per_thousand};
 use super::plots::plots;
 use super::published::{IN_2008, Published};
 use super::words::{of_variant, sentences};
@@ -218,9 +218,9 @@ fn seen(measured: &[Measured]) -> Option<Table> {
 }
 
 #[cfg(test)]
-pub(super) mod made_up {
-    use super::super::made_up::Made::{Client, Server};
-    use super::super::made_up::{SERVER, apus, stalled, tcp};
+pub(super) mod sample_findings {
+    use super::super::sample_packets::Made::{Client, Server};
+    use super::super::sample_packets::{SERVER, apus, stalled, tcp};
     use super::super::tally::{STALL, Tally};
     use super::super::{Variant, Writing};
     use super::*;
@@ -270,7 +270,7 @@ pub(super) mod made_up {
 
 #[cfg(test)]
 mod tests {
-    use super::made_up::{all, findings};
+    use super::sample_findings::{all, findings};
     use super::*;
     use crate::small_writes::Variant;
     use apus_report::findings::read;

@@ -32,15 +32,15 @@ mod capture;
 mod counters;
 mod cut;
 mod findings;
-#[cfg(test)]
-mod made_up;
-mod measured;
+mod measurements;
 mod message;
 mod options;
 mod packet;
 mod plots;
 mod product;
 mod published;
+#[cfg(test)]
+mod sample_packets;
 mod side;
 mod sweep;
 mod tally;

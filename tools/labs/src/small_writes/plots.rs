@@ -2,7 +2,7 @@
 
 use super::Carrier;
 use super::cut::Event;
-use super::measured::{Measured, per_thousand};
+use super::measurements::{Measured, per_thousand};
 use apus_report::chart::{
     Arrow, Axis, Bar, Bars, Group, Plot, Sequence, Sequences, Stroke, short_number,
 };
@@ -117,7 +117,7 @@ fn arrow(event: &Event) -> Arrow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::made_up::all;
+    use super::super::findings::sample_findings::all;
     use super::*;
     use crate::small_writes::Variant;
 

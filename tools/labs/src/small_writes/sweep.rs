@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::capture::Capture;
 use super::findings::found;
-use super::measured::Measured;
+use super::measurements::Measured;
 use super::side::exchange;
 use super::tally::Plan;
 use super::{Findings, Options};

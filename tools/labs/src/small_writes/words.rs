@@ -1,7 +1,7 @@
 //! Sentences about the packets.
 
 use super::anatomy::{Anatomy, Second};
-use super::measured::{Measured, per_thousand};
+use super::measurements::{Measured, per_thousand};
 use super::message::HEAD;
 use super::published::IN_2008;
 use super::{Carrier, Variant, Writing};
@@ -202,9 +202,9 @@ pub(super) fn time(nanoseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::counters::Counters;
-    use super::super::findings::made_up::measured;
-    use super::super::made_up::Made::{Client, Server};
-    use super::super::made_up::{SERVER, apus, stalled, tcp};
+    use super::super::findings::sample_findings::measured;
+    use super::super::sample_packets::Made::{Client, Server};
+    use super::super::sample_packets::{SERVER, apus, stalled, tcp};
     use super::*;
 
     fn said(name: &str, seen: &super::super::watch::Captured) -> String {

@@ -1,6 +1,6 @@
 //! The analysis of a cluster: what the runs of all transports say together.
 
-use super::measured::{Measured, Run, Settings, Transport};
+use super::input::{Measured, Run, Settings, Transport};
 use super::rows;
 use crate::slowdown::{Curve, Summary};
 use apus_report::result::Outcome;

@@ -3,7 +3,7 @@
 //! Four files have one line for each run, each size in a run, each fraction of the short messages in a run, and each
 //! priority in a run. Nothing is summed up, so that readers can do it their way.
 
-use super::measured::{Run, Transport};
+use super::input::{Run, Transport};
 use crate::slowdown::CDF;
 
 /// Transports that were measured with the same settings.

@@ -1,7 +1,7 @@
 //! The findings of a cluster.
 
 use super::analysis::Analysis;
-use super::measured::Settings;
+use super::input::Settings;
 use super::{csv, plots, tables};
 use crate::slowdown::{self, Percentile};
 use apus_report::chart::short_number;

@@ -10,12 +10,12 @@
 mod analysis;
 mod csv;
 mod findings;
-mod measured;
+mod input;
 mod plots;
 mod rows;
 mod sweep;
 mod tables;
 
 pub use analysis::Analysis;
-pub use measured::{Measured, Run, Settings, Transport};
+pub use input::{Measured, Run, Settings, Transport};
 pub use sweep::{Sweep, Varied};

@@ -1,7 +1,7 @@
 //! Charts of a cluster: ratios, transports beside each other, the switch, the machine.
 
 use super::analysis::Analysis;
-use super::measured::{Run, Transport};
+use super::input::{Run, Transport};
 use super::rows::levels;
 use crate::cluster::LevelLoad;
 use crate::slowdown::{self, OURS};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::measured::{Measured, Run, Transport};
+use super::input::{Measured, Run, Transport};
 use crate::cluster::{IDLE, LevelLoad};
 use crate::slowdown::{Curve, OURS};
 use apus_report::result::{Comparison, Figure, Ratio, Row, rounded};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::analysis::Analysis;
 use super::csv;
 use super::findings::{definition, once_more};
-use super::measured::{Measured, Run, Transport};
+use super::input::{Measured, Run, Transport};
 use crate::slowdown;
 use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, Ticks, short_number};
 use apus_report::findings::{Findings, Part, Section};

@@ -1,7 +1,7 @@
 //! Tables of a cluster: switch, cores, priorities, runs.
 
 use super::analysis::Analysis;
-use super::measured::{Run, Transport};
+use super::input::{Run, Transport};
 use super::rows::levels;
 use crate::cluster::{LevelLoad, SwitchLoad};
 use apus_report::result::table::spread_in_words;

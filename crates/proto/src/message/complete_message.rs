@@ -1,4 +1,4 @@
-//! A message that has arrived.
+//! A complete message: all of its bytes have arrived.
 
 use super::MessageIn;
 use apus_wire::Data;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// A message that is complete, on its way to the application.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct CompleteMessage {
     /// Its retained bytes: all, or the first ones (CAP-15).
     pub(crate) payload: Bytes,
     /// Total bytes, retained or not. Everything but memory is counted with this.
@@ -15,7 +15,7 @@ pub(crate) struct Arrived {
     pub(crate) unscheduled: u32,
 }
 
-impl Arrived {
+impl CompleteMessage {
     /// A message that arrived in one packet with the header `data`, if `payload` is the whole of it. Its
     /// first `keep` bytes are retained.
     pub(crate) fn in_one_packet(data: &Data, payload: &[u8], keep: u32) -> Option<Self> {
