@@ -54,6 +54,11 @@ impl Ranges {
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
+    /// Number of numbers in the set.
+    pub(crate) fn sum(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
     /// The lowest range.
     pub(crate) fn first(&self) -> Option<Range<u64>> {
         self.ranges.first().cloned()

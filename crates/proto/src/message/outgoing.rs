@@ -142,6 +142,11 @@ impl MessageOut {
         !self.resend.is_empty()
     }
 
+    /// Bytes that have never left, and those that wait to be sent again.
+    pub(crate) fn left(&self) -> u32 {
+        self.remaining().saturating_add(self.resend.sum() as u32)
+    }
+
     /// Raises the limit up to which bytes may leave (OUTGOING-1).
     pub(crate) fn grant(&mut self, offset: u32) {
         self.granted = self.granted.max(offset.min(self.length()));

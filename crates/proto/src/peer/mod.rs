@@ -9,6 +9,7 @@ mod address;
 mod calls;
 mod cutoffs;
 mod finished_ids;
+mod need_ack;
 mod outgoing;
 mod resend_burst;
 mod rtt;
@@ -23,6 +24,7 @@ pub(crate) use address::peer_address;
 pub(crate) use calls::Calls;
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
+pub(crate) use need_ack::NeedAckGate;
 pub(crate) use outgoing::Outgoing;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
@@ -57,6 +59,8 @@ pub(crate) struct Peer {
     pub(crate) acks: Acks,
     /// The RESENDs under way to it.
     pub(crate) resends: ResendBurst,
+    /// The NEED_ACK under way to it.
+    pub(crate) need_ack: NeedAckGate,
     /// Calls to it.
     pub(crate) calls: Calls,
     /// Its calls to this endpoint.
@@ -71,4 +75,12 @@ pub(crate) struct Peer {
     pub(crate) receive_bytes: u64,
     /// When a command or a packet last concerned it.
     pub(crate) last_used: Instant,
+}
+
+impl Peer {
+    /// Notes a packet about a live RPC: the peer is alive.
+    pub(crate) const fn hear(&mut self, now: Instant) {
+        self.resends.answered();
+        self.last_used = now;
+    }
 }

@@ -98,6 +98,7 @@ impl Peers {
             rtt: super::Rtt::default(),
             acks: super::Acks::new(self.profile),
             resends: super::ResendBurst::default(),
+            need_ack: super::NeedAckGate::default(),
             calls: Calls::starting_at(self.next_id),
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,

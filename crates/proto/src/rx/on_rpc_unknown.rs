@@ -4,6 +4,8 @@ use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::lifecycle::{Context, Ending, end_server, fail_client, fail_client_with};
+use crate::message::MessageOut;
+use crate::peer::PeerId;
 use crate::probe::ProbeKind;
 use crate::rpc::{Binding, RpcKey, Side, Step};
 use apus_wire::{Flags, Header, Profile, Refusal};
@@ -41,7 +43,9 @@ pub(super) fn on_rpc_unknown(
             if !entry.step(Step::Unknown) {
                 return Err(DropReason::WrongState);
             }
-            restart(cx, rpc);
+            if !is_on_its_way(cx, peer, rpc) {
+                restart(cx, rpc);
+            }
             if cx.outbound.identity.profile == Profile::Udp {
                 // Chosen by us: a server that answers is not silent, even if it has to drop requests for
                 // lack of room. The kernel counts this as silence (HM `homa_incoming.c` `homa_dispatch_pkts`).
@@ -65,6 +69,13 @@ fn refused(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal, flags: Flags) {
         Execution::Unknown
     };
     fail_client_with(cx, rpc, RpcError { kind: FailureKind::Refused(refusal), execution: outcome });
+}
+
+/// Whether the request has left so lately that it had not arrived when the server said that it does not know it.
+fn is_on_its_way(cx: &Context<'_>, peer: PeerId, rpc: RpcKey) -> bool {
+    let since = |request: &MessageOut| cx.now.since(request.last_sent);
+    let elapsed = cx.tables.rpcs[rpc].outgoing.as_ref().map_or(u64::MAX, since);
+    cx.in_flight().covers(&cx.tables.peers[peer].rtt, elapsed)
 }
 
 /// Sends the request again from its start, as far as it was sent, at its unscheduled priority.

@@ -117,6 +117,13 @@ impl SendQueue {
         None
     }
 
+    /// Whether a message goes before a retransmission of one that has `left` bytes to send.
+    pub(super) fn goes_before(&self, left: u32) -> bool {
+        let shortest = self.by_remaining.first().map(|(remaining, ..)| *remaining);
+        self.short_live > 0 && left >= self.defer_min
+            || shortest.is_some_and(|shortest| shortest < left)
+    }
+
     /// The message that transmits next, short ones aside; it stays in the order.
     pub(crate) fn choose(&self) -> Option<Choice> {
         let shortest = self.by_remaining.first().map(|(_, _, rpc)| *rpc)?;

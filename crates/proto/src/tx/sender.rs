@@ -4,7 +4,6 @@ use super::control::ControlPacket;
 use super::outbound::Outbound;
 use crate::config::Config;
 use crate::drop_reason::DropReason;
-use crate::message::MessageOut;
 use crate::observation::Observation;
 use crate::peer::Address;
 use crate::rpc::{RpcKey, Tables};
@@ -88,9 +87,9 @@ impl Sender<'_> {
 
     /// Puts `rpc` into the queue of retransmissions if its message has any.
     pub(crate) fn queue_resend(&mut self, rpc: RpcKey) {
-        let entry = &self.tables.rpcs[rpc];
-        if entry.outgoing.as_ref().is_some_and(MessageOut::has_resend) {
-            self.outbound.resends.push(rpc);
+        let message = self.tables.rpcs[rpc].outgoing.as_ref();
+        if let Some(message) = message.filter(|message| message.has_resend()) {
+            self.outbound.resends.put(rpc, message.left());
         }
     }
 

@@ -209,6 +209,7 @@ fn an_older_word_for_everything() {
     assert_snapshot!(run("
         config profile=kernel
         call P 10
+        +1ms
         P: RESEND c1 0..0
     "), @"
     > call P 10

@@ -114,8 +114,11 @@ fn bytes_are_sent_again() {
     assert_snapshot!(run("
         meet P
         call P 5000
+        +1ms
         P: RESEND c1 1000..1500
+        +1ms
         P: RESEND c1 4999..5000
+        +1ms
         P: RESEND c1 everything
     "), @"
     > call P 5000
@@ -136,6 +139,7 @@ fn a_lost_grant_is_assumed() {
         config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
         meet P
         call P 10000
+        +1ms
         P: RESEND c1 0..4000
         P: RESEND c1 6000..7000
     "), @"
@@ -158,6 +162,7 @@ fn ranges_that_make_no_sense() {
         meet P
         call P 1000
         P: RESEND c1 5000..9000
+        +1ms
         P: RESEND c1 500..4294967294
         P: RESEND c1 500..500
     "), @"
@@ -178,6 +183,7 @@ fn a_server_that_lost_the_request() {
     assert_snapshot!(run("
         meet P
         call P 3000
+        +1ms
         P: RPC_UNKNOWN c1
         count rpc_restarts
         P: DATA c1 0..100/200
@@ -397,7 +403,9 @@ fn the_response_is_sent_again() {
         meet P
         P: DATA s1 0..10/10
         reply s1 3000
+        +1ms
         P: RESEND s1 0..1396
+        +1ms
         P: RESEND s1 everything
         P: ACK s1
         P: RESEND s1 everything

@@ -1,0 +1,70 @@
+//! How far this endpoint is behind with reading what has arrived.
+//!
+//! Packets that wait in the socket of a busy host are not lost. A receiver that took them for lost would ask for them
+//! again, and a sender that answered at once would send what is still on its way: both add work where there is too
+//! much already. Two instants prevent that:
+//!
+//! - what arrived by `read_up_to` has been handled: the silence of a peer is measured up to there (TIME-3);
+//! - what is handled now has waited since `reading_since` at most: a RESEND says nothing about what has left since
+//!   then (TIME-7).
+//!
+//! Without reports ([`crate::Transport::begin_reading`], [`crate::Transport::finish_reading`]) nothing waits.
+
+use crate::time::Instant;
+
+/// What the engine has reported about unread packets.
+#[derive(Debug, Default)]
+pub(crate) struct Arrears {
+    reading_since: Option<Instant>,
+    read_up_to: Option<Instant>,
+}
+
+impl Arrears {
+    /// Nothing waited unread at `at`; what is handled from now on has arrived since.
+    pub(crate) fn begin(&mut self, at: Instant) {
+        self.reading_since = self.reading_since.max(Some(at));
+    }
+
+    /// Everything that had arrived by `at` has been handled.
+    pub(crate) fn finish(&mut self, at: Instant) {
+        self.begin(at);
+        self.read_up_to = self.read_up_to.max(Some(at));
+    }
+
+    /// Returns the instant up to which a peer's silence is known.
+    pub(crate) fn read_up_to(&self, now: Instant) -> Instant {
+        self.read_up_to.unwrap_or(now)
+    }
+
+    /// Returns the nanoseconds for which the packet that is handled at `now` may have waited.
+    pub(crate) fn behind(&self, now: Instant) -> u64 {
+        self.reading_since.map_or(0, |since| now.since(since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn without_reports_nothing_waits() {
+        let arrears = Arrears::default();
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(9), 0));
+    }
+
+    #[test]
+    fn what_was_read_says_how_long_a_packet_may_have_waited() {
+        let mut arrears = Arrears::default();
+        arrears.finish(at(5));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 4));
+        arrears.begin(at(8));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 1));
+        // Late news take nothing back.
+        arrears.finish(at(6));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(6), 1));
+    }
+}
