@@ -246,9 +246,11 @@ fn need_ack_for_an_incomplete_call() {
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +1ms
     > P: NEED_ACK c1
       -> P RESEND c1 everything prio=7
     > P: DATA c1 0..1000/9000 unsched=2000
+    > +1ms
     > P: NEED_ACK c1
       -> P RESEND c1 1000..2000 prio=7
     > P: DATA c1 1000..2000/9000 unsched=2000
@@ -256,6 +258,7 @@ fn need_ack_for_an_incomplete_call() {
     > Q: DATA s1 0..1000/5000 unsched=1000
       -> Q GRANT s1 2500 level=0 prio=7
     > P: DATA c1 2000..3500/9000 unsched=2000
+    > +1ms
     > P: NEED_ACK c1
       -> P BUSY c1 prio=7
     ");
