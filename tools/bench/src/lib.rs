@@ -4,6 +4,8 @@
 //!   contest       one figure (round trip, throughput, rate, handoffs) of contenders that take turns
 //!   local         messages between processes of one host
 //!   demo          messages of a published workload at a load
+//!   load          the same with the processors as the bottleneck: capacity, collapse, recovery
+//!   loopback      client and server of both
 //!   overload      a server that is offered more than it can serve
 //!   cluster       a workload between hosts on shaped links, for any value of any setting
 //!   slowdown      how much longer messages took than on an idle path
@@ -24,7 +26,9 @@ pub mod agent;
 pub mod cluster;
 pub mod contest;
 pub mod demo;
+pub mod load;
 pub mod local;
+mod loopback;
 pub mod options;
 pub mod overload;
 pub mod slowdown;

@@ -1,9 +1,10 @@
 //! Options that several experiments share.
 
 use apus::PollMode;
-use apus_contenders::contender::poll_on;
+use apus_contenders::contender::{Plan, poll_on};
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
+use apus_workload::Workload;
 use clap::Args;
 use serde::Serialize;
 
@@ -42,6 +43,63 @@ impl Repetition {
         check_seconds(self.seconds)?;
         require((1..=1000).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 5")
     }
+}
+
+/// The sizes of the messages of a load.
+#[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
+pub struct Sizes {
+    /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
+    /// `SIZE SHARE`, the share of the messages up to that size
+    #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
+    pub workload: String,
+    /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, allow_negative_numbers = true)]
+    pub truncate: u32,
+}
+
+impl Sizes {
+    /// Checks that the values are in their ranges and that the workload exists, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// Names the first option that is out of range, and a value that is not.
+    pub fn check(&self) -> Result<Workload, Error> {
+        let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
+        require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
+        workload(&self.workload, self.truncate)
+    }
+}
+
+/// Returns the workload of that name, truncated.
+///
+/// # Errors
+///
+/// There is none of that name.
+pub fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
+    let workload = name
+        .parse::<Workload>()
+        .map_err(|error| Error::Option { option: "workload", problem: error.to_string() })?;
+    Ok(workload.truncated(truncate))
+}
+
+/// Checks a load as a share of a capacity.
+///
+/// # Errors
+///
+/// It is out of range.
+pub fn check_load(load: f64) -> Result<(), Error> {
+    let in_range = (0.01..=1.0).contains(&load);
+    require(in_range, "load", "a load is 0.01 to 1 of what is possible; try 0.8")
+}
+
+/// Checks the rate that replaces a load.
+///
+/// # Errors
+///
+/// It is out of range.
+pub fn check_rate(rate: Option<f64>) -> Result<(), Error> {
+    let in_range = rate.is_none_or(|rate| (1.0..=1e8).contains(&rate));
+    require(in_range, "rate", "1 to 100000000 requests are due each second; try 10000")
 }
 
 /// Checks the time for which a contender is measured.

@@ -140,7 +140,8 @@ fn the_page_opens_in_a_browser() {
 
 #[test]
 fn what_is_out_of_range_is_refused_before_anything_runs() {
-    let options = Options { workload: "w7".to_owned(), ..Options::default() };
+    let mut options = Options::default();
+    options.sizes.workload = "w7".to_owned();
     let error = demo::run(&options, &Spawner::Threads(agent::run)).unwrap_err().to_string();
     assert!(error.starts_with("workload: `w7` is not a workload"), "{error}");
 }

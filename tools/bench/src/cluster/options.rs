@@ -8,7 +8,7 @@ use apus_workload::Workload;
 use apus_workload::{Rate, units};
 use clap::Args;
 
-use crate::options::Repetition;
+use crate::options::{Repetition, workload};
 use crate::slowdown::OURS;
 use apus_contenders::contender::Plan;
 use apus_contenders::transport;
@@ -154,7 +154,7 @@ impl Options {
     ///
     /// There is none of that name.
     pub fn workload(&self) -> Result<Workload, Error> {
-        crate::demo::workload(&self.workload, self.truncate)
+        workload(&self.workload, self.truncate)
     }
 
     /// Returns the value of a parameter of apus; 0 if there is none of that name.

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::sides::{GRACE, LIMIT, LoadResult};
+use super::phases::LIMIT;
+use crate::loopback::{GRACE, LoadResult};
 use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Part, Section};
@@ -32,13 +33,13 @@ pub(super) fn findings(
     scale: &Scale,
     measured: &[Measured],
 ) -> Result<Findings, Error> {
-    let workload = options.workload()?;
+    let workload = options.sizes.check()?;
     let slowest = slowest(measured);
     let load = rate / slowest.capacity;
     let settings = measured.iter().map(|each| (each.name.to_owned(), json!(each.settings)));
     let own = [
-        ("workload", json!(options.workload)),
-        ("truncate", json!(options.truncate)),
+        ("workload", json!(options.sizes.workload)),
+        ("truncate", json!(options.sizes.truncate)),
         ("load", json!(rounded(load))),
         ("rate_krps", json!(rounded(rate / 1e3))),
         ("capacity_krps", json!(rounded(slowest.capacity / 1e3))),
@@ -88,7 +89,7 @@ pub(super) fn findings(
         ];
     let lead = format!(
         "{} at {:.0} % load over loopback: 99th percentile of the slowdown of short messages, median of {} runs",
-        options.workload,
+        options.sizes.workload,
         100.0 * load,
         options.repetition.runs
     );

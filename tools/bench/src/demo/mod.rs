@@ -14,25 +14,12 @@
 mod findings;
 mod options;
 mod phases;
-mod sides;
 
 pub use options::Options;
-pub(crate) use options::workload;
 
-use serde_json::Value;
-
-use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
-use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
-use apus_testbed::process::{Control, Spawner, Task};
-
-/// Returns the contenders.
-fn contenders() -> Vec<Box<dyn Transport>> {
-    let tcp =
-        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
-    vec![Box::new(Apus), Box::new(tcp(Connections::One)), Box::new(tcp(Connections::PerRequest))]
-}
+use apus_testbed::process::Spawner;
 
 /// Runs the demo.
 ///
@@ -41,12 +28,4 @@ fn contenders() -> Vec<Box<dyn Transport>> {
 /// An option is out of range, or a contender failed.
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
-}
-
-/// The kind of task that [`agent`] does.
-pub(crate) const JOB: &str = "demo";
-
-/// Does one side's work in an agent.
-pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    sides::agent(task, control)
 }

@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const CONTRACTS: [Contract; 13] = [
+const CONTRACTS: [Contract; 14] = [
     Contract {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -73,6 +73,29 @@ const CONTRACTS: [Contract; 13] = [
             "application_share",
         ],
         ratios: &["4x/peak", "p99 4x/0.75x", "wakeup apus/tcp"],
+    },
+    Contract {
+        experiment: "load",
+        rows: &["apus", "tcp", "tcp-per-request"],
+        figures: &[
+            "capacity_krps",
+            "completed",
+            "completed_min",
+            "short_p50",
+            "short_p99",
+            "short_p50_us",
+            "short_p99_us",
+            "own_load",
+            "messages",
+            "errors",
+            "by_size",
+        ],
+        ratios: &[
+            "short_p99 tcp/apus",
+            "capacity apus/tcp",
+            "short_p99 tcp-per-request/apus",
+            "capacity apus/tcp-per-request",
+        ],
     },
     Contract {
         experiment: "lab handoff",

@@ -80,6 +80,43 @@ fn overload_prints_one_object_as_promised() {
 }
 
 #[test]
+fn load_prints_one_object_as_promised() {
+    let output = run("bench load --seconds 0.1 --runs 1 --json".split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("load", &text(&output.stdout)).unwrap();
+    assert_eq!(json["config"]["path"], "loopback");
+    let apus = &json["rows"][0];
+    for figure in
+        ["resent_share", "capacity_resent_share", "needless_resends", "datagrams_overflowed"]
+    {
+        assert!(apus[figure].as_f64().is_some(), "{figure}: {apus}");
+    }
+    for side in ["client", "server"] {
+        assert!(apus["counters"][side]["data_bytes"].as_u64() > Some(0), "{side}: {apus}");
+    }
+    assert!(json["rows"][1].get("resent_share").is_none(), "TCP does not count it");
+}
+
+#[test]
+fn a_load_with_a_stalled_server_shows_the_recovery() {
+    let words =
+        "bench load --load 0.2 --stall 20ms --hold 2 --only tcp --seconds 0.4 --runs 1 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!(
+        (&json["config"]["stall_ms"], &json["config"]["capacity_of"]),
+        (&20.0.into(), &"tcp".into())
+    );
+    let row = &json["rows"][0];
+    assert!(row["before_p50_us"].as_f64() > Some(0.0), "{row}");
+    assert!(row["recovery_bound_ms"].as_f64() > Some(100.0), "{row}");
+    assert_eq!(row["recovery_ms_runs"].as_array().unwrap().len(), 1, "{row}");
+    assert_eq!(row["hold_by_second"][0].as_array().unwrap().len(), 2, "{row}");
+    assert!(row["hold_worst_over_median"].as_f64() > Some(0.0), "{row}");
+}
+
+#[test]
 fn the_table_contains_the_selected_contenders() {
     let words = "bench rtt --seconds 0.2 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
     let output = run(words.split(' '));

@@ -1,5 +1,7 @@
 //! Closed loop: a fixed number of requests is always outstanding.
 
+use std::ops::ControlFlow;
+
 use super::idle::{Idle, POLL_TIMEOUT};
 use super::in_flight::{InFlight, Request};
 use crate::transport::{Client, Completions};
@@ -8,18 +10,74 @@ use apus_testbed::error::Error;
 
 /// Keeps `limit` requests outstanding for `warm` and then `measure` nanoseconds. Returns the number
 /// of requests per second completed in the latter. All requests go to the first peer.
+///
+/// # Errors
+///
+/// The transport fails, or a request has no reply.
 pub fn closed_loop(
     client: &mut dyn Client,
     limit: u32,
-    mut sizes: impl Iterator<Item = u32>,
+    sizes: impl Iterator<Item = u32>,
     (warm, measure): (u64, u64),
     idle: Idle,
 ) -> Result<f64, Error> {
+    let mut counted_from = None;
+    let mut completed = 0u64;
+    let mut until = 0;
+    keep_outstanding(client, limit, sizes, idle, |now, count| {
+        match counted_from {
+            None if now >= warm => counted_from = Some(now),
+            None => {}
+            Some(_) => completed += count,
+        }
+        until = now;
+        let over = now >= warm + measure && completed > 0;
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    let elapsed = until - counted_from.expect("completions are counted from an instant");
+    Ok(completed as f64 / elapsed as f64 * 1e9)
+}
+
+/// Keeps `limit` requests outstanding for `warm` nanoseconds and then for a `count` of intervals, each of `length`
+/// nanoseconds. Returns the number of requests completed in each interval. All requests go to the first peer.
+///
+/// # Errors
+///
+/// The transport fails, or a request has no reply.
+pub fn closed_loop_by_interval(
+    client: &mut dyn Client,
+    limit: u32,
+    sizes: impl Iterator<Item = u32>,
+    warm: u64,
+    (count, length): (u32, u64),
+    idle: Idle,
+) -> Result<Vec<u64>, Error> {
+    let mut completed = vec![0; count as usize];
+    keep_outstanding(client, limit, sizes, idle, |now, more| {
+        let Some(counted) = now.checked_sub(warm) else { return ControlFlow::Continue(()) };
+        match completed.get_mut((counted / length) as usize) {
+            Some(completed) => {
+                *completed += more;
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(completed)
+}
+
+/// Keeps `limit` requests outstanding until `completed` breaks. It is called with the nanoseconds since the begin and
+/// the number of requests that have just been completed, 1 or more.
+fn keep_outstanding(
+    client: &mut dyn Client,
+    limit: u32,
+    mut sizes: impl Iterator<Item = u32>,
+    idle: Idle,
+    mut completed: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), Error> {
     let mut in_flight = InFlight::new(limit);
     let mut ended = Completions::default();
     let began = clock::now();
-    let mut counted_from = None;
-    let mut completed = 0u64;
     loop {
         while !in_flight.is_full() {
             let size = sizes.next().expect("sizes without an end");
@@ -34,20 +92,12 @@ pub fn closed_loop(
             idle.pause();
             continue;
         }
-        let now = clock::now() - began;
-        match counted_from {
-            None if now >= warm => counted_from = Some(now),
-            None => {}
-            Some(_) => completed += done.len() as u64,
-        }
+        let count = done.len() as u64;
         for id in done.drain(..) {
             in_flight.end(id);
         }
-        if let Some(from) = counted_from
-            && now >= warm + measure
-            && completed > 0
-        {
-            return Ok(completed as f64 / (now - from) as f64 * 1e9);
+        if completed(clock::now() - began, count).is_break() {
+            return Ok(());
         }
     }
 }

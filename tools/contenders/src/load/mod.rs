@@ -3,7 +3,7 @@
 //! - [`open_loop()`]: requests begin when they are due, whether or not earlier ones are complete; a
 //!   slow client cannot reduce its load. Experiments compare these results.
 //! - [`closed_loop()`]: a fixed number of requests is always outstanding. Measures the highest rate
-//!   of a client.
+//!   of a client; [`closed_loop_by_interval()`] shows whether it lasts.
 //! - [`unloaded()`]: one request at a time. Measures the best possible time of each size.
 //!
 //! # Invariants
@@ -19,7 +19,7 @@ mod in_flight;
 pub mod open_loop;
 pub mod unloaded_rtt;
 
-pub use closed_loop::closed_loop;
+pub use closed_loop::{closed_loop, closed_loop_by_interval};
 pub use idle::Idle;
 pub use in_flight::Request;
 pub use open_loop::{OpenLoop, open_loop};

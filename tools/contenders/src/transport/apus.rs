@@ -144,8 +144,12 @@ impl Node for ApusNode {
             ("feedback_stops", engine.feedback_stops),
         ];
         let engine = engine.map(|(name, count)| (name.to_owned(), count));
-        let dropped = ("dropped".to_owned(), protocol.dropped_total());
-        sent.chain(groups).chain(engine).chain([dropped]).collect()
+        let driver = metrics.driver.iter().map(|(name, count)| (format!("driver_{name}"), *count));
+        let totals = [
+            ("dropped".to_owned(), protocol.dropped_total()),
+            ("data_bytes".to_owned(), protocol.priority_bytes.iter().sum()),
+        ];
+        sent.chain(groups).chain(engine).chain(driver).chain(totals).collect()
     }
 
     fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {

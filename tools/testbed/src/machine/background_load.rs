@@ -22,11 +22,18 @@ impl BackgroundLoad {
         Self { began: CpuTicks::now() }
     }
 
+    /// Returns the share of the machine's time that other programs have used; `None` if the system does not tell. To be
+    /// called when all child processes have ended.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        self.began?.others_until(CpuTicks::now()?)
+    }
+
     /// Returns what readers of a result must know about other programs, if anything. To be called
     /// when all child processes have ended.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let share = self.began?.others_until(CpuTicks::now()?)?;
+        let share = self.share()?;
         (share > NOTE_THRESHOLD).then(|| {
             format!(
                 "other programs used {:.0} % of the processors meanwhile; tails contain their time \

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -54,6 +55,33 @@ impl Agent {
             self.crew.compare_clocks()?;
         }
         self.crew.begin_at(&[details], at)
+    }
+
+    /// Sleeps for `duration` while the agent runs.
+    ///
+    /// # Errors
+    ///
+    /// The agent failed; the call returns at once.
+    pub fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
+        self.crew.sleep(duration)
+    }
+
+    /// Stops the agent's process (SIGSTOP) until [`Agent::resume`]. Dropping the handle ends it all the same.
+    ///
+    /// # Errors
+    ///
+    /// The agent is not a process of this host, or has ended.
+    pub fn pause(&mut self) -> Result<(), Error> {
+        self.crew.signal(Signal::STOP)
+    }
+
+    /// Lets the agent's process run again (SIGCONT).
+    ///
+    /// # Errors
+    ///
+    /// The agent is not a process of this host, or has ended.
+    pub fn resume(&mut self) -> Result<(), Error> {
+        self.crew.signal(Signal::CONT)
     }
 
     /// Asks the agent to stop, and waits for its result.

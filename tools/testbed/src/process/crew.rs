@@ -15,6 +15,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -187,6 +188,11 @@ impl Crew {
                 }
             }
         }
+    }
+
+    /// Sends a signal to the processes of all agents.
+    pub(super) fn signal(&mut self, signal: Signal) -> Result<(), Error> {
+        self.members.iter_mut().try_for_each(|member| member.signal(signal))
     }
 
     /// Asks all agents to stop.

@@ -6,6 +6,8 @@ use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::control::{Runner, run_agent};
 use super::protocol::AGENT;
 use crate::error::Error;
@@ -110,6 +112,18 @@ impl AgentHandle {
                 Some(Ok(Ok(()))) | None => "ended without a result".to_owned(),
             },
             Self::Connection(_) => "its connection was closed".to_owned(),
+        }
+    }
+
+    /// Sends a signal to the agent, if it is a process of this host.
+    pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        match self {
+            // The number of a child that has been waited for may belong to another process.
+            Self::Process(child, ..) => match child.try_wait()? {
+                None => Ok(kill_process(Pid::from_child(child), signal)?),
+                Some(_) => Err(io::ErrorKind::NotFound.into()),
+            },
+            Self::Thread(_) | Self::Connection(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

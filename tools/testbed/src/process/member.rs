@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 use std::thread;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::clock_offset::Exchange;
@@ -87,6 +88,11 @@ impl Member {
             Err(error) if gone(&error) => Ok(()),
             Err(error) => Err(error).doing(|| format!("talk to {}", self.name)),
         }
+    }
+
+    /// Sends a signal to the agent's process.
+    pub(super) fn signal(&mut self, signal: Signal) -> Result<(), Error> {
+        self.body.signal(signal).doing(|| format!("send {signal:?} to {}", self.name))
     }
 
     /// Handles an event.

@@ -1,0 +1,98 @@
+//! The phases of the load experiment: unloaded, capacity, hold, load.
+
+use std::time::Duration;
+
+use super::contender::Contender;
+use super::course::{self, Course};
+use super::findings::{Setup, findings};
+use super::options::{Options, Path};
+use crate::loopback::{self, Bench, LoadPhase, Messages, Repeats};
+use crate::options::check_only;
+use crate::slowdown::OURS;
+use apus_contenders::transport::Transport;
+use apus_report::findings::Findings;
+use apus_report::progress::Progress;
+use apus_report::stats::Spread;
+use apus_testbed::error::Error;
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::Spawner;
+
+/// Longest measured time of one measurement of capacity.
+const MAX_CAPACITY: Duration = Duration::from_secs(1);
+
+/// Least number of measurements of capacity: the load depends on their median.
+const MIN_CAPACITY_RUNS: usize = 3;
+
+/// Runs all phases.
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
+    options.check()?;
+    let neighbours = BackgroundLoad::watch();
+    let cores = Cores::choose();
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let contenders = selected(options)?;
+    let runs = options.repetition.runs;
+    let capacity_runs = runs.max(MIN_CAPACITY_RUNS);
+    let hold_runs = if options.hold.is_some() { runs } else { 0 };
+    let bench = Bench {
+        host,
+        cores,
+        poll: options.repetition.poll,
+        messages: Messages {
+            workload: options.sizes.workload.clone(),
+            truncate: options.sizes.truncate,
+            seed: options.repetition.seed,
+        },
+        progress: Progress::of((1 + capacity_runs + hold_runs + runs) * contenders.len()),
+        contenders,
+        repeats: Repeats::allow(runs),
+    };
+    let scale = bench.scale()?;
+    let seconds = Duration::from_secs_f64(options.repetition.seconds);
+    let capacity = bench.capacity(capacity_runs, options.outstanding, seconds.min(MAX_CAPACITY))?;
+    let medians: Vec<f64> = capacity.iter().map(|runs| median(runs)).collect();
+    let names: Vec<String> = bench.contenders.iter().map(|each| each.name()).collect();
+    let base = names.iter().position(|name| name == OURS).unwrap_or(0);
+    let rate = options.rate.unwrap_or(options.load * medians[base]);
+    let hold = bench.hold(hold_runs, options.outstanding, options.hold.unwrap_or_default())?;
+    let course =
+        Course::of(options.repetition.seconds, rate / medians[base], options.disturbance());
+    let window = course.disturbance.map(|_| course::window(rate));
+    let load = LoadPhase {
+        rate,
+        warm: course.warm,
+        measure: course.measure,
+        limit: options.outstanding,
+        burst: None,
+        window,
+        scale,
+    };
+    let loads = bench.loads(runs, &load, course.disturbance)?;
+    let setup = Setup { options, base: (names[base].clone(), medians[base]), load };
+    let found = bench.contenders.iter().zip(names).zip(capacity).zip(hold).zip(loads);
+    let found = found.map(|((((contender, name), capacity), hold), loads)| Contender {
+        name,
+        settings: contender.settings(),
+        capacity,
+        hold,
+        loads,
+    });
+    let mut findings = findings(&setup, &found.collect::<Vec<_>>())?;
+    let notes = cores.note().into_iter().chain(neighbours.note());
+    findings.outcome.notes.extend(bench.repeats.notes().into_iter().chain(notes));
+    Ok(findings)
+}
+
+/// Returns the contenders that take part on the path.
+fn selected(options: &Options) -> Result<Vec<Box<dyn Transport>>, Error> {
+    let Path::Loopback = options.path;
+    let mut contenders = loopback::contenders();
+    let names: Vec<String> = contenders.iter().map(|each| each.name()).collect();
+    check_only(&options.only, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    contenders.retain(|each| options.only.is_empty() || options.only.contains(&each.name()));
+    Ok(contenders)
+}
+
+/// Returns the median over the runs.
+fn median(runs: &[loopback::Measured<f64>]) -> f64 {
+    Spread::over(&runs.iter().map(|run| run.result).collect::<Vec<_>>()).median
+}

@@ -1,0 +1,44 @@
+//! One client and one server of each transport over loopback, with the messages of a workload.
+//!
+//! Path: UDP or TCP over the loopback interface, without shared memory. The processors are the bottleneck, no link is.
+//! Called by the experiments `demo` and `load`.
+//!
+//! ```text
+//!   Bench ── measure ──▶ server agent, client agent    fresh processes for each phase
+//!     unloaded   one request at a time, each size    → best possible time of each size
+//!     capacity   `n` requests always outstanding       → requests completed per second
+//!     hold       the same for a long time              → requests completed in each second
+//!     load       open loop, perhaps with a disturbance → slowdowns, and what was completed
+//! ```
+
+mod bench;
+mod disturbance;
+mod sides;
+mod windows;
+
+pub(crate) use bench::{Bench, Measured, Repeats};
+pub use disturbance::Burst;
+pub(crate) use disturbance::{Disturbance, parse_period};
+pub(crate) use sides::{Counters, GRACE, LoadPhase, LoadResult, Messages};
+pub(crate) use windows::Window;
+
+use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
+use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Task};
+use serde_json::Value;
+
+/// Returns the contenders.
+pub(crate) fn contenders() -> Vec<Box<dyn Transport>> {
+    let tcp =
+        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
+    vec![Box::new(Apus), Box::new(tcp(Connections::One)), Box::new(tcp(Connections::PerRequest))]
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "loopback";
+
+/// Does one side's work in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    sides::agent(task, control)
+}

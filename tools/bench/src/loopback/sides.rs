@@ -1,0 +1,253 @@
+//! The two sides: a server that echoes, and a client that generates the load.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_workload::{Arrivals, Stream, rng};
+use rand::distr::Distribution;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::disturbance::Burst;
+use super::windows::{Window, Windows};
+use crate::options;
+use crate::slowdown::{Scale, Slowdowns, Summary};
+use apus_contenders::load::{
+    Idle, OpenLoop, Request, closed_loop, closed_loop_by_interval, open_loop, unloaded,
+};
+use apus_contenders::transport::{Client, Node, NodeOptions, Transport};
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::{Begin, Control, NO_ADDRESS, Task};
+
+/// The details of an agent's task.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Details {
+    pub(super) contender: String,
+    pub(super) side: Side,
+}
+
+/// The side, and its instructions.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Side {
+    /// Result: [`Counters`].
+    Server { poll: PollMode },
+    /// Result: [`ClientReport`].
+    Client(Box<ClientSide>),
+}
+
+/// Counters of a transport at one side by name, warm-up included. Only apus has any.
+pub(crate) type Counters = BTreeMap<String, u64>;
+
+/// The result of a client.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ClientReport {
+    /// The result of the phase.
+    pub(super) result: Value,
+    pub(super) counters: Counters,
+}
+
+/// The instructions for a client.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ClientSide {
+    pub(super) server: SocketAddr,
+    pub(super) messages: Messages,
+    /// Whether the server has another core.
+    pub(super) alone_on_core: bool,
+    pub(super) phase: Phase,
+}
+
+/// The messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Messages {
+    pub(crate) workload: String,
+    pub(crate) truncate: u32,
+    pub(crate) seed: u64,
+}
+
+/// The measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// The best time of each size. Result: pairs of a size and nanoseconds.
+    Unloaded { duration: Duration },
+    /// Requests completed per second. Result: their number.
+    Capacity { outstanding: u32, warm: Duration, measure: Duration },
+    /// Requests completed in each second. Result: their numbers.
+    Hold { outstanding: u32, warm: Duration, seconds: u32 },
+    /// Slowdown under load. The client is ready once it has connected, and begins at the parent's
+    /// order. Result: [`LoadResult`].
+    Load(LoadPhase),
+}
+
+/// An open-loop load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LoadPhase {
+    /// Requests per second.
+    pub(crate) rate: f64,
+    /// Time before anything counts.
+    pub(crate) warm: Duration,
+    /// Time that counts.
+    pub(crate) measure: Duration,
+    /// Most outstanding requests; further requests wait, and their latency includes the wait.
+    pub(crate) limit: u32,
+    /// A burst, and the time since the load began at which it begins.
+    pub(crate) burst: Option<(Duration, Burst)>,
+    /// Length of the windows of the result; there are none without it.
+    pub(crate) window: Option<Duration>,
+    /// The base of slowdowns.
+    pub(crate) scale: Scale,
+}
+
+/// The result of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoadResult {
+    pub(crate) summary: Summary,
+    /// Share of the requests that were due that were completed before the load ended.
+    pub(crate) kept_up: f64,
+    /// Requests that were never completed.
+    pub(crate) errors: u64,
+    /// Short messages by the time at which they were due, from the begin of the load.
+    pub(crate) windows: Vec<Window>,
+}
+
+/// Time for which a client waits for replies after the last request was due. Chosen by us: far longer than a queue
+/// of [`LoadPhase::limit`] takes.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// Does one side's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| malformed(error.to_string()))?;
+    let contenders = super::contenders();
+    let contender = contenders.iter().find(|each| each.name() == details.contender);
+    let contender = contender.ok_or_else(|| malformed(details.contender.clone()))?;
+    match details.side {
+        Side::Server { poll } => Ok(json!(serve(&**contender, poll, control)?)),
+        Side::Client(client) => Ok(json!(client.drive(&**contender, control)?)),
+    }
+}
+
+/// Opens a server, reports its address, and serves until it has to stop.
+fn serve(
+    contender: &dyn Transport,
+    poll: PollMode,
+    control: &mut Control,
+) -> Result<Counters, Error> {
+    let node: Arc<dyn Node> = contender.open(&NodeOptions::on_loopback(poll, true))?.into();
+    let to_wake = Arc::clone(&node);
+    control.stop().wake_with(move || to_wake.shutdown());
+    control.ready(node.address())?;
+    node.serve(0, control.stop())?;
+    Ok(node.counters())
+}
+
+impl ClientSide {
+    /// Connects, does the phase, and reads the counters.
+    fn drive(
+        &self,
+        contender: &dyn Transport,
+        control: &mut Control,
+    ) -> Result<ClientReport, Error> {
+        // The generator polls continuously and never sleeps.
+        let node = contender.open(&NodeOptions::on_loopback(PollMode::Spin, false))?;
+        let connect = |outstanding: u32| node.connect(&[self.server], outstanding as usize);
+        let result = match &self.phase {
+            Phase::Unloaded { duration } => self.unloaded(&mut *connect(1)?, *duration)?,
+            Phase::Capacity { outstanding, warm, measure } => {
+                let client = &mut *connect(*outstanding)?;
+                let times = (clock::as_nanoseconds(*warm), clock::as_nanoseconds(*measure));
+                json!(closed_loop(client, *outstanding, self.sizes()?, times, self.idle())?)
+            }
+            Phase::Hold { outstanding, warm, seconds } => {
+                let client = &mut *connect(*outstanding)?;
+                let warm = clock::as_nanoseconds(*warm);
+                let intervals = (*seconds, clock::as_nanoseconds(Duration::from_secs(1)));
+                let (sizes, idle) = (self.sizes()?, self.idle());
+                json!(closed_loop_by_interval(client, *outstanding, sizes, warm, intervals, idle)?)
+            }
+            Phase::Load(load) => {
+                let client = &mut *connect(load.limit)?;
+                control.ready(NO_ADDRESS)?;
+                let Begin { details: (), at } = control.begin()?;
+                json!(self.load(client, load, at)?)
+            }
+        };
+        Ok(ClientReport { result, counters: node.counters() })
+    }
+
+    fn idle(&self) -> Idle {
+        if self.alone_on_core { Idle::Spin } else { Idle::Yield }
+    }
+
+    /// Sizes of the messages, without an end.
+    fn sizes(&self) -> Result<impl Iterator<Item = u32> + use<>, Error> {
+        let Messages { workload, truncate, seed } = &self.messages;
+        let sizes = options::workload(workload, *truncate)?.sizes().clone();
+        Ok(sizes.sample_iter(rng(*seed, Stream::Sizes)))
+    }
+
+    fn unloaded(&self, client: &mut dyn Client, duration: Duration) -> Result<Value, Error> {
+        let Messages { workload, truncate, .. } = &self.messages;
+        let workload = options::workload(workload, *truncate)?;
+        let sizes: Vec<u32> = workload.sizes().iter().map(|(size, _)| size).collect();
+        let duration = clock::as_nanoseconds(duration);
+        Ok(json!(unloaded(client, &sizes, duration, self.idle())?))
+    }
+
+    /// Returns the requests of a load, without an end.
+    fn requests(&self, load: &LoadPhase) -> Result<impl Iterator<Item = Request> + use<>, Error> {
+        let arrivals = Arrivals::at_rate(load.rate, rng(self.messages.seed, Stream::Arrivals));
+        let burst = load.burst;
+        let due = move |nominal| {
+            let due = burst.map_or(nominal, |(begin, burst)| burst.due(begin, nominal));
+            clock::as_nanoseconds(due)
+        };
+        let requests = self.sizes()?.zip(arrivals);
+        Ok(requests.map(move |(size, nominal)| Request { size, peer: 0, due: due(nominal) }))
+    }
+
+    /// Applies the load, which begins at the instant `began`.
+    fn load(
+        &self,
+        client: &mut dyn Client,
+        load: &LoadPhase,
+        began: u64,
+    ) -> Result<LoadResult, Error> {
+        let warm = clock::as_nanoseconds(load.warm);
+        let open = OpenLoop {
+            warm,
+            ends: warm + clock::as_nanoseconds(load.measure),
+            grace: clock::as_nanoseconds(GRACE),
+            limit: load.limit,
+            idle: self.idle(),
+        };
+        let short = load.scale.short;
+        let mut slowdowns = Slowdowns::new(load.scale.clone());
+        let mut windows = load.window.map(|length| Windows::new(clock::as_nanoseconds(length)));
+        let tally = open_loop(
+            client,
+            open,
+            self.requests(load)?,
+            || clock::now().saturating_sub(began),
+            |request, latency| {
+                slowdowns.record(request.size, latency);
+                if let Some(windows) = windows.as_mut().filter(|_| request.size <= short) {
+                    windows.record(request.due, latency);
+                }
+            },
+        )?;
+        let requests = self.requests(load)?.take_while(|request| request.due < open.ends);
+        let counted = requests.filter(|request| request.due >= warm && request.size <= short);
+        let due = counted.map(|request| request.due);
+        Ok(LoadResult {
+            summary: slowdowns.summary(),
+            kept_up: tally.in_time as f64 / tally.due.max(1) as f64,
+            errors: tally.due - tally.completed,
+            windows: windows.map(|windows| windows.finish(due, open.ends)).unwrap_or_default(),
+        })
+    }
+}
