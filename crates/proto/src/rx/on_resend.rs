@@ -45,8 +45,7 @@ pub(super) fn on_resend(
 }
 
 /// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7). Returns `false` if there is
-/// nothing to be sent again: the bytes have never left, or so lately that they are probably on their way (TIME-7). The
-/// receiver asks only after the message has been silent, so that the time of its last packet stands for all.
+/// nothing to be sent again: the bytes have never left, or so lately that they are probably on their way (TIME-7).
 ///
 /// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
 /// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
@@ -68,18 +67,13 @@ fn resend_range(
         // A receiver that asks for bytes has granted them: the GRANT was lost.
         message.grant(end);
     }
-    let nothing_sent = resend.offset >= message.sent();
-    let on_its_way = in_flight.covers(&peer.rtt, to.now.since(message.last_sent));
-    if nothing_sent || on_its_way {
-        to.outbound.messages.update(&mut to.tables.rpcs, rpc);
-        return false;
-    }
     let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
     let asked = if resend.brief { level } else { resend.priority };
-    message.request_resend(resend.offset..end, asked.min(level));
+    let on_its_way = |sent| in_flight.covers(&peer.rtt, to.now.since(sent));
+    let any_lost = message.request_resend(resend.offset..end, asked.min(level), on_its_way);
     to.queue_resend(rpc);
     to.outbound.messages.update(&mut to.tables.rpcs, rpc);
-    true
+    any_lost
 }
 
 /// The client of an unconfirmed request asks for the response: the question to it was lost, or crossed its

@@ -4,8 +4,6 @@ use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::lifecycle::{Context, Ending, end_server, fail_client, fail_client_with};
-use crate::message::MessageOut;
-use crate::peer::PeerId;
 use crate::probe::ProbeKind;
 use crate::rpc::{Binding, RpcKey, Side, Step};
 use apus_wire::{Flags, Header, Profile, Refusal};
@@ -43,9 +41,7 @@ pub(super) fn on_rpc_unknown(
             if !entry.step(Step::Unknown) {
                 return Err(DropReason::WrongState);
             }
-            if !is_on_its_way(cx, peer, rpc) {
-                restart(cx, rpc);
-            }
+            restart(cx, rpc);
             if cx.outbound.identity.profile == Profile::Udp {
                 // Chosen by us: a server that answers is not silent, even if it has to drop requests for
                 // lack of room. The kernel counts this as silence (HM `homa_incoming.c` `homa_dispatch_pkts`).
@@ -71,21 +67,19 @@ fn refused(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal, flags: Flags) {
     fail_client_with(cx, rpc, RpcError { kind: FailureKind::Refused(refusal), execution: outcome });
 }
 
-/// Whether the request has left so lately that it had not arrived when the server said that it does not know it.
-fn is_on_its_way(cx: &Context<'_>, peer: PeerId, rpc: RpcKey) -> bool {
-    let since = |request: &MessageOut| cx.now.since(request.last_sent);
-    let elapsed = cx.tables.rpcs[rpc].outgoing.as_ref().map_or(u64::MAX, since);
-    cx.in_flight().covers(&cx.tables.peers[peer].rtt, elapsed)
-}
-
-/// Sends the request again from its start, as far as it was sent, at its unscheduled priority.
+/// Sends the request again from its start, as far as it was sent, at its unscheduled priority. Does nothing if it has
+/// left so lately that it had not arrived when the server said that it does not know it.
 fn restart(cx: &mut Context<'_>, rpc: RpcKey) {
+    let (now, in_flight) = (cx.now, cx.in_flight());
     let highest = cx.config.highest_priority();
     let entry = &mut cx.tables.rpcs[rpc];
-    let cutoffs = &cx.tables.peers[entry.peer].cutoffs;
+    let peer = &cx.tables.peers[entry.peer];
     let Some(request) = &mut entry.outgoing else { return };
-    let priority = cutoffs.level(request.length(), highest);
-    request.request_resend(0..request.sent(), priority);
+    let priority = peer.cutoffs.level(request.length(), highest);
+    let on_its_way = |sent| in_flight.covers(&peer.rtt, now.since(sent));
+    if !request.request_resend(0..request.sent(), priority, on_its_way) {
+        return;
+    }
     cx.observation.metrics.recovery.rpc_restarts += 1;
     cx.observation.note(cx.tables, rpc, ProbeKind::Restart);
     cx.sender().queue_resend(rpc);

@@ -195,14 +195,14 @@ impl<'a> Filler<'a> {
         };
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
-            note_sent(message, now, retransmit);
+            message.note_sent(&cut, now, retransmit);
             data.message_length = message.length();
             // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.unscheduled().max(asked);
             priority = if retransmit {
-                message.resend_priority
+                message.resend_priority()
             } else if cut.range.start < message.unscheduled() {
                 cutoffs.level(message.length(), highest)
             } else {
@@ -272,12 +272,4 @@ impl<'a> Filler<'a> {
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
     }
-}
-
-fn note_sent(message: &mut MessageOut, now: Instant, retransmit: bool) {
-    if message.first_sent == Instant::ZERO {
-        message.first_sent = now;
-    }
-    message.last_sent = now;
-    message.resent |= retransmit;
 }

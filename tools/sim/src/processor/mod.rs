@@ -20,6 +20,7 @@
 
 mod costs;
 mod host;
+mod reading;
 mod settings;
 mod socket;
 mod stalls;
