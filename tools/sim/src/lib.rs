@@ -7,7 +7,7 @@
 //! ```text
 //!   experiment           messages of a workload at a load, and their completion times
 //!     ├── fabric         events, links, switches with eight levels of priority
-//!     │     └── host: apus · dctcp
+//!     │     └── processor ── host: apus · dctcp
 //!     ├── oracle         one scheduler that knows all messages; needs no fabric
 //!     └── published      measurements of others
 //!   kernel               a model of the Linux module, for fabrics with hosts that run apus
@@ -29,8 +29,9 @@
 //!
 //! # What is absent
 //!
-//! Processors: hosts have software delays, but are never overloaded. Failures of links and switches
-//! other than full buffers. Topologies other than leaf and spine. Payload: messages have a length,
+//! Time of applications: [`processor`]s, which an experiment may give its hosts, spend it on packets
+//! alone, and without them hosts have software delays but are never overloaded. Failures of links
+//! and switches other than full buffers. Topologies other than leaf and spine. Payload: messages have a length,
 //! and their bytes are zeros.
 
 #![forbid(unsafe_code)]
@@ -46,6 +47,7 @@ pub mod network;
 pub mod oracle;
 pub mod packet;
 pub mod preset;
+pub mod processor;
 pub mod published;
 mod text;
 pub mod topology;

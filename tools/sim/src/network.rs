@@ -3,6 +3,8 @@
 //! A network is a fabric whose hosts run a transport, or an oracle that needs none. Experiments do
 //! not distinguish the two.
 
+use std::ops::{Add, Sub};
+
 use crate::message::{Message, Outcome};
 use apus_workload::time::Nanos;
 
@@ -13,6 +15,53 @@ pub struct QueueLength {
     pub mean: f64,
     /// Maximum over ports.
     pub max: u64,
+}
+
+/// Counters of the transports of hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Bytes of DATA packets sent, headers included.
+    pub data_bytes: u64,
+    /// DATA packets sent again.
+    pub resent_packets: u64,
+    /// Payload bytes sent again.
+    pub resent_bytes: u64,
+    /// Packets dropped because a socket buffer was full; only with processors.
+    pub socket_overflows: u64,
+    /// DATA packets among those.
+    pub dropped_data: u64,
+    /// Time for which processors were busy.
+    pub busy: Nanos,
+}
+
+impl HostCounters {
+    /// Applies `operation` to each pair of counters.
+    fn pairs(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            data_bytes: operation(self.data_bytes, other.data_bytes),
+            resent_packets: operation(self.resent_packets, other.resent_packets),
+            resent_bytes: operation(self.resent_bytes, other.resent_bytes),
+            socket_overflows: operation(self.socket_overflows, other.socket_overflows),
+            dropped_data: operation(self.dropped_data, other.dropped_data),
+            busy: operation(self.busy, other.busy),
+        }
+    }
+}
+
+impl Add for HostCounters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.pairs(other, |one, other| one + other)
+    }
+}
+
+impl Sub for HostCounters {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self.pairs(other, |one, other| one - other)
+    }
 }
 
 /// Counters of a network.
@@ -41,6 +90,8 @@ pub struct Counters {
     pub dropped: u64,
     /// Packets that switches marked.
     pub marked: u64,
+    /// Counters of all hosts.
+    pub hosts: HostCounters,
 }
 
 /// Carries messages, and reports their outcomes.

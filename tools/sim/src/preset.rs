@@ -91,6 +91,8 @@ pub fn sigcomm18_experiment(
         messages: 10_000,
         warm_up: 10_000,
         first_contact: true,
+        processor: None,
+        stall: 0,
         seed,
     })
 }

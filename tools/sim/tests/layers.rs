@@ -16,6 +16,7 @@ const ORDER: &[Layer<'_>] = &[
             "kernel",
             "host",
             "dctcp",
+            "processor",
             "fault",
             "fabric",
             "oracle",
@@ -65,6 +66,7 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("dctcp::sender", &["state", "timer", "half", "on_timer", "recovery", "on_ack"]),
+    ("processor", &["costs", "settings", "socket", "stalls", "host"]),
     ("fault", &["burst", "counters", "outages", "settings", "injector"]),
     (
         "fabric",
@@ -84,7 +86,7 @@ const ORDER: &[Layer<'_>] = &[
     ),
     ("oracle", &["rank", "wait_queues", "schedule"]),
     ("published", &["scheme", "queue_length", "setup", "slowdown", "sustainable_load"]),
-    ("experiment", &["backlog", "message_rate", "load", "slowdown", "measurement"]),
+    ("experiment", &["backlog", "message_rate", "recovery", "load", "slowdown", "measurement"]),
 ];
 
 #[test]

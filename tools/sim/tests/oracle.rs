@@ -29,6 +29,8 @@ fn experiment(workload: u32, messages: u32) -> Experiment {
         messages,
         warm_up: messages / 5,
         first_contact: true,
+        processor: None,
+        stall: 0,
         seed: 1,
     }
 }

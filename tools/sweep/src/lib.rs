@@ -24,9 +24,11 @@ mod shard;
 
 pub use execute::{Done, Status, execute};
 pub use merge::{MergeError, merge};
-pub use options::{Axis, MOST_MESSAGES, Options, OptionsError, PeerModel, Preset, Transport};
+pub use options::{
+    Axis, MOST_MESSAGES, Options, OptionsError, PeerModel, Preset, Processors, Transport,
+};
 pub use plan::{Plan, Point};
-pub use record::{Bin, Figures, Queue, Queues, Record, Slowdown};
+pub use record::{Bin, Figures, Queue, Queues, Record, Recovery, Slowdown};
 pub use shard::{Choice, Shard, ShardError};
 
 pub use apus_report::lines::{LinesError, write};

@@ -14,6 +14,7 @@ use apus_sim::host::Answer;
 use apus_sim::kernel::LONGEST;
 use apus_sim::message::Message;
 use apus_sim::preset;
+use apus_sim::processor::{Costs, Processor};
 use apus_sim::topology::Shape;
 
 /// Most messages of a run, and of its warm-up. Source: ours; all messages of a run are numbered with 32 bits,
@@ -46,6 +47,7 @@ const MOST_RUNS: u32 = 1_000;
   apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
   apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
   apus sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
+  apus sim run --topology 1x2x0 --answer echo --host-rate 10gbit --load 0.4 --stall 300ms
   apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
 pub struct Options {
     /// Configuration of apus. The fabric is the paper's either way, unless options change it
@@ -55,9 +57,12 @@ pub struct Options {
     /// are `SIZE SHARE`, the share of the messages up to that size
     #[arg(long = "workload", value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     pub workloads: Vec<Workload>,
-    /// Share of the links to hosts that is busy with the messages and all that belongs to them, headers
-    /// and grants included: above 0 and up to 1. Computed for what apus needs; all transports get the same
-    /// messages
+    /// Cut longer messages to this length [default: no message is cut]
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
+    pub longest: Option<u64>,
+    /// Share of the links to hosts (with --host-rate, also of their processors) that is busy with the messages
+    /// and all that belongs to them, headers and grants included: above 0 and up to 1. Computed for what apus
+    /// needs; all transports get the same messages
     #[arg(
         long = "load",
         value_name = "SHARE",
@@ -117,6 +122,43 @@ pub struct Options {
     /// module is
     #[arg(long, value_name = "MODEL", default_value = "apus")]
     pub peer_model: PeerModel,
+    /// The processors of the hosts.
+    #[command(flatten)]
+    pub processors: Processors,
+}
+
+/// The processors of the hosts.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Processors {
+    /// Rate at which the processor of a host carries full-size packets in each direction at the same
+    /// time, in bits on the wire [default: packets take no time]. Each packet costs time: at 10gbit, a
+    /// full-size one 410 ns to receive and 820 ns to send, half of it for the packet, whatever its length,
+    /// and half in proportion to its bytes. What has arrived waits in a socket buffer. Where processors are
+    /// busy for longer than links, `--load` is the share of the time in which they are busy with the
+    /// messages. The oracle has no processors
+    #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
+    pub host_rate: Option<Rate>,
+    /// Bytes on the wire of the packets that wait for a host's processor; further ones are dropped
+    /// [default: 4MB]. Needs --host-rate
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes, requires = "host_rate", allow_hyphen_values = true)]
+    pub socket_buffer: Option<u64>,
+    /// Stop the processor of the last host for this time once, after a quarter of the measurement, up to 1s.
+    /// Needs --host-rate
+    #[arg(long, value_name = "TIME", value_parser = units::time, requires = "host_rate", allow_hyphen_values = true)]
+    pub stall: Option<Nanos>,
+}
+
+impl Processors {
+    /// Returns the processor of a host; `None` if packets take no time. `full_bytes` is the length of a full-size packet
+    /// on the wire.
+    #[must_use]
+    pub fn processor(&self, full_bytes: u32) -> Option<Processor> {
+        let costs = Costs::at_rate(self.host_rate?, full_bytes);
+        Some(Processor {
+            costs,
+            socket_buffer: self.socket_buffer.unwrap_or(Processor::SOCKET_BUFFER),
+        })
+    }
 }
 
 /// The fabric, except for its shape.
@@ -257,14 +299,18 @@ impl Options {
         (messages, self.warm_up.unwrap_or(messages))
     }
 
-    /// Returns the workload as all hosts can carry it: longer messages than the Linux module takes are as long as that.
+    /// Returns the workload as all hosts can carry it: longer messages than `longest`, and than the Linux module takes, are cut.
     ///
     /// # Errors
     ///
     /// All of them are longer.
     pub(super) fn carried(&self, workload: &Workload) -> Result<Workload, OptionsError> {
+        let workload = match self.longest {
+            Some(longest) => workload.clone().truncated(longest as u32),
+            None => workload.clone(),
+        };
         if self.peer_model == PeerModel::Apus {
-            return Ok(workload.clone());
+            return Ok(workload);
         }
         if workload.sizes().smallest() > LONGEST {
             let problem = format!(
@@ -272,7 +318,7 @@ impl Options {
             );
             return Err(OptionsError::new("workload", problem));
         }
-        Ok(workload.clone().truncated(LONGEST))
+        Ok(workload.truncated(LONGEST))
     }
 
     /// Returns the seeds of each setting.
@@ -301,6 +347,9 @@ impl Options {
             );
             require(shortest, "workload", &problem)?;
         }
+        let longest = u64::from(Message::SHORTEST)..=u64::from(u32::MAX);
+        let longest = self.longest.is_none_or(|bytes| longest.contains(&bytes));
+        require(longest, "longest", "8 to 4294967295 bytes; try 1MB")?;
         let loads = self.loads.iter().all(|load| *load > 0.0 && *load <= 1.0);
         require(loads, "load", "a load is above 0 and up to 1 of the hosts' links; try 0.8")?;
         let messages = self.messages.is_none_or(|messages| (1..=MOST_MESSAGES).contains(&messages));
@@ -320,6 +369,7 @@ impl Options {
             "there is no apus among the transports; try --transport apus",
         )?;
         self.check_buffers()?;
+        self.check_processors()?;
         self.check_pattern()?;
         self.check_repeats()
     }
@@ -333,6 +383,20 @@ impl Options {
             return Err(OptionsError::new("buffer", problem));
         }
         Ok(())
+    }
+
+    fn check_processors(&self) -> Result<(), OptionsError> {
+        let packet = Self::full_bytes();
+        if self.processors.socket_buffer.is_some_and(|bytes| bytes < u64::from(packet)) {
+            let problem = format!("a full packet has {packet} bytes on the wire; try 4MB");
+            return Err(OptionsError::new("socket-buffer", problem));
+        }
+        Ok(())
+    }
+
+    /// Returns the length of a full-size packet on the wire.
+    pub(super) fn full_bytes() -> u32 {
+        Self::PACKETS.wire_bytes(Self::PACKETS.payload) as u32
     }
 
     fn check_pattern(&self) -> Result<(), OptionsError> {

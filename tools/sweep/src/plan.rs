@@ -169,6 +169,8 @@ impl Setting<'_> {
             messages,
             warm_up,
             first_contact: self.greets(),
+            processor: self.options.processors.processor(Options::full_bytes()),
+            stall: self.options.processors.stall.unwrap_or(0),
             seed,
         }
     }
@@ -216,6 +218,16 @@ impl Setting<'_> {
         }
         if self.options.peer_model != PeerModel::Apus {
             all.push(("peer_model", json!(self.options.peer_model.to_string())));
+        }
+        let processors = &self.options.processors;
+        if let Some((rate, processor)) =
+            processors.host_rate.zip(processors.processor(Options::full_bytes()))
+        {
+            all.push(("host_rate", json!(units::format_rate(rate))));
+            all.push(("socket_buffer", json!(processor.socket_buffer)));
+        }
+        if let Some(stall) = processors.stall {
+            all.push(("stall_ns", json!(stall)));
         }
         if !self.greets() {
             all.push(("first_contacts", json!(true)));

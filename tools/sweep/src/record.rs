@@ -60,8 +60,30 @@ pub struct Figures {
     pub dropped: u64,
     /// Packets marked by switches.
     pub marked: u64,
+    /// Payload of the delivered messages (and responses, if they are echoed), in Gbit/s that each host received on
+    /// average.
+    pub goodput: f64,
+    /// Share of the time for which processors of hosts were busy; `None` without processors.
+    pub processor_load: Option<f64>,
+    /// Milliseconds from the end of a stall until the backlog was not longer than before; `None` without a stall, or if
+    /// that did not happen.
+    pub recovery_ms: Option<f64>,
+    /// What was sent again; `None` for transports that do not count it.
+    pub recovery: Option<Recovery>,
     /// Duration of the run in the fabric's time, in milliseconds.
     pub simulated_ms: f64,
+}
+
+/// What the hosts sent again, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recovery {
+    /// Packets dropped because the buffer of a socket was full.
+    pub socket_overflows: u64,
+    /// Share of the bytes of DATA packets that were sent again.
+    pub resent_share: f64,
+    /// DATA packets sent again, less those that were dropped.
+    pub needless_resends: u64,
 }
 
 /// Slowdowns.
@@ -169,7 +191,24 @@ impl Figures {
             packets: report.packets,
             dropped: counters.dropped,
             marked: counters.marked,
+            goodput: rounded(report.goodput * 8.0 / 1e9),
+            processor_load: report.processor_load.map(rounded),
+            recovery_ms: report.recovery.map(|time| rounded(time as f64 / MILLISECOND as f64)),
+            recovery: (counters.hosts.data_bytes > 0).then(|| Recovery::new(counters)),
             simulated_ms: rounded(report.simulated as f64 / MILLISECOND as f64),
+        }
+    }
+}
+
+impl Recovery {
+    fn new(counters: &Counters) -> Self {
+        let hosts = counters.hosts;
+        Self {
+            socket_overflows: hosts.socket_overflows,
+            resent_share: rounded(hosts.resent_bytes as f64 / hosts.data_bytes as f64),
+            needless_resends: hosts
+                .resent_packets
+                .saturating_sub(hosts.dropped_data + counters.dropped),
         }
     }
 }

@@ -70,6 +70,11 @@ impl Backlog {
         self.bytes -= u64::from(bytes);
     }
 
+    /// Returns the bytes that have been submitted and not delivered.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Returns the share of the submitted bytes by which the backlog has grown; negative if it has
     /// shrunk.
     pub(super) fn growth(&self) -> f64 {

@@ -14,8 +14,10 @@ use apus_wire::Kind;
 use apus_workload::{PacketOverhead, SizeDistribution, Workload};
 
 use crate::host::{Answer, wire_bytes};
+use crate::processor::Costs;
 use crate::published;
 use crate::topology::Topology;
+use apus_workload::time::Rate;
 
 /// Returns the messages a second, of all hosts together, that are `load`.
 pub(super) fn messages_per_second(
@@ -35,6 +37,38 @@ pub(super) fn messages_per_second(
         None => 1.0 / per_message,
     };
     load * bytes_per_second * f64::from(topology.shape.hosts()) * messages
+}
+
+/// Returns the messages a second with which one host's processor is always busy. A message takes the
+/// time of its packets, grants and response, at the sender and at the receiver; with uniform traffic
+/// every host is as often one as the other.
+pub(super) fn processed_per_second(
+    costs: &Costs,
+    link: Rate,
+    workload: &Workload,
+    packets: &PacketOverhead,
+    config: &Config,
+    answer: Answer,
+) -> f64 {
+    let picos =
+        |wire_bytes| (costs.receive.picos(wire_bytes) + costs.send.picos(wire_bytes)) as f64;
+    let full = packets.payload;
+    let max_incoming = max_incoming(config, link);
+    let wire = |payload| packets.wire_bytes(payload) as u32;
+    let way = |size: u32| {
+        let rest = size % full;
+        f64::from(size / full) * picos(wire(full))
+            + if rest > 0 { picos(wire(rest)) } else { 0.0 }
+            + grants(size, packets, config, max_incoming)
+                * picos(wire_bytes(packets, Kind::Grant.header_len(), 0))
+    };
+    let exchange = |size: u32| match answer {
+        Answer::Nothing => way(size) + way(1),
+        Answer::Echo => 2.0 * way(size),
+    };
+    let per_message: f64 =
+        workload.sizes().iter().map(|(size, share)| share * exchange(size)).sum();
+    1e12 / per_message
 }
 
 /// Returns the mean payload bytes of a message and its response.
@@ -58,15 +92,30 @@ fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer
 /// Returns the bytes on links to hosts for one message: its packets, and the grants for its
 /// scheduled part.
 fn one_way(size: u32, packets: &PacketOverhead, config: &Config) -> f64 {
-    let scheduled = f64::from(size.saturating_sub(config.unsched_bytes_max() as u32));
     let grant = f64::from(wire_bytes(packets, Kind::Grant.header_len(), 0));
-    packets.wire_bytes(size) as f64 + grant * (scheduled / granted_at_once(packets, config)).ceil()
+    // With max_incoming=0 this is a GRANT per packet, which changes the load little: a GRANT is short.
+    packets.wire_bytes(size) as f64 + grant * grants(size, packets, config, config.max_incoming())
 }
 
-/// Returns the bytes that one GRANT adds when packets arrive one by one (GRANT-7).
-fn granted_at_once(packets: &PacketOverhead, config: &Config) -> f64 {
+/// Returns the number of GRANTs for one message.
+fn grants(size: u32, packets: &PacketOverhead, config: &Config, max_incoming: u64) -> f64 {
+    let scheduled = f64::from(size.saturating_sub(config.unsched_bytes_max() as u32));
+    (scheduled / granted_at_once(packets, config, max_incoming)).ceil()
+}
+
+/// Returns the bytes that may be granted and not received, where the link has this rate (GRANT-5).
+fn max_incoming(config: &Config, link: Rate) -> u64 {
+    match config.max_incoming() {
+        0 => (link.mbps() * 128 / 8).max(40_000),
+        fixed => fixed,
+    }
+}
+
+/// Returns the bytes that one GRANT adds when packets arrive one by one and `max_incoming` bytes may
+/// be granted and not received (GRANT-7).
+fn granted_at_once(packets: &PacketOverhead, config: &Config, max_incoming: u64) -> f64 {
     let window = match config.window() {
-        0 => config.max_incoming() / (config.max_overcommit() + 1),
+        0 => max_incoming / (config.max_overcommit() + 1),
         fixed => fixed,
     };
     let step = config.grant_increment().min(window.div_ceil(2)).max(1);
@@ -78,7 +127,6 @@ fn granted_at_once(packets: &PacketOverhead, config: &Config) -> f64 {
 mod tests {
     use super::*;
     use crate::topology::Delays;
-    use apus_workload::time::Rate;
 
     #[test]
     fn full_packets_at_full_load_are_as_many_as_the_links_carry() {
@@ -99,8 +147,8 @@ mod tests {
     fn grants_count_by_the_step() {
         let packets = PacketOverhead::UDP_OVER_ETHERNET;
         let config = Config::builder().window(20_000).grant_increment(1).build().unwrap();
-        assert_eq!(granted_at_once(&packets, &config), 1416.0);
+        assert_eq!(granted_at_once(&packets, &config, config.max_incoming()), 1416.0);
         let config = Config::builder().window(3_000).build().unwrap();
-        assert_eq!(granted_at_once(&packets, &config), 2832.0);
+        assert_eq!(granted_at_once(&packets, &config, config.max_incoming()), 2832.0);
     }
 }

@@ -11,6 +11,7 @@ mod backlog;
 mod load;
 mod measurement;
 mod message_rate;
+mod recovery;
 mod slowdown;
 
 pub use load::{Load, Pattern};
@@ -21,13 +22,15 @@ use apus_workload::{PacketOverhead, Workload};
 
 use crate::dctcp::{self, DctcpHost};
 use crate::fabric::{Counters, Fabric, Settings};
-use crate::host::{Answer, ApusHost, MixedHost, Shared};
+use crate::host::{Answer, ApusHost, Host, MixedHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::oracle::Oracle;
+use crate::processor::{Processor, ProcessorHost, Stall};
 use crate::topology::Topology;
-use apus_workload::time::{MICROSECOND, Nanos};
+use apus_workload::time::{MICROSECOND, Nanos, SECOND};
 use measurement::Measurement;
+use recovery::Recovery;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +60,8 @@ pub struct Experiment {
     pub load_config: Config,
     /// Sizes of the messages.
     pub workload: Workload,
-    /// Share of the time in which links to hosts are busy, above 0 and up to 1.
+    /// Share of the time in which links to hosts, or the processors of hosts if they are busy for
+    /// longer, are busy with the messages. Above 0 and up to 1.
     pub load: f64,
     /// Traffic pattern.
     pub pattern: Pattern,
@@ -71,6 +75,11 @@ pub struct Experiment {
     pub warm_up: u32,
     /// Whether all pairs of hosts exchange a first message before the workload.
     pub first_contact: bool,
+    /// Processors of the hosts; without them, packets take no time. The oracle has none.
+    pub processor: Option<Processor>,
+    /// How long the processor of the last host stalls once, after a quarter of the measurement; 0 if
+    /// it does not.
+    pub stall: Nanos,
     /// Seed of everything random except the paths of packets.
     pub seed: u64,
 }
@@ -88,6 +97,15 @@ pub struct ExperimentReport {
     pub failed: u64,
     /// Payload bytes of the delivered messages.
     pub bytes: u64,
+    /// Payload bytes a second that a host received on average, of delivered messages and, if
+    /// receivers echo them, of the responses.
+    pub goodput: f64,
+    /// Share of the time for which processors were busy during the measurement; `None` without
+    /// processors.
+    pub processor_load: Option<f64>,
+    /// Time from the end of the stall until the backlog was not longer than its longest before the
+    /// stall; `None` without a stall, or if that did not happen.
+    pub recovery: Option<Nanos>,
     /// Share of the capacity of links to hosts taken by the packets of the delivered messages.
     pub carried: f64,
     /// DATA packets that reached their hosts in the whole run.
@@ -149,21 +167,16 @@ impl Experiment {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let shared = self.shared(config);
-                let mut fabric = Fabric::new(&self.fabric, |id| {
-                    ApusHost::new(id, shared.clone(), self.seed_of(id))
-                });
-                self.drive(&mut fabric, allowed, progress)
+                let host = |id| ApusHost::new(id, shared.clone(), self.seed_of(id));
+                self.drive_fabric(host, allowed, progress)
             }
             Carrier::Mixed(config) => {
                 let shared = self.shared(config);
-                let mut fabric = Fabric::new(&self.fabric, |id| {
-                    MixedHost::new(id, shared.clone(), self.seed_of(id))
-                });
-                self.drive(&mut fabric, allowed, progress)
+                let host = |id| MixedHost::new(id, shared.clone(), self.seed_of(id));
+                self.drive_fabric(host, allowed, progress)
             }
             Carrier::Dctcp(config) => {
-                let mut fabric = Fabric::new(&self.fabric, |id| DctcpHost::new(id, *config));
-                self.drive(&mut fabric, allowed, progress)
+                self.drive_fabric(|id| DctcpHost::new(id, *config), allowed, progress)
             }
             Carrier::Oracle => {
                 let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
@@ -185,6 +198,36 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
+    /// Runs the messages through a fabric of these hosts.
+    fn drive_fabric<H: Host>(
+        &self,
+        host: impl Fn(HostId) -> H,
+        allowed: f64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> ExperimentReport {
+        let Some(processor) = self.processor else {
+            return self.drive(&mut Fabric::new(&self.fabric, host), allowed, progress);
+        };
+        let stalled = self.fabric.topology.shape.hosts() - 1;
+        let mut fabric = Fabric::new(&self.fabric, |id| {
+            let stall = self.stalled().filter(|_| id == stalled);
+            ProcessorHost::new(host(id), processor, stall.into_iter().collect())
+        });
+        self.drive(&mut fabric, allowed, progress)
+    }
+
+    /// Returns the stall of the last host, if there is one.
+    fn stalled(&self) -> Option<Stall> {
+        if self.stall == 0 || self.processor.is_none() {
+            return None;
+        }
+        let contacts = self.first_contacts();
+        let begin = contacts.last().map_or(0, |last| last.at + QUIET);
+        let before = f64::from(self.warm_up) + f64::from(self.messages) / 4.0;
+        let from = begin + (before / self.messages_per_second() * SECOND as f64) as Nanos;
+        Some(Stall { from, until: from + self.stall })
+    }
+
     /// Runs the messages through a network. `allowed` is copied into the report.
     fn drive(
         &self,
@@ -201,6 +244,7 @@ impl Experiment {
             Measurement::new(topology, self.packets, self.answer, sizes, first, window.clone());
         let (mut packets, mut now, mut began) = (0, 0, (0, 0));
         let mut unreported = (0, 0);
+        let mut recovery = self.stalled().map(Recovery::new);
 
         for message in first_contacts.iter().copied().chain(self.load(&first_contacts)) {
             now = message.at;
@@ -216,6 +260,9 @@ impl Experiment {
             }
             network.submit(&message);
             measurement.submitted(&message);
+            if let Some(recovery) = recovery.as_mut().filter(|_| message.number >= window.start) {
+                recovery.observe(now, measurement.backlog.bytes());
+            }
             unreported = (unreported.0 + 1, unreported.1 + u64::from(message.bytes));
             if unreported.0 >= PROGRESS_EVERY.0 || unreported.1 >= PROGRESS_EVERY.1 {
                 unreported = (0, 0);
@@ -226,13 +273,22 @@ impl Experiment {
         }
         let counters = network.counters();
         let slowdown = measurement.summary();
+        let seconds = (now - began.0).max(1) as f64 / SECOND as f64;
+        let ways = if self.answer == Answer::Echo { 2.0 } else { 1.0 };
+        let goodput = ways * measurement.bytes as f64 / seconds / f64::from(topology.shape.hosts());
         ExperimentReport {
             messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
             slowdown,
             failed: measurement.failed,
             bytes: measurement.bytes,
+            goodput,
+            processor_load: self.processor.map(|_| {
+                let all = counters.time as f64 * f64::from(topology.shape.hosts());
+                counters.hosts.busy as f64 / all.max(1.0)
+            }),
             carried: self.share_of_links(now - began.0, measurement.wire_bytes - began.1),
             packets: packets + counters.data_packets,
+            recovery: recovery.and_then(|recovery| recovery.time()),
             counters,
             simulated: now,
             growth: measurement.backlog.growth(),
@@ -265,11 +321,10 @@ impl Experiment {
             .collect()
     }
 
-    /// Returns the messages of the workload.
-    fn load(&self, first_contacts: &[Message]) -> Load {
+    /// Returns the messages a second of all hosts together.
+    fn messages_per_second(&self) -> f64 {
         let topology = &self.fabric.topology;
-        let sizes = self.workload.sizes();
-        let per_second = message_rate::messages_per_second(
+        let links = message_rate::messages_per_second(
             self.load,
             topology,
             &self.workload,
@@ -277,6 +332,23 @@ impl Experiment {
             &self.load_config,
             self.answer,
         );
+        let Some(Processor { costs, .. }) = &self.processor else { return links };
+        let one_host = message_rate::processed_per_second(
+            costs,
+            topology.host_rate,
+            &self.workload,
+            &self.packets,
+            &self.load_config,
+            self.answer,
+        );
+        links.min(self.load * one_host * f64::from(topology.shape.hosts()))
+    }
+
+    /// Returns the messages of the workload.
+    fn load(&self, first_contacts: &[Message]) -> Load {
+        let topology = &self.fabric.topology;
+        let sizes = self.workload.sizes();
+        let per_second = self.messages_per_second();
         let begin = first_contacts.last().map_or(0, |last| last.at + QUIET);
         let hosts = topology.shape.hosts();
         let first = first_contacts.len() as u32;

@@ -1,5 +1,6 @@
 //! Counts of a whole fabric, in addition to those of its ports.
 
+use crate::network::HostCounters;
 use apus_workload::time::Nanos;
 
 /// Counts of the whole fabric, in addition to those of each port.
@@ -15,10 +16,12 @@ pub(super) struct FabricCounts {
     pub(super) samples: u64,
     /// Idle links whose hosts withheld grants, summed over all samples.
     pub(super) wasted: u64,
+    /// Counters of all hosts at the beginning.
+    pub(super) hosts: HostCounters,
 }
 
 impl FabricCounts {
-    pub(super) fn new(since: Nanos, sample_every: Nanos) -> Self {
-        Self { since, sample_every, ..Self::default() }
+    pub(super) fn new(since: Nanos, sample_every: Nanos, hosts: HostCounters) -> Self {
+        Self { since, sample_every, hosts, ..Self::default() }
     }
 }

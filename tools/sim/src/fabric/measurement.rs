@@ -6,7 +6,7 @@ use super::model::Fabric;
 use super::port::Meter;
 use super::route::{Kind, PortId};
 use crate::host::Host;
-use crate::network::{Counters, QueueLength};
+use crate::network::{Counters, HostCounters, QueueLength};
 use apus_workload::time::Nanos;
 
 impl<H: Host> Fabric<H> {
@@ -24,7 +24,7 @@ impl<H: Host> Fabric<H> {
     /// Resets all counters.
     pub(super) fn reset_counts(&mut self) {
         let now = self.events.now();
-        self.counts = FabricCounts::new(now, self.counts.sample_every);
+        self.counts = FabricCounts::new(now, self.counts.sample_every, self.host_counters());
         for port in &mut self.ports {
             port.meter.reset(now);
         }
@@ -52,7 +52,13 @@ impl<H: Host> Fabric<H> {
             packets: counts.packets,
             dropped: sum(|meter| meter.dropped),
             marked: sum(|meter| meter.marked),
+            hosts: self.host_counters() - counts.hosts,
         }
+    }
+
+    /// Returns the sum of the counters of all hosts since the beginning of the run.
+    fn host_counters(&self) -> HostCounters {
+        self.hosts().fold(HostCounters::default(), |sum, host| sum + host.counters())
     }
 
     fn queue_length(&self, kind: Kind, now: Nanos, time: Nanos) -> QueueLength {

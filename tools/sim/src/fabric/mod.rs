@@ -32,6 +32,6 @@ mod queue;
 mod route;
 mod settings;
 
-pub use crate::network::{Counters, QueueLength};
+pub use crate::network::{Counters, HostCounters, QueueLength};
 pub use model::Fabric;
 pub use settings::{Buffers, Settings, Spreading};

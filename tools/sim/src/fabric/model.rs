@@ -13,7 +13,7 @@ use super::settings::{Buffers, Settings};
 use crate::fault::FaultInjector;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
-use crate::network::{Counters, Network};
+use crate::network::{Counters, HostCounters, Network};
 use crate::packet::Packet;
 use crate::topology::Topology;
 use apus_workload::time::Nanos;
@@ -75,7 +75,7 @@ impl<H: Host> Fabric<H> {
             pools,
             routes,
             delay_to_tor: delays.host_out + delays.propagation + delays.switch,
-            counts: FabricCounts::new(0, settings.sample_every),
+            counts: FabricCounts::new(0, settings.sample_every, HostCounters::default()),
             faults: None,
         }
     }

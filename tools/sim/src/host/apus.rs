@@ -23,6 +23,7 @@ use bytes::Bytes;
 use super::address::{PORT, address, host_at};
 use super::interface::Host;
 use crate::message::{HostId, Message, Outcome};
+use crate::network::HostCounters;
 use crate::packet::Packet;
 use apus_workload::time::{Nanos, Rate};
 
@@ -291,6 +292,16 @@ impl Host for ApusHost {
 
     fn withholds(&self) -> bool {
         self.transport.live().grantable > 0
+    }
+
+    fn counters(&self) -> HostCounters {
+        let metrics = self.transport.metrics();
+        HostCounters {
+            data_bytes: metrics.priority_bytes.iter().sum(),
+            resent_packets: metrics.recovery.resent_packets,
+            resent_bytes: metrics.recovery.resent_bytes,
+            ..HostCounters::default()
+        }
     }
 
     fn id(&self) -> HostId {

@@ -1,6 +1,7 @@
 //! The trait [`Host`].
 
 use crate::message::{HostId, Message, Outcome};
+use crate::network::HostCounters;
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
@@ -36,6 +37,11 @@ pub trait Host {
     /// time of a receiver meanwhile is wasted (SIGCOMM 2018, figure 16).
     fn withholds(&self) -> bool {
         false
+    }
+
+    /// Returns the counters of its transport; all 0 for a transport that counts nothing.
+    fn counters(&self) -> HostCounters {
+        HostCounters::default()
     }
 
     /// Crashes the host. All its state is lost, including packets that have not been transmitted;

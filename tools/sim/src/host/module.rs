@@ -15,6 +15,7 @@ use super::apus::{Answer, ApusHost, Frame, LABEL, Label, Shared, wire_bytes};
 use super::interface::Host;
 use crate::kernel::{Module, ModuleEvent, ModuleRpcKey};
 use crate::message::{HostId, Message, Outcome};
+use crate::network::HostCounters;
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
@@ -80,6 +81,10 @@ impl Host for MixedHost {
 
     fn withholds(&self) -> bool {
         either!(self, host => host.withholds())
+    }
+
+    fn counters(&self) -> HostCounters {
+        either!(self, host => host.counters())
     }
 
     fn id(&self) -> HostId {

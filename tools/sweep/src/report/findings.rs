@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::reference::Reference;
 use super::setting::{Contender, Setting, flat};
 use super::{plots, tables};
-use crate::{Done, Record};
+use crate::{Done, Record, Recovery};
 
 /// Returns the findings of these records. `done` are the points that ran here; the others came from files.
 #[must_use]
@@ -152,6 +152,7 @@ fn config(records: &[Record]) -> Map<String, Value> {
 /// Returns one contender's row.
 fn row(setting: &Setting, contender: &Contender) -> Row {
     let absent = || Figure::Detail(Value::Null);
+    let spread = |values: &[f64]| Figure::Spread(apus_report::stats::Spread::over(values));
     let slowdown = |figure: fn(&crate::Slowdown) -> f64| {
         contender.slowdown(figure).map_or_else(absent, Figure::Spread)
     };
@@ -188,8 +189,26 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
     let levels: Vec<f64> = (0..8)
         .map(|level| rounded(contender.spread(|run| run.level_shares[level]).median))
         .collect();
+    if setting.config.contains_key("stall_ns") {
+        // A run that did not recover has no time, and then the setting has none.
+        let times: Option<Vec<f64>> = runs.iter().map(|run| run.recovery_ms).collect();
+        row = row.with("recovery_ms", times.map_or_else(absent, |times| spread(&times)));
+    }
+    let busy: Vec<f64> = runs.iter().filter_map(|run| run.processor_load).collect();
+    if !busy.is_empty() {
+        row = row.with_spread("processor_load", &busy, |share| *share);
+    }
+    // A transport counts in all of its runs or in none.
+    let recoveries: Vec<Recovery> = runs.iter().filter_map(|run| run.recovery).collect();
+    if !recoveries.is_empty() {
+        row = row
+            .with_sum("socket_overflows", &recoveries, |run| run.socket_overflows)
+            .with_spread("resent_share", &recoveries, |run| run.resent_share)
+            .with_sum("needless_resends", &recoveries, |run| run.needless_resends);
+    }
     row.with_sum("dropped", runs, |run| run.dropped)
         .with_sum("marked", runs, |run| run.marked)
+        .with_spread("goodput", runs, |run| run.goodput)
         .with_spread("simulated_ms", runs, |run| run.simulated_ms)
         .with("level_shares", Figure::Detail(json!(levels)))
         .with(

@@ -6,7 +6,7 @@ use apus_report::stats::Spread;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
-use crate::{Bin, Figures, Slowdown};
+use crate::{Bin, Figures, Recovery, Slowdown};
 use apus_sim::published::{QueueLength, Row};
 
 /// The cell of an unknown figure.
@@ -151,8 +151,10 @@ fn load(contenders: &[Contender]) -> Table {
         line("messages", &count(|run| run.messages)),
         line("failed messages", &count(|run| run.failed)),
         line("dropped packets", &count(|run| run.dropped)),
+        line("goodput in Gbit/s per host", &|each| words(each.spread(|run| run.goodput))),
         line("data packets", &count(|run| run.packets)),
     ];
+    lines.extend(recovery(contenders));
     if contenders.iter().any(|each| !each.speeds.is_empty()) {
         lines.push(line("data packets per second here", &|each| match &each.speeds[..] {
             [] => absent(),
@@ -161,6 +163,32 @@ fn load(contenders: &[Contender]) -> Table {
     }
     let names = contenders.iter().map(|each| each.name.clone());
     Table::new("load", [String::new()].into_iter().chain(names), lines)
+}
+
+/// Returns what the contenders sent again; nothing if none of them counts it.
+fn recovery(contenders: &[Contender]) -> Vec<Vec<String>> {
+    let counts = |each: &Contender| {
+        each.runs.iter().filter_map(|run| run.recovery).collect::<Vec<Recovery>>()
+    };
+    if contenders.iter().all(|each| counts(each).is_empty()) {
+        return Vec::new();
+    }
+    let line = |name: &str, of: &dyn Fn(&[Recovery]) -> String| {
+        let cell = |each: &Contender| match &counts(each)[..] {
+            [] => absent(),
+            runs => of(runs),
+        };
+        [name.to_owned()].into_iter().chain(contenders.iter().map(cell)).collect::<Vec<String>>()
+    };
+    let sum = |runs: &[Recovery], of: fn(&Recovery) -> u64| runs.iter().map(of).sum::<u64>();
+    vec![
+        line("socket overflows", &|runs| sum(runs, |run| run.socket_overflows).to_string()),
+        line("share of bytes sent again", &|runs| {
+            let shares: Vec<f64> = runs.iter().map(|run| run.resent_share).collect();
+            words(Spread::over(&shares))
+        }),
+        line("needless resends", &|runs| sum(runs, |run| run.needless_resends).to_string()),
+    ]
 }
 
 /// Returns one line per setting and contender.
