@@ -16,6 +16,10 @@ const fn canary(name: &'static str, meaning: &'static str) -> Canary {
 /// All canaries (HM `util/metrics.py` has such a list).
 pub const CANARIES: &[Canary] = &[
     canary("spurious_wakeups", "threads were woken without a message: a bug in apus"),
+    canary(
+        "resent_discards",
+        "retransmissions arrived that were not needed: peers take queueing for loss; see `apus doctor`",
+    ),
     canary("rpc_timeouts", "peers were silent until calls were given up"),
     canary("need_acks_exhausted", "clients vanished without acknowledging a response"),
     canary(

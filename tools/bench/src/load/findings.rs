@@ -191,14 +191,13 @@ fn recovery(contenders: &[Contender], recoveries: &[Option<Recoveries>]) -> Opti
         let found = found.as_ref()?;
         let or = |time: Option<f64>, absent: &str| time.map_or_else(|| absent.to_owned(), short);
         let (median, max) = found.median_and_max();
-        let recovered = found.runs.iter().filter(|run| run.after.is_some()).count();
         Some(vec![
             each.name.clone(),
             or(found.before_us(), "nothing completed"),
             or(median, "not within the run"),
             or(max, "not within the run"),
             or(found.bound_ms(), "no spare capacity"),
-            format!("{recovered} of {}", each.loads.len()),
+            format!("{} of {}", found.recovered(), each.loads.len()),
         ])
     };
     let lines: Vec<Vec<String>> = contenders.iter().zip(recoveries).filter_map(line).collect();

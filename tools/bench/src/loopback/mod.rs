@@ -8,7 +8,7 @@
 //!     unloaded   one request at a time, each size    → best possible time of each size
 //!     capacity   `n` requests always outstanding       → requests completed per second
 //!     hold       the same for a long time              → requests completed in each second
-//!     load       open loop, perhaps with a disturbance → slowdowns, and what was completed
+//!     load       open loop, or disturbed on request  → slowdowns, and what was completed
 //! ```
 
 mod bench;

@@ -7,16 +7,19 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
 
 use apus_testbed::Error;
 use apus_testbed::fabric::{Fabric, Spec, Uplink};
 use apus_testbed::machine::{Cores, pin};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{apus, object, text};
 
@@ -60,6 +63,35 @@ impl Root {
 
     fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Returns the folder of the sockets of running processes. Other tests have endpoints as well, which are not searched
+    /// for there.
+    fn runtime(&self) -> PathBuf {
+        self.path().join("run")
+    }
+
+    /// Plants a process with these counters: a thread of this test that answers as an endpoint's process does. It ends
+    /// with the program.
+    fn plant_process(&self, counters: &Value) {
+        fs::create_dir_all(self.runtime()).unwrap();
+        fs::set_permissions(self.runtime(), Permissions::from_mode(0o700)).unwrap();
+        let pid = std::process::id();
+        let listener = UnixListener::bind(self.runtime().join(format!("{pid}.sock"))).unwrap();
+        let endpoint = json!({ "address": "127.0.0.1:4000", "counters": counters });
+        let snapshot = json!({ "pid": pid, "program": "planted", "endpoints": [endpoint] });
+        let body = snapshot.to_string();
+        let response = format!("{{\"ok\":true,\"bytes\":{}}}\n{body}", body.len());
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let mut request = String::new();
+                // The first connection only checks that the process exists.
+                if BufReader::new(&stream).read_line(&mut request).is_ok_and(|bytes| bytes > 0) {
+                    assert_eq!(request, "metrics\n");
+                    stream.write_all(response.as_bytes()).unwrap();
+                }
+            }
+        });
     }
 }
 
@@ -165,7 +197,8 @@ impl Network {
     /// mount.
     fn examine(&self, before: &str, words: &str) -> Report {
         let script = format!(
-            "mount -t sysfs sysfs /sys 2>/dev/null; {before} exec {} doctor {} --json --root {} {words}",
+            "mount -t sysfs sysfs /sys 2>/dev/null; {before} APUS_RUNTIME_DIR={} exec {} doctor {} --json --root {} {words}",
+            self.root.runtime().display(),
             env!("CARGO_BIN_EXE_apus"),
             self.address,
             self.root.path().display()
@@ -247,6 +280,7 @@ fn a_clean_host_is_reported_as_clean() {
         "cores",
         "cpu-quota",
         "other-load",
+        "needless-resends",
         "peer",
         "path-priorities",
         "path-mtu",
@@ -466,11 +500,36 @@ fn another_program_uses_the_core() {
         drop(busy);
         output
     };
-    let output = std::thread::scope(|scope| scope.spawn(on_one_core).join()).unwrap();
+    let output = thread::scope(|scope| scope.spawn(on_one_core).join()).unwrap();
     let report = Report::of(&output);
     report.assert_fault("other-load", "warning", "renice");
     let what = report.row("other-load")["measured"][0]["what"].as_str().unwrap();
     assert!(what.contains("(process "), "{what}");
+}
+
+#[test]
+fn peers_that_repeat_what_has_arrived() {
+    let root = Root::clean();
+    let examine = || {
+        let mut command = apus();
+        command.env("APUS_RUNTIME_DIR", root.runtime());
+        command.args(["doctor", "--json", "--root"]).arg(root.path());
+        Report::of(&command.stdin(Stdio::null()).output().unwrap())
+    };
+    assert_eq!(examine().row("needless-resends")["severity"], "ok");
+    root.plant_process(&json!({ "resent_discards": 9_283, "packets_received.data": 92_925 }));
+    let report = examine();
+    let pid = std::process::id();
+    report.assert_fault(
+        "needless-resends",
+        "warning",
+        &format!("apus metrics {pid} --interval 10"),
+    );
+    let found = report.row("needless-resends")["found"].as_str().unwrap();
+    assert!(
+        found.contains(&format!("process {pid} (`planted`)")) && found.contains("10.0 %"),
+        "{found}"
+    );
 }
 
 #[test]

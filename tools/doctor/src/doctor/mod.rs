@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `host` | access to `/proc` and `/sys` |
 //! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
+//! | `endpoints` | checks of the processes on it that use apus |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
 //! | `finding`, `report` | severity and presentation |
@@ -21,6 +22,7 @@
 mod buffers;
 mod cores;
 mod driver;
+mod endpoints;
 mod finding;
 mod host;
 mod interface;
@@ -91,7 +93,7 @@ pub fn run(options: &Options) -> Result<DoctorReport, Error> {
     options.check()?;
     let host = SystemFiles::new(options.root.clone());
     let Options { peer, threads, poll, .. } = *options;
-    let progress = Progress::of(if peer.is_some() { 7 } else { 6 });
+    let progress = Progress::of(if peer.is_some() { 8 } else { 7 });
     let mut findings = Vec::new();
     // First, since the other checks use CPU time themselves.
     progress.step("load of other programs");
@@ -104,6 +106,8 @@ pub fn run(options: &Options) -> Result<DoctorReport, Error> {
     findings.extend(power::check(&host, poll));
     progress.step("cores");
     findings.extend(cores::check(&host, threads, poll));
+    progress.step("running endpoints");
+    findings.push(endpoints::check());
     progress.step("interfaces");
     findings.extend(interface::check(&host, peer));
     if let Some(peer) = peer {

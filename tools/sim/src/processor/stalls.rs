@@ -2,7 +2,7 @@
 
 use apus_workload::time::Nanos;
 
-/// A time at which a processor stands still, as if its process were stopped. Packets go on arriving
+/// A time at which a processor does nothing, as if its process were stopped. Packets go on arriving
 /// in its socket buffer, and what it has sent leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {

@@ -1,0 +1,158 @@
+//! Endpoint checks: counters of running processes that show a fault of the host or of a peer.
+
+use apus::introspection::{Process, processes};
+use apus::snapshot::{EndpointSnapshot, Snapshot};
+
+use super::finding::{Finding, Measurement};
+
+const CHECK: &str = "needless-resends";
+
+/// Share of the received DATA packets that may be needless retransmissions. Chosen by us: a healthy path has none, and
+/// now and then a packet is asked for that is on its way.
+const MAX_NEEDLESS: f64 = 0.001;
+
+/// Number of needless retransmissions below which a share means nothing.
+const MIN_NEEDLESS: u64 = 10;
+
+/// Processes that are named.
+const MAX_NAMED: usize = 3;
+
+/// Reads the counters of all processes of this user that have endpoints.
+pub(super) fn check() -> Finding {
+    let found = match processes() {
+        Ok(found) => found,
+        Err(error) => {
+            return Finding::note(CHECK, format!("running endpoints cannot be inspected: {error}"));
+        }
+    };
+    // A process may end, or be stopped, while it is asked.
+    let snapshots = found.iter().map(Process::snapshot).filter_map(Result::ok);
+    judge(&snapshots.collect::<Vec<_>>())
+}
+
+/// Retransmissions that a process received and did not need.
+struct Needless<'a> {
+    process: &'a Snapshot,
+    packets: u64,
+    /// Of the DATA packets that it received.
+    share: f64,
+    /// Datagrams that the system dropped because a socket's buffer was full.
+    overflowed: u64,
+}
+
+impl<'a> Needless<'a> {
+    fn of(process: &'a Snapshot) -> Option<Self> {
+        let total: EndpointSnapshot = process.total()?;
+        let packets = total.counter("resent_discards");
+        let received = total.counter("packets_received.data");
+        let share = packets as f64 / received.max(1) as f64;
+        let overflowed = total.counter("driver_datagrams_overflowed");
+        let is_fault = packets >= MIN_NEEDLESS && share > MAX_NEEDLESS;
+        is_fault.then_some(Self { process, packets, share, overflowed })
+    }
+}
+
+fn judge(snapshots: &[Snapshot]) -> Finding {
+    let mut needless: Vec<Needless<'_>> = snapshots.iter().filter_map(Needless::of).collect();
+    needless.sort_by(|a, b| b.share.total_cmp(&a.share));
+    needless.truncate(MAX_NAMED);
+    let Some(worst) = needless.first() else {
+        let fact = match snapshots.len() {
+            0 => "no process of this user has an endpoint that can be inspected".to_owned(),
+            1 => "one process has endpoints, and its peers repeat nothing needlessly".to_owned(),
+            count => format!(
+                "{count} processes have endpoints, and their peers repeat nothing needlessly"
+            ),
+        };
+        return Finding::ok(CHECK, fact);
+    };
+    let Snapshot { pid, program, .. } = worst.process;
+    let fact = format!(
+        "{} retransmitted packets reached process {pid} (`{program}`) that it did not need, {:.1} % of its DATA packets",
+        worst.packets,
+        100.0 * worst.share
+    );
+    let measurements = needless.iter().map(|each| {
+        let Snapshot { pid, program, .. } = each.process;
+        let what =
+            format!("needless retransmissions to process {pid} (`{program}`), of its DATA packets");
+        Measurement::new(what, 100.0 * each.share, "%")
+    });
+    let overflowed = needless.iter().any(|each| each.overflowed > 0);
+    let buffer = overflowed.then(|| {
+        "sysctl -w net.core.rmem_max=4194304  # datagrams were dropped because a socket's buffer was full".to_owned()
+    });
+    let fixes = [
+        format!("apus metrics {pid} --interval 10  # whether `resent_discards` still grows"),
+        format!("pidstat -u -w -p {pid} 1 10  # whether it waits for a core: give it and its peers cores of their own"),
+        "apus doctor PEER  # from this host, and at the peer: another program on its cores, a path that loses packets"
+            .to_owned(),
+    ];
+    Finding::warning(CHECK, fact)
+        .because(
+            "A packet that waits in a busy host was taken for lost and sent again. The repetition costs both hosts time, \
+             which lengthens the queue that caused it: messages become slow, and may stay slow.",
+        )
+        .with_measurements(measurements)
+        .fix(fixes.into_iter().chain(buffer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Severity;
+
+    fn process(pid: u32, needless: u64, received: u64, overflowed: u64) -> Snapshot {
+        let address = "127.0.0.1:4000".parse().unwrap();
+        let mut endpoint = EndpointSnapshot::new(address, &Default::default());
+        let mut plant = |name: &str, count: u64| {
+            let counter = endpoint.counters.entry(name.to_owned());
+            counter.and_modify(|value| *value = count).or_insert(count);
+        };
+        plant("resent_discards", needless);
+        plant("packets_received.data", received);
+        plant("driver_datagrams_overflowed", overflowed);
+        let program = "server".to_owned();
+        Snapshot { pid, program, endpoints: vec![endpoint], ..Snapshot::default() }
+    }
+
+    #[test]
+    fn the_counters_exist() {
+        let address = "127.0.0.1:4000".parse().unwrap();
+        let endpoint = EndpointSnapshot::new(address, &Default::default());
+        for name in ["resent_discards", "packets_received.data"] {
+            assert!(endpoint.counters.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_worst_process_is_named() {
+        let finding = judge(&[
+            process(7, 0, 100_000, 0),
+            process(8, 9_283, 93_000, 0),
+            process(9, 50, 9_000, 0),
+        ]);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.fact.starts_with("9283 retransmitted packets reached process 8 (`server`)")
+        );
+        assert!(finding.fact.contains("10.0 %"), "{finding:?}");
+        assert_eq!(finding.measurements.len(), 2, "{finding:?}");
+        assert_eq!(finding.fixes.len(), 3, "{finding:?}");
+    }
+
+    #[test]
+    fn a_full_buffer_is_named_as_well() {
+        let finding = judge(&[process(8, 900, 9_000, 40)]);
+        assert!(finding.fixes[3].starts_with("sysctl -w net.core.rmem_max="), "{finding:?}");
+    }
+
+    #[test]
+    fn few_needless_packets_are_no_fault() {
+        for snapshots in [vec![], vec![process(7, 9, 100, 0)], vec![process(7, 90, 100_000, 3); 2]]
+        {
+            let finding = judge(&snapshots);
+            assert_eq!((finding.severity, finding.fixes.len()), (Severity::Ok, 0), "{finding:?}");
+        }
+    }
+}
