@@ -273,6 +273,9 @@ impl Shard {
             core.begin_pass(batch.packets);
             core.begin_reading(batch.reading.and_then(|reading| reading.since));
             let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);
+            if receiver.take_overflow() {
+                core.handle_overflow();
+            }
             if let Some(BatchReading { empty, .. }) = batch.reading {
                 core.finish_reading(receiver.reading().finish(bytes, empty));
             }

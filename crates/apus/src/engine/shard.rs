@@ -100,6 +100,7 @@ impl Shard {
             transport.set_first_id(first_id);
         }
         transport.set_serving(serving);
+        transport.set_receive_buffer(receive_buffer);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.

@@ -55,12 +55,17 @@ impl Context<'_> {
         self.timers.arrears.read_up_to(self.now).since(self.tables.rpcs[rpc].heard)
     }
 
-    /// The silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It doubles with each BUSY.
+    /// The silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It doubles with each BUSY, and is
+    /// short if the system has dropped packets since the peer was heard (TIME-14).
     pub(crate) fn rto(&self, rpc: RpcKey) -> u64 {
         let entry = &self.tables.rpcs[rpc];
+        let rtt = &self.tables.peers[entry.peer].rtt;
         let interval = self.timers.resend_interval;
+        if self.timers.arrears.overflowed_since(entry.heard) {
+            return interval.in_flight(self.config, 0).estimate(rtt);
+        }
         let (least, most) = (interval.least(self.config.resend_usecs()), interval.most());
-        let rto = self.tables.peers[entry.peer].rtt.rto(least, most);
+        let rto = rtt.rto(least, most);
         rto.saturating_mul(1 << entry.put_off.min(16)).min(most.max(least))
     }
 

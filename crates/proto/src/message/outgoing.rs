@@ -112,6 +112,11 @@ impl MessageOut {
         self.unscheduled
     }
 
+    /// Unscheduled bytes that the peer may not have read: before its first GRANT, all of them.
+    pub(crate) const fn unread(&self) -> u32 {
+        if self.grant_seen { 0 } else { self.unscheduled }
+    }
+
     /// Offset just past the last byte that may leave.
     pub(crate) const fn granted(&self) -> u32 {
         self.granted

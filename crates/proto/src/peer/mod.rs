@@ -16,6 +16,7 @@ mod rtt;
 mod serving;
 mod sparse_ids;
 mod table;
+mod unscheduled_window;
 mod variant;
 
 pub(crate) use acks::Acks;
@@ -31,6 +32,7 @@ pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use sparse_ids::SparseIds;
 pub(crate) use table::Peers;
+pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 
 use crate::time::Instant;
@@ -51,6 +53,8 @@ pub(crate) struct Peer {
     pub(crate) segment: u32,
     /// Priorities that it wants for unscheduled packets.
     pub(crate) cutoffs: PeerCutoffs,
+    /// Unscheduled bytes on their way to it.
+    pub(crate) unscheduled: UnscheduledWindow,
     /// When this endpoint's cutoffs were last sent to it.
     pub(crate) cutoffs_sent: Instant,
     /// Round-trip time to it.

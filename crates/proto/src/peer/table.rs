@@ -94,6 +94,7 @@ impl Peers {
             variant: super::Variant::default(),
             segment: (DEFAULT_PACKET_BYTES - DATA_HEADER_LEN) as u32,
             cutoffs: PeerCutoffs::unknown(self.highest_priority),
+            unscheduled: super::UnscheduledWindow::default(),
             cutoffs_sent: Instant::ZERO,
             rtt: super::Rtt::default(),
             acks: super::Acks::new(self.profile),

@@ -68,7 +68,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>) 
         }
         Body::RpcUnknown => on_rpc_unknown(cx, from, header),
         Body::Busy => on_busy(cx, from, header),
-        Body::Cutoffs(cutoffs) => on_cutoffs(&mut cx.tables.peers, from, cutoffs),
+        Body::Cutoffs(cutoffs) => on_cutoffs(&mut cx.tables.peers, from, header, cutoffs),
         Body::NeedAck => on_need_ack(cx, from, header),
         Body::Ack(list) => on_ack(cx, from, header, list),
         Body::Freeze => on_freeze(&cx.tables.peers, &mut cx.observation.notes, from, header),

@@ -65,7 +65,7 @@ fn on_question(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, header: &Header,
         cx.sender().control_with(rpc, Body::Busy, Flags::CONFIRM, 0);
     } else {
         let to = cx.tables.peers[peer].address;
-        cx.sender().answer(to, header, Body::Ack(AckList::EMPTY), Flags::NONE, None);
+        cx.sender().answer(to, header, Body::Ack(AckList::EMPTY), Flags::NONE, 0);
     }
 }
 
@@ -105,5 +105,5 @@ pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source, header: &Heade
         Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
         None => AckList::EMPTY,
     };
-    to.answer(from.address, header, Body::Ack(list), Flags::NONE, None);
+    to.answer(from.address, header, Body::Ack(list), Flags::NONE, 0);
 }

@@ -106,5 +106,5 @@ fn answer_unknown(to: &mut Sender<'_>, from: Source, header: &Header) {
     }
     let finished = our_role(header) == Role::Server && was_finished(&to.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    to.answer(from.address, header, Body::RpcUnknown, flags, None);
+    to.answer(from.address, header, Body::RpcUnknown, flags, 0);
 }

@@ -17,6 +17,10 @@ use crate::time::Instant;
 pub(crate) struct Arrears {
     reading_since: Option<Instant>,
     read_up_to: Option<Instant>,
+    /// When the system last reported that it has dropped packets for lack of room.
+    overflowed: Option<Instant>,
+    /// Whether the RPCs were checked since.
+    checked: bool,
 }
 
 impl Arrears {
@@ -29,6 +33,24 @@ impl Arrears {
     pub(crate) fn finish(&mut self, at: Instant) {
         self.begin(at);
         self.read_up_to = self.read_up_to.max(Some(at));
+    }
+
+    /// The system has dropped packets for lack of room before `at`.
+    pub(crate) const fn overflow(&mut self, at: Instant) {
+        self.overflowed = Some(at);
+        self.checked = false;
+    }
+
+    /// Returns whether packets that were sent after `heard` may have been dropped for lack of room.
+    pub(crate) fn overflowed_since(&self, heard: Instant) -> bool {
+        self.overflowed.is_some_and(|at| at >= heard)
+    }
+
+    /// Returns `true` once after an overflow, when everything has been read that arrived before it.
+    pub(crate) fn take_overflow_check(&mut self) -> bool {
+        let due = !self.checked && self.overflowed.is_some() && self.read_up_to >= self.overflowed;
+        self.checked |= due;
+        due
     }
 
     /// Returns the instant up to which a peer's silence is known.
@@ -66,5 +88,18 @@ mod tests {
         // Late news take nothing back.
         arrears.finish(at(6));
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(6), 1));
+    }
+
+    #[test]
+    fn after_an_overflow_all_are_checked_once_when_everything_has_been_read() {
+        let mut arrears = Arrears::default();
+        assert!(!arrears.take_overflow_check());
+        arrears.finish(at(5));
+        arrears.overflow(at(8));
+        assert!(!arrears.take_overflow_check(), "packets from before may wait");
+        assert!(arrears.overflowed_since(at(8)) && !arrears.overflowed_since(at(9)));
+        arrears.finish(at(8));
+        assert!(arrears.take_overflow_check());
+        assert!(!arrears.take_overflow_check());
     }
 }

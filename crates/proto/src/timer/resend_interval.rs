@@ -34,7 +34,12 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Returns whether bytes that left `nanos` nanoseconds ago to a peer with these round-trip times may still arrive.
     pub(crate) fn covers(self, rtt: &Rtt, nanos: u64) -> bool {
-        nanos < rtt.rto(self.least, self.most).saturating_add(self.behind)
+        nanos < self.estimate(rtt)
+    }
+
+    /// Returns for how many nanoseconds bytes to a peer with these round-trip times may be on their way.
+    pub(crate) fn estimate(self, rtt: &Rtt) -> u64 {
+        rtt.rto(self.least, self.most).saturating_add(self.behind)
     }
 }
 

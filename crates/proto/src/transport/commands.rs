@@ -196,14 +196,13 @@ impl Transport {
 
     /// A message to `peer`.
     #[inline]
-    fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
-        let peer = &self.tables.peers[peer];
-        let unscheduled = if peer.variant.is_stripped() {
-            // No GRANT will arrive (WIRE-26).
-            payload.len() as u32
-        } else {
-            self.unscheduled_bytes(peer.rtt.min())
-        };
+    fn message_out(&mut self, peer: PeerId, payload: Payload) -> MessageOut {
+        let length = payload.len() as u32;
+        let bytes = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
+        let peer = &mut self.tables.peers[peer];
+        // A stripped module sends no GRANT (WIRE-26).
+        let least = if peer.variant.is_stripped() { length } else { peer.segment.min(length) };
+        let unscheduled = peer.unscheduled.take(bytes.max(least).min(length), least);
         MessageOut::new(payload, unscheduled, peer.segment)
     }
 

@@ -85,6 +85,20 @@ impl Transport {
         self.timers.arrears.finish(at);
     }
 
+    /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes
+    /// are asked for as soon as everything has been read that arrived before, and not only after the usual silence
+    /// (TIME-14).
+    pub const fn handle_overflow(&mut self, at: Instant) {
+        self.timers.arrears.overflow(at);
+    }
+
+    /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Senders
+    /// are told their share of a part of it, and keep their unscheduled bytes below that (PRIO-12). By default nothing is
+    /// known, and senders are told nothing.
+    pub const fn set_receive_buffer(&mut self, bytes: usize) {
+        self.inbound.room.set_buffer(bytes as u64);
+    }
+
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with
     /// [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {

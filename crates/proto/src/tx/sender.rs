@@ -9,7 +9,7 @@ use crate::peer::Address;
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use apus_wire::{
-    AckList, Body, Dialect, Flags, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
+    AckList, Body, Dialect, Flags, Header, Packet, Profile, Role, SenderId, UdpFields,
 };
 
 /// What a handler may touch that sends packets.
@@ -46,14 +46,14 @@ impl Sender<'_> {
     }
 
     /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the sender. The session
-    /// is stated if it is this endpoint's to state.
+    /// is stated if it is this endpoint's to state. `sequence` is for the udp profile.
     pub(crate) fn answer(
         &mut self,
         to: Address,
         header: &Header,
         body: Body<'_>,
         flags: Flags,
-        refusal: Option<Refusal>,
+        sequence: u32,
     ) {
         let id = SenderId::new(header.sender_id.client_id(), header.sender_id.sender().peer());
         let peers = &mut self.tables.peers;
@@ -68,10 +68,7 @@ impl Sender<'_> {
         };
         let dialect = identity.dialect(fields);
         let mut answer = Header::new(body.kind(), identity.port, header.sport, id, dialect);
-        answer.sequence = match (refusal, identity.profile) {
-            (Some(refusal), Profile::Udp) => refusal as u32,
-            _ => 0,
-        };
+        answer.sequence = if identity.profile == Profile::Udp { sequence } else { 0 };
         add_flags(&mut answer, flags);
         self.enqueue(to, &Packet { header: answer, body });
     }

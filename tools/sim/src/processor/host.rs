@@ -36,6 +36,8 @@ pub struct ProcessorHost<H: Host> {
     /// Since when the packets of the current pass have arrived, if it is known, and up to when
     /// everything has been read after it, if that has changed.
     reports: (Option<Nanos>, Option<Nanos>),
+    /// Packets that the socket has dropped, as far as the host knows.
+    overflows: u64,
     /// Packets that the current pass has received.
     batch: Vec<(Packet, H::Body)>,
     /// Packets that the processor has sent or is sending, in the order in which they are ready.
@@ -74,7 +76,8 @@ impl<H: Host> ProcessorHost<H> {
     /// Puts a processor between `host` and the fabric. It does nothing during `stalls`, which do not
     /// overlap.
     #[must_use]
-    pub fn new(host: H, processor: Processor, stalls: Vec<Stall>) -> Self {
+    pub fn new(mut host: H, processor: Processor, stalls: Vec<Stall>) -> Self {
+        host.set_receive_buffer(processor.socket_buffer);
         Self {
             host,
             processor,
@@ -85,6 +88,7 @@ impl<H: Host> ProcessorHost<H> {
             is_idle: true,
             reading: Reading::new(processor.socket_buffer),
             reports: (None, None),
+            overflows: 0,
             batch: Vec::with_capacity(RECEIVE_QUOTA),
             sent: VecDeque::new(),
             sent_bytes: 0,
@@ -144,6 +148,9 @@ impl<H: Host> ProcessorHost<H> {
         }
         for (packet, body) in self.batch.drain(..) {
             self.host.receive(now, &packet, &body);
+        }
+        if std::mem::replace(&mut self.overflows, self.socket.overflows) < self.socket.overflows {
+            self.host.handle_overflow(now);
         }
         if let Some(read_up_to) = read_up_to {
             self.host.finish_reading(read_up_to);

@@ -65,6 +65,11 @@ impl Core {
         }
     }
 
+    /// Reports that the system has dropped packets before this pass.
+    pub(in crate::engine) fn handle_overflow(&mut self) {
+        self.network.handle_overflow(self.time.now());
+    }
+
     /// Reports that everything that had arrived by `read_up_to` has been handled, if that is known.
     pub(in crate::engine) fn finish_reading(&mut self, read_up_to: Option<Instant>) {
         if let Some(read_up_to) = read_up_to {

@@ -18,6 +18,8 @@ pub(crate) struct Receiver {
     local: Option<LocalReceiver>,
     /// How long packets have waited in the driver.
     reading: Reading,
+    /// Datagrams that the system has dropped for lack of room, as far as it was reported.
+    overflowed: u64,
 }
 
 impl Receiver {
@@ -28,7 +30,7 @@ impl Receiver {
         capacity: usize,
         local: Option<Arc<Local>>,
     ) -> Self {
-        Self { network, local: local.map(LocalReceiver::new), reading: Reading::new(capacity) }
+        Self { network, local: local.map(LocalReceiver::new), reading: Reading::new(capacity), overflowed: 0 }
     }
 
     /// Returns what is known about packets that wait unread.
@@ -52,6 +54,12 @@ impl Receiver {
             self.expect_network();
         }
         Ok(packets)
+    }
+
+    /// Returns whether the system has dropped packets for lack of room since the last call.
+    pub(in crate::engine) fn take_overflow(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.overflowed, self.network.overflowed());
+        self.overflowed != before
     }
 
     /// Returns the driver's receive half, which has the packets of the last receive.

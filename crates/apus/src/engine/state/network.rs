@@ -87,6 +87,11 @@ impl Network {
         self.transport.finish_reading(read_up_to);
     }
 
+    /// Reports that the system has dropped packets before `now`.
+    pub(crate) fn handle_overflow(&mut self, now: Instant) {
+        self.transport.handle_overflow(now);
+    }
+
     /// Hands the packets of the last receive to the protocol, which may accept `room` requests. Returns their bytes.
     pub(crate) fn handle_packets(
         &mut self,
