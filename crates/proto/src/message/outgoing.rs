@@ -239,10 +239,8 @@ impl MessageOut {
         let range = self.retransmission.as_ref()?.first()?;
         let start = range.start;
         let packets = (max_bytes / self.segment).clamp(1, max_packets);
-        let end = start
-            .saturating_add(packets * self.segment)
-            .min(range.end)
-            .min(self.zone_end(start));
+        let end =
+            start.saturating_add(packets * self.segment).min(range.end).min(self.zone_end(start));
         if let Some(again) = &mut self.retransmission {
             again.take_below(end);
         }

@@ -109,7 +109,8 @@ mod tests {
         for _ in 0..6 {
             assert!(burst.may_ask(now, INTERVAL, 9 * INTERVAL));
             burst.sent(now, 100);
-            let wait = (1..).find(|n| burst.may_ask(now.plus(n * INTERVAL), INTERVAL, 9 * INTERVAL));
+            let wait =
+                (1..).find(|n| burst.may_ask(now.plus(n * INTERVAL), INTERVAL, 9 * INTERVAL));
             waits.push(wait.unwrap());
             now = now.plus(wait.unwrap() * INTERVAL);
         }

@@ -50,12 +50,7 @@ pub(super) fn on_resend(
 /// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
 /// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
 /// was taken for a loss, tens of kilobytes that are not missing would overtake the short messages of all peers.
-fn resend_range(
-    to: &mut Sender<'_>,
-    rpc: RpcKey,
-    resend: &Resend,
-    in_flight: InFlight,
-) -> bool {
+fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: InFlight) -> bool {
     let highest = to.config.highest_priority();
     let entry = &mut to.tables.rpcs[rpc];
     let peer = &to.tables.peers[entry.peer];

@@ -14,7 +14,7 @@ pub(crate) const MIN_RESENDS: u32 = 3;
 const TIMEOUT_INTERVALS: u64 = MIN_RESENDS as u64 + 1;
 
 /// The shortest time for which bytes count as on their way is this part of the shortest resend interval. Chosen by us:
-/// far longer than a round trip on an idle network, and so much shorter than the interval that a lost response is sent
+/// far longer than a round trip on an idle network, and short enough within the interval for a lost response to be sent
 /// again at the first RESEND even if the server took most of the interval to make it.
 const IN_FLIGHT_PART: u64 = 8;
 

@@ -200,9 +200,12 @@ impl Transport {
         let length = payload.len() as u32;
         let bytes = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
         let peer = &mut self.tables.peers[peer];
-        // A stripped module sends no GRANT (WIRE-26).
-        let least = if peer.variant.is_stripped() { length } else { peer.segment.min(length) };
-        let unscheduled = peer.unscheduled.take(bytes.max(least).min(length), least);
+        let unscheduled = if peer.variant.is_stripped() {
+            // No GRANT will arrive (WIRE-26).
+            peer.unscheduled.take(length, length)
+        } else {
+            peer.unscheduled.take(bytes.min(length), peer.segment)
+        };
         MessageOut::new(payload, unscheduled, peer.segment)
     }
 

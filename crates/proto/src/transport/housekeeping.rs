@@ -92,9 +92,9 @@ impl Transport {
         self.timers.arrears.overflow(at);
     }
 
-    /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Senders
-    /// are told their share of a part of it, and keep their unscheduled bytes below that (PRIO-12). By default nothing is
-    /// known, and senders are told nothing.
+    /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
+    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). By default nothing is
+    /// known, and nothing is stated.
     pub const fn set_receive_buffer(&mut self, bytes: usize) {
         self.inbound.room.set_buffer(bytes as u64);
     }

@@ -30,7 +30,12 @@ impl Receiver {
         capacity: usize,
         local: Option<Arc<Local>>,
     ) -> Self {
-        Self { network, local: local.map(LocalReceiver::new), reading: Reading::new(capacity), overflowed: 0 }
+        Self {
+            network,
+            local: local.map(LocalReceiver::new),
+            reading: Reading::new(capacity),
+            overflowed: 0,
+        }
     }
 
     /// Returns what is known about packets that wait unread.
