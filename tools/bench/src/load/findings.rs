@@ -140,7 +140,7 @@ impl Setup<'_> {
                 "Recovery: from the end of the disturbance to the first window of {} ms whose short messages, counted \
                  where they were due, have a median of at most 1.5 times that of before, and so has most of what \
                  follows. The bound is 100 ms and 1.5 times what the spare capacity needs for the requests that have \
-                 queued.",
+                 queued. All other figures of these runs include the disturbance.",
                 load.window.unwrap_or_default().as_millis(),
             ));
         }

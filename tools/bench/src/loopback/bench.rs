@@ -293,3 +293,16 @@ fn finish<T: DeserializeOwned>(
         .map_err(|error| Error::Peer(format!("an unexpected result: {error}")))?;
     Ok(Measured { result, client: report.counters, server: server.stop()?, disturbed })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_end_and_leave_notes() {
+        let repeats = Repeats::allow(2);
+        assert!(repeats.take("one".to_owned()) && repeats.take("two".to_owned()));
+        assert!(!repeats.take("three".to_owned()), "a machine that is always busy");
+        assert_eq!(repeats.notes(), ["one", "two"]);
+    }
+}
