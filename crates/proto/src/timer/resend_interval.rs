@@ -14,8 +14,8 @@ pub(crate) const MIN_RESENDS: u32 = 3;
 const TIMEOUT_INTERVALS: u64 = MIN_RESENDS as u64 + 1;
 
 /// The shortest time for which bytes count as on their way is this part of the shortest resend interval. Chosen by us:
-/// far longer than a round trip on an idle network, and short enough within the interval for a lost response to be sent
-/// again at the first RESEND even if the server took most of the interval to make it.
+/// far longer than a round trip on an idle network, and short enough for a response that the server made late in the
+/// interval: if it is lost, the first RESEND brings it.
 const IN_FLIGHT_PART: u64 = 8;
 
 /// How long bytes that have left are probably on their way, or in a queue (TIME-7).
