@@ -4,7 +4,10 @@
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, ExitCode, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use apus_testbed::Error;
@@ -12,6 +15,7 @@ use apus_testbed::clock;
 use apus_testbed::process::{
     AGENT, Agent, Begin, Control, Crew, Results, Spawner, Task, agent_main,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// Runs an agent of these tests.
@@ -29,6 +33,25 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
             Ok(json!("served"))
         }
         "ring" => ring(task, control),
+        "longest pause" => {
+            control.ready(([127, 0, 0, 1], 7).into())?;
+            let (mut last, mut longest) = (clock::now(), 0);
+            loop {
+                let is_last = control.stop().is_asked();
+                let now = clock::now();
+                longest = longest.max(now - last);
+                last = now;
+                if is_last {
+                    return Ok(json!(longest));
+                }
+            }
+        }
+        "end with parent" => {
+            control.end_with_parent()?;
+            control.ready(([127, 0, 0, 1], 7).into())?;
+            control.stop().wait();
+            Ok(Value::Null)
+        }
         "die" => std::process::exit(3),
         "die later" => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -59,7 +82,7 @@ fn ring(task: &Task, control: &mut Control) -> Result<Value, Error> {
     control.ready(listener.local_addr().map_err(system)?)?;
     let Begin { details: next, at } = control.begin::<SocketAddr>()?;
     while clock::now() < at {
-        std::thread::yield_now();
+        thread::yield_now();
     }
     let began = clock::now();
     let number = u8::try_from(task.details.as_u64().expect("a number")).expect("a small one");
@@ -233,6 +256,52 @@ fn an_agent_ends_with_its_parent(host: &Spawner) {
     assert!(!child.wait().unwrap().success());
 }
 
+fn a_paused_agent_does_nothing_until_it_resumes(host: &Spawner) {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let mut agent = start(host, "longest pause", Value::Null);
+    agent.address().unwrap();
+    if matches!(host, Spawner::Threads(_)) {
+        let error = agent.pause().unwrap_err().to_string();
+        assert!(error.contains("longest pause agent"), "{error}");
+        return;
+    }
+    agent.pause().unwrap();
+    agent.sleep(PAUSE).unwrap();
+    agent.resume().unwrap();
+    assert!(agent.stop::<u64>().unwrap() >= clock::as_nanoseconds(PAUSE));
+}
+
+fn a_paused_agent_that_is_dropped_ends(host: &Spawner) {
+    let Spawner::Processes(_) = host else { return };
+    let mut agent = start(host, "longest pause", Value::Null);
+    agent.address().unwrap();
+    agent.pause().unwrap();
+    drop(agent);
+}
+
+/// The input stays open: only the thread ends that started the agent.
+fn a_paused_agent_ends_with_its_parent(host: &Spawner) {
+    let Spawner::Processes(program) = host else { return };
+    let (_input, mut child) =
+        thread::scope(|scope| scope.spawn(|| start_and_pause(program)).join().unwrap());
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+}
+
+/// Starts an agent that ends with this thread, and pauses it.
+fn start_and_pause(program: &Path) -> (Option<ChildStdin>, Child) {
+    let mut command = Command::new(program);
+    command.arg(AGENT).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take();
+    let task = json!({"name": "orphan", "core": null, "job": "end with parent", "details": null});
+    writeln!(input.as_mut().unwrap(), "{}", json!({ "task": task })).unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.contains("ready"), "{ready}");
+    kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    (input, child)
+}
+
 /// A test and its name.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn(&Spawner))),*] };
@@ -251,6 +320,9 @@ fn main() -> ExitCode {
         a_result_of_another_kind_is_an_error,
         an_agent_that_is_dropped_ends,
         an_agent_ends_with_its_parent,
+        a_paused_agent_does_nothing_until_it_resumes,
+        a_paused_agent_that_is_dropped_ends,
+        a_paused_agent_ends_with_its_parent,
         an_agent_reads_its_clock_while_it_works,
         a_stop_ends_the_wait_for_the_start,
         a_crew_begins_together_and_knows_its_peers,

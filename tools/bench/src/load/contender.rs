@@ -25,8 +25,8 @@ pub(super) struct Contender {
 
 /// What was found around the disturbances of one contender.
 pub(super) struct Recoveries {
-    /// In each run in which something was completed before the disturbance.
-    pub(super) runs: Vec<Recovery>,
+    /// In each run; `None` if too little was completed before the disturbance.
+    pub(super) runs: Vec<Option<Recovery>>,
     /// Time within which it should have recovered; `None` if it has no capacity to spare.
     pub(super) bound: Option<Duration>,
 }
@@ -67,7 +67,7 @@ impl Contender {
             recovery(&run.result.windows, length, run.disturbed.as_ref()?)
         };
         Some(Recoveries {
-            runs: self.loads.iter().filter_map(of).collect(),
+            runs: self.loads.iter().map(of).collect(),
             bound: course::bound(disturbance?, load.rate / self.median_capacity()),
         })
     }
@@ -209,7 +209,7 @@ impl<T> Measured<T> {
 impl Recoveries {
     /// Returns the time of each run in milliseconds, shortest first; runs without a recovery are last.
     pub(super) fn milliseconds(&self) -> Vec<Option<f64>> {
-        let mut runs: Vec<Option<u64>> = self.runs.iter().map(|run| run.after).collect();
+        let mut runs: Vec<Option<u64>> = self.runs.iter().map(|run| run.as_ref()?.after).collect();
         runs.sort_by_key(|after| (after.is_none(), *after));
         runs.into_iter().map(|after| after.map(|after| rounded(after as f64 / 1e6))).collect()
     }
@@ -223,19 +223,24 @@ impl Recoveries {
 
     /// Returns the median of short messages before the disturbance in microseconds; `None` if none was completed.
     pub(super) fn before_us(&self) -> Option<f64> {
-        let before: Vec<f64> = self.runs.iter().map(|run| run.before as f64 / 1e3).collect();
+        let before = self.runs.iter().flatten().map(|run| run.before as f64 / 1e3);
+        let before: Vec<f64> = before.collect();
         (!before.is_empty()).then(|| rounded(Spread::over(&before).median))
+    }
+
+    /// Returns the number of runs that recovered.
+    pub(super) fn recovered(&self) -> usize {
+        self.milliseconds().iter().flatten().count()
     }
 
     fn add_to(&self, row: Row) -> Row {
         let (median, max) = self.median_and_max();
-        let recovered = self.runs.iter().filter(|run| run.after.is_some()).count();
         let detail = |value: Value| Figure::Detail(value);
         row.with("recovery_ms", detail(json!(median)))
             .with("recovery_ms_max", detail(json!(max)))
             .with("recovery_ms_runs", detail(json!(self.milliseconds())))
             .with("recovery_bound_ms", detail(json!(self.bound_ms())))
-            .with("recovered_runs", detail(json!(recovered)))
+            .with("recovered_runs", detail(json!(self.recovered())))
             .with("before_p50_us", detail(json!(self.before_us())))
     }
 

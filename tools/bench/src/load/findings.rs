@@ -140,7 +140,7 @@ impl Setup<'_> {
                 "Recovery: from the end of the disturbance to the first window of {} ms whose short messages, counted \
                  where they were due, have a median of at most 1.5 times that of before, and so has most of what \
                  follows. The bound is 100 ms and 1.5 times what the spare capacity needs for the requests that have \
-                 queued.",
+                 queued. All other figures of these runs include the disturbance.",
                 load.window.unwrap_or_default().as_millis(),
             ));
         }
@@ -191,14 +191,13 @@ fn recovery(contenders: &[Contender], recoveries: &[Option<Recoveries>]) -> Opti
         let found = found.as_ref()?;
         let or = |time: Option<f64>, absent: &str| time.map_or_else(|| absent.to_owned(), short);
         let (median, max) = found.median_and_max();
-        let recovered = found.runs.iter().filter(|run| run.after.is_some()).count();
         Some(vec![
             each.name.clone(),
             or(found.before_us(), "nothing completed"),
             or(median, "not within the run"),
             or(max, "not within the run"),
             or(found.bound_ms(), "no spare capacity"),
-            format!("{recovered} of {}", each.loads.len()),
+            format!("{} of {}", found.recovered(), each.loads.len()),
         ])
     };
     let lines: Vec<Vec<String>> = contenders.iter().zip(recoveries).filter_map(line).collect();

@@ -197,7 +197,7 @@ impl Bench<'_> {
         duration: Duration,
     ) -> Result<Measured<T>, Error> {
         self.repeatable(contender, || {
-            let (server, client) = self.start(contender, run, phase.clone())?;
+            let (server, client) = self.start(contender, run, phase.clone(), false)?;
             finish(server, client, duration, None)
         })
     }
@@ -215,7 +215,8 @@ impl Bench<'_> {
             load.burst = Some((begin, burst));
         }
         let duration = load.warm + load.measure + GRACE;
-        let (mut server, mut client) = self.start(contender, run, Phase::Load(load))?;
+        let pauses = matches!(disturbance, Some((_, Disturbance::Stall(_))));
+        let (mut server, mut client) = self.start(contender, run, Phase::Load(load), pauses)?;
         client.address()?;
         let began = clock::now() + clock::as_nanoseconds(LEAD);
         client.begin(&(), began)?;
@@ -234,8 +235,14 @@ impl Bench<'_> {
         finish(server, client, duration, disturbed)
     }
 
-    /// Starts a server, and a client of it.
-    fn start(&self, contender: &str, run: u64, phase: Phase) -> Result<(Agent, Agent), Error> {
+    /// Starts a server that may be paused, and a client of it.
+    fn start(
+        &self,
+        contender: &str,
+        run: u64,
+        phase: Phase,
+        pauses: bool,
+    ) -> Result<(Agent, Agent), Error> {
         let task = |name: &str, core, side| Task {
             name: format!("{contender} {name}"),
             core,
@@ -243,7 +250,7 @@ impl Bench<'_> {
             job: JOB.to_owned(),
             details: json!(Details { contender: contender.to_owned(), side }),
         };
-        let side = Side::Server { poll: self.poll };
+        let side = Side::Server { poll: self.poll, pauses };
         let mut server = self.host.start(task("server", self.cores.server, side))?;
         let side = Side::Client(Box::new(ClientSide {
             server: server.address()?,
@@ -285,4 +292,17 @@ fn finish<T: DeserializeOwned>(
     let result = serde_json::from_value(report.result)
         .map_err(|error| Error::Peer(format!("an unexpected result: {error}")))?;
     Ok(Measured { result, client: report.counters, server: server.stop()?, disturbed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_end_and_leave_notes() {
+        let repeats = Repeats::allow(2);
+        assert!(repeats.take("one".to_owned()) && repeats.take("two".to_owned()));
+        assert!(!repeats.take("three".to_owned()), "a machine that is always busy");
+        assert_eq!(repeats.notes(), ["one", "two"]);
+    }
 }

@@ -34,7 +34,11 @@ pub(super) struct Details {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     /// Result: [`Counters`].
-    Server { poll: PollMode },
+    Server {
+        poll: PollMode,
+        /// Whether the parent pauses it for a while.
+        pauses: bool,
+    },
     /// Result: [`ClientReport`].
     Client(Box<ClientSide>),
 }
@@ -126,7 +130,12 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let contender = contenders.iter().find(|each| each.name() == details.contender);
     let contender = contender.ok_or_else(|| malformed(details.contender.clone()))?;
     match details.side {
-        Side::Server { poll } => Ok(json!(serve(&**contender, poll, control)?)),
+        Side::Server { poll, pauses } => {
+            if pauses {
+                control.end_with_parent()?;
+            }
+            Ok(json!(serve(&**contender, poll, control)?))
+        }
         Side::Client(client) => Ok(json!(client.drive(&**contender, control)?)),
     }
 }

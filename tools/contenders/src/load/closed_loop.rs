@@ -101,3 +101,54 @@ fn keep_outstanding(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Completes every request at the next poll.
+    #[derive(Default)]
+    struct Immediate {
+        outstanding: Vec<u32>,
+        most: usize,
+    }
+
+    impl Client for Immediate {
+        fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
+            self.outstanding.push(id);
+            self.most = self.most.max(self.outstanding.len());
+            Ok(())
+        }
+
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
+            ended.completed.append(&mut self.outstanding);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn as_many_as_the_limit_are_outstanding() {
+        let mut client = Immediate::default();
+        let sizes = std::iter::repeat(1);
+        let rate = closed_loop(&mut client, 7, sizes, (100_000, 1_000_000), Idle::Spin).unwrap();
+        assert!(client.most == 7 && rate > 0.0, "{rate}");
+    }
+
+    #[test]
+    fn each_interval_has_its_count() {
+        let mut started = 0u64;
+        let sizes = std::iter::repeat_with(|| {
+            started += 1;
+            1
+        });
+        let intervals = (3, 1_000_000);
+        let client = &mut Immediate::default();
+        let counts =
+            closed_loop_by_interval(client, 7, sizes, 1_000_000, intervals, Idle::Spin).unwrap();
+        assert_eq!(counts.len(), 3);
+        let counted: u64 = counts.iter().sum();
+        // Those of the warm-up are in no interval.
+        assert!(counted > 0 && counted < started, "{counted} of {started}");
+    }
+}

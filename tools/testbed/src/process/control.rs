@@ -1,11 +1,12 @@
 //! Agent's connection to its parent.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -93,6 +94,17 @@ impl Control {
         let details = serde_json::from_value(details)
             .map_err(|error| Error::Peer(format!("an unexpected order to begin: {error}")))?;
         Ok(Begin { details, at })
+    }
+
+    /// Ends this process (SIGKILL) when the thread ends that started it, even while it is paused
+    /// ([`Agent::pause`](super::Agent::pause)): a paused process does not notice the end of its input.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses it.
+    pub fn end_with_parent(&self) -> Result<(), Error> {
+        let set = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
+        set.doing(|| "end with the parent".to_owned())
     }
 
     /// Returns the parent's request to stop.

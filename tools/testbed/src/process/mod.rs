@@ -18,7 +18,8 @@
 //!
 //! # Invariants
 //!
-//! - **AGENT-1**: An agent never outlives its parent: the end of its standard input ends it.
+//! - **AGENT-1**: An agent never outlives its parent: the end of its standard input ends it, and a paused one asks for
+//!   [`Control::end_with_parent`] before.
 //! - **AGENT-2**: The parent's error contains the failure of an agent: its report, or else its exit
 //!   status and what it wrote to standard error.
 //! - **AGENT-3**: While agents measure, their parent sleeps.
