@@ -5,11 +5,13 @@
 use std::fmt;
 
 use apus_proto::Config;
+use apus_wire::{DATA_HEADER_LEN, Role};
 
 use super::call::{PlannedCall, ServerAction};
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
+use apus_sim::processor::{Cost, Costs, Processor, Stall};
 use apus_workload::time::{MICROSECOND, Nanos};
 
 /// Software on the hosts of a fabric.
@@ -49,15 +51,56 @@ pub struct Scenario {
     pub faults: fault::Settings,
     /// Host outages.
     pub outages: Outages,
+    /// Processors of the hosts; without them, packets take no time.
+    pub processors: Option<Processors>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
+
+/// Processors of all hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processors {
+    /// The processor of each host.
+    pub processor: Processor,
+    /// Stalls of hosts; those of one host do not overlap.
+    pub stalls: Vec<(HostId, Stall)>,
+}
+
+impl Scenario {
+    /// Returns the time for which the packets of a call occupy the processor of the host in this role; 0 without
+    /// processors.
+    pub(crate) fn processing_time(&self, call: &PlannedCall, role: Role) -> Nanos {
+        let Some(Processors { processor, .. }) = &self.processors else { return 0 };
+        let (sent, received) = match role {
+            Role::Client => (call.request, call.response),
+            Role::Server => (call.response, call.request),
+        };
+        let Costs { receive, send } = processor.costs;
+        (self.picos(receive, received) + self.picos(send, sent)) / 1_000
+    }
+
+    /// Returns the time for the packets of a message in one direction, in picoseconds.
+    fn picos(&self, cost: Cost, bytes: u32) -> u64 {
+        let packets = u64::from(bytes.div_ceil(self.packet_limit - DATA_HEADER_LEN as u32));
+        let headers = packets * (DATA_HEADER_LEN as u64 + FRAMING);
+        packets * cost.picos_per_packet + (u64::from(bytes) + headers) * cost.picos_per_byte
+    }
+}
+
+/// Bytes of a packet on the wire in addition to headers and payload of Homa: IPv4, UDP, Ethernet with preamble and gap.
+pub(crate) const FRAMING: u64 = 28 + 38;
 
 impl Scenario {
     /// Returns whether corrupted packets are delivered unnoticed, so that only termination is promised.
     #[must_use]
     pub fn has_unnoticed_corruption(&self) -> bool {
         self.faults.corruption > 0 && self.faults.corrupted == fault::Corruption::Unnoticed
+    }
+
+    /// Returns the stalls of a host.
+    pub(crate) fn stalls_of(&self, host: HostId) -> Vec<Stall> {
+        let stalls = self.processors.iter().flat_map(|processors| &processors.stalls);
+        stalls.filter(|(each, _)| *each == host).map(|(_, stall)| *stall).collect()
     }
 
     /// Returns the number of hosts.
@@ -101,6 +144,7 @@ impl fmt::Display for Scenario {
             writeln!(f, "  modules    hosts {:?} run the Linux module", self.kernel_hosts)?;
         }
         self.write_load(f)?;
+        self.write_processors(f)?;
         write!(f, "  faults     {:?}", self.faults)?;
         writeln!(f, ", healed after {:.3} µs", micros(self.heal_at))?;
         let Outages { partitions, pauses, crashes } = &self.outages;
@@ -113,6 +157,24 @@ impl fmt::Display for Scenario {
 }
 
 impl Scenario {
+    fn write_processors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Processors { processor, stalls }) = &self.processors else { return Ok(()) };
+        let Costs { receive, send } = processor.costs;
+        writeln!(
+            f,
+            "  processors {} and {} ns to receive and send a packet, {} and {} ps for each byte of it, \
+             {} bytes for a socket",
+            receive.picos_per_packet / 1_000,
+            send.picos_per_packet / 1_000,
+            receive.picos_per_byte,
+            send.picos_per_byte,
+            processor.socket_buffer,
+        )?;
+        stalls
+            .iter()
+            .try_for_each(|(host, stall)| writeln!(f, "  outage     host {host}: {stall:?}"))
+    }
+
     fn write_load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count =
             |what: fn(&PlannedCall) -> bool| self.calls.iter().filter(|call| what(call)).count();

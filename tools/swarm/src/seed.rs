@@ -35,6 +35,8 @@ pub struct RunTotals {
     pub rpcs: u64,
     /// Faults that occurred.
     pub faults: Counters,
+    /// Packets dropped because a socket buffer was full.
+    pub socket_overflows: u64,
 }
 
 /// A violation with its context.
@@ -63,7 +65,12 @@ pub fn check(seed: u64) -> SeedResult {
 pub fn check_scenario(scenario: &Scenario) -> SeedResult {
     let (totals, violation, at) = match run_caught(scenario, None) {
         Ok(end) => {
-            let totals = RunTotals { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
+            let totals = RunTotals {
+                packets: end.packets,
+                rpcs: end.rpcs,
+                faults: end.faults,
+                socket_overflows: end.socket_overflows,
+            };
             let differs = || differs(scenario, end.hash);
             (totals, end.violation.or_else(differs), end.simulated)
         }
@@ -122,6 +129,7 @@ impl RunTotals {
     pub(crate) fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.rpcs += other.rpcs;
+        self.socket_overflows += other.socket_overflows;
         let faults = &mut self.faults;
         faults.lost += other.faults.lost;
         faults.lost_in_bursts += other.faults.lost_in_bursts;

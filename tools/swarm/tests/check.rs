@@ -4,9 +4,10 @@ use std::num::NonZero;
 
 use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
+use apus_sim::processor::{Costs, Processor, Stall};
 use apus_swarm::{
-    PeerModel, PlannedCall, Scenario, ServerAction, Swarm, SwarmSummary, ViolationKind, check,
-    check_scenario,
+    PeerModel, PlannedCall, Processors, Scenario, ServerAction, Swarm, SwarmSummary, ViolationKind,
+    check, check_scenario,
 };
 use apus_workload::Rate;
 use apus_workload::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -116,6 +117,27 @@ fn hosts_are_paused() {
         scenario.outages.pauses = vec![Pause { host: 1, from: until / 3, until }];
     };
     assert_no_failure(pause, |counters| counters.at_paused_host);
+}
+
+/// A socket that holds two packets, on a host that stalls for a while and is slow afterwards.
+#[test]
+fn sockets_overflow() {
+    let mut overflows = 0;
+    for seed in 1..5 {
+        let mut scenario = small(Scenario::generate(seed));
+        let limit = scenario.packet_limit + 66;
+        let costs = Costs::at_rate(scenario.fabric.topology.host_rate, limit);
+        let processor = Processor { costs, socket_buffer: 2 * u64::from(limit) };
+        let until = scenario.heal_at;
+        let stalls = vec![(1, Stall { from: until / 3, until })];
+        scenario.processors = Some(Processors { processor, stalls });
+        let result = check_scenario(&scenario);
+        if let Some(failure) = result.failure {
+            panic!("{failure}");
+        }
+        overflows += result.totals.socket_overflows;
+    }
+    assert_ne!(overflows, 0, "sockets overflow");
 }
 
 #[test]

@@ -37,7 +37,20 @@ const ORDER: &[Layer<'_>] = &[
             "permission",
         ],
     ),
-    ("generator", &["random", "config", "fabric", "faults", "kernel", "sizes", "load", "outages"]),
+    (
+        "generator",
+        &[
+            "random",
+            "config",
+            "fabric",
+            "faults",
+            "kernel",
+            "sizes",
+            "load",
+            "outages",
+            "processors",
+        ],
+    ),
     ("simulation", &["stack", "agenda", "host", "run"]),
 ];
 

@@ -168,6 +168,7 @@ fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerMod
     object["violations"] = json!(summary.failures.len());
     object["packets"] = json!(summary.totals.packets);
     object["rpcs"] = json!(summary.totals.rpcs);
+    object["socket_overflows"] = json!(summary.totals.socket_overflows);
     object["faults"] = json!({
         "lost": faults.lost,
         "lost_in_bursts": faults.lost_in_bursts,

@@ -105,6 +105,13 @@ impl<H: Host> ProcessorHost<H> {
         &self.host
     }
 
+    /// Runs `something` on the host behind the processor. What the transport then has to send, it sends
+    /// in the next pass.
+    pub fn attend(&mut self, something: impl FnOnce(&mut H)) {
+        something(&mut self.host);
+        self.has_more = true;
+    }
+
     /// Returns when there is something to do for an idle processor.
     fn due(&self) -> Option<Nanos> {
         let may_send = self.has_more && self.sent_bytes < SEND_BUFFER;

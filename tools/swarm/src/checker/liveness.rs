@@ -65,7 +65,7 @@ impl Liveness {
 }
 
 impl Liveness {
-    /// RPC-8: a call has ended by its deadline, unless its host was paused.
+    /// RPC-8: a call has ended by its deadline, unless its host was paused or its processor busy.
     fn check_deadline(
         &self,
         directory: &Directory,
@@ -75,8 +75,9 @@ impl Liveness {
         let planned = directory.call(call);
         let Some(after) = planned.deadline else { return Ok(()) };
         let deadline = self.made[call as usize] + after;
-        let sleeps =
-            directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
+        // Timers wait for a processor that is busy.
+        let sleeps = directory.scenario.processors.is_some()
+            || directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
         Violation::unless(now <= deadline || sleeps, ViolationKind::Liveness, call, || {
             (
                 format!("call {call} ends at its deadline, {deadline} ns"),

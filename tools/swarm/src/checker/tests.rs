@@ -63,6 +63,7 @@ fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         sizes: String::new(),
         faults: fault::Settings::default(),
         outages: Outages::default(),
+        processors: None,
         heal_at: 0,
     };
     let mut directory = Directory::new(scenario);

@@ -9,6 +9,7 @@ mod faults;
 mod kernel;
 mod load;
 mod outages;
+mod processors;
 mod random;
 mod sizes;
 
@@ -47,6 +48,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         // (HM `homa_timer.c` `homa_timer_check_rpc`); these packets would dominate the run.
         outages.crashes.clear();
     }
+    let (processors, end) = processors::generate(&mut stream(10), &fabric, packet_limit, last);
     let mut others = stream(7);
     Scenario {
         seed,
@@ -60,6 +62,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         sizes: sizes.describe(),
         faults,
         outages,
-        heal_at,
+        processors,
+        heal_at: heal_at.max(end),
     }
 }

@@ -24,10 +24,40 @@ use apus_sim::host::{Host, PORT, wire_bytes};
 use apus_sim::kernel::Module;
 use apus_sim::message::{HostId, Message, Outcome};
 use apus_sim::packet::Packet;
+use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
 const MAX_TIMEOUTS: u32 = 100_000;
+
+/// An observed host, with or without a processor.
+pub(super) trait SimulatedHost: Host<Body = Bytes> {
+    /// Returns the host itself.
+    fn observed(&self) -> &ObservedHost;
+
+    /// Runs `something` on it.
+    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost));
+}
+
+impl SimulatedHost for ObservedHost {
+    fn observed(&self) -> &ObservedHost {
+        self
+    }
+
+    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost)) {
+        something(self);
+    }
+}
+
+impl SimulatedHost for ProcessorHost<ObservedHost> {
+    fn observed(&self) -> &ObservedHost {
+        self.inner()
+    }
+
+    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost)) {
+        self.attend(something);
+    }
+}
 
 /// A simulated host with an observer.
 pub(crate) struct ObservedHost {

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use apus_wire::Role;
 
-use super::host::ObservedHost;
+use super::host::{ObservedHost, SimulatedHost};
 use super::stack::{Stack, host_of};
 use crate::call::{PlannedCall, ServerAction};
 use crate::checker::memory;
 use crate::event_log::EventLog;
 use crate::observation::CallId;
 use crate::observer::Observer;
-use crate::scenario::Scenario;
+use crate::scenario::{Processors, Scenario};
 use crate::violation::Violation;
 use apus_sim::fabric::{Buffers, Fabric};
 use apus_sim::fault::{self, Outages};
@@ -20,6 +20,7 @@ use apus_sim::host::host_at;
 use apus_sim::kernel::{Module, ModuleRpcKey};
 use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
+use apus_sim::processor::ProcessorHost;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
 /// Result of a run.
@@ -29,6 +30,7 @@ pub(crate) struct End {
     pub(crate) packets: u64,
     pub(crate) rpcs: u64,
     pub(crate) faults: fault::Counters,
+    pub(crate) socket_overflows: u64,
     pub(crate) hash: u64,
     pub(crate) simulated: Nanos,
 }
@@ -54,21 +56,55 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
         }));
     }
     let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes, trace)));
-    let fabric = Fabric::new(&scenario.fabric, |id| ObservedHost::new(id, Rc::clone(&observer)))
-        .with_faults(scenario.faults, scenario.outages.clone(), scenario.seed);
-    let mut world = Simulation { scenario, fabric, observer, surviving, probes };
-    world.run();
-    let Simulation { fabric, observer, .. } = world;
-    let (faults, simulated) = (fabric.faults(), fabric.now());
-    drop(fabric);
+    let host = |id| ObservedHost::new(id, Rc::clone(&observer));
+    let RunEnd { faults, socket_overflows, simulated } = match scenario.processors.clone() {
+        None => run_on(host, scenario, &observer, surviving, probes),
+        Some(Processors { processor, .. }) => {
+            let stalls = scenario.clone();
+            let host = |id| ProcessorHost::new(host(id), processor, stalls.stalls_of(id));
+            run_on(host, scenario, &observer, surviving, probes)
+        }
+    };
     let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
     End {
         packets: observer.packets,
         rpcs: observer.rpcs,
         hash: observer.observation_hash(),
         faults,
+        socket_overflows,
         simulated,
         violation: observer.violation,
+    }
+}
+
+/// What a fabric tells at the end of a run.
+struct RunEnd {
+    faults: fault::Counters,
+    socket_overflows: u64,
+    simulated: Nanos,
+}
+
+/// Runs a scenario on these hosts.
+fn run_on<H: SimulatedHost>(
+    host: impl Fn(HostId) -> H,
+    scenario: Scenario,
+    observer: &Rc<RefCell<Observer>>,
+    surviving: Vec<HostId>,
+    probes: CallId,
+) -> RunEnd {
+    let fabric = Fabric::new(&scenario.fabric, host).with_faults(
+        scenario.faults,
+        scenario.outages.clone(),
+        scenario.seed,
+    );
+    let observer = Rc::clone(observer);
+    let mut world = Simulation { scenario, fabric, observer, surviving, probes };
+    world.run();
+    let Simulation { fabric, .. } = world;
+    RunEnd {
+        faults: fabric.faults(),
+        socket_overflows: fabric.counters().hosts.socket_overflows,
+        simulated: fabric.now(),
     }
 }
 
@@ -100,16 +136,16 @@ const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
     }
 }
 
-struct Simulation {
+struct Simulation<H: SimulatedHost> {
     scenario: Scenario,
-    fabric: Fabric<ObservedHost>,
+    fabric: Fabric<H>,
     observer: Rc<RefCell<Observer>>,
     surviving: Vec<HostId>,
     /// Index of the first probe.
     probes: CallId,
 }
 
-impl Simulation {
+impl<H: SimulatedHost> Simulation<H> {
     fn run(&mut self) {
         self.load();
         self.advance_with_faults(self.scenario.heal_at);
@@ -195,7 +231,7 @@ impl Simulation {
         let now = self.fabric.now();
         if self.scenario.has_unnoticed_corruption() {
             for host in self.surviving.clone() {
-                self.fabric.attend(host, |host| host.cancel_all(now));
+                self.fabric.attend(host, |host| host.attend(|host| host.cancel_all(now)));
             }
         }
         let result = {
@@ -211,7 +247,7 @@ impl Simulation {
         let Some(call) = violation.calls.first() else { return violation };
         let PlannedCall { from, to, .. } = self.scenario.calls[*call as usize];
         for (host, other) in [(from, to), (to, from)] {
-            let stack = self.fabric.host(host).stack();
+            let stack = self.fabric.host(host).observed().stack();
             let Some(transport) = stack.apus() else {
                 let description =
                     stack.kernel().map(|module| self.describe_module(module, host, other, *call));
@@ -236,6 +272,7 @@ impl Simulation {
         *faults == fault::Settings::default()
             && *outages == Outages::default()
             && fabric.buffers == Buffers::PerPort(u64::MAX)
+            && self.scenario.processors.is_none()
     }
 
     /// Describes the state of a call with `other` in the module of `host`.
@@ -264,7 +301,7 @@ impl Simulation {
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
         self.wait(late + self.time_limit(), |world| {
-            let is_clear = |host: &HostId| match world.fabric.host(*host).stack() {
+            let is_clear = |host: &HostId| match world.fabric.host(*host).observed().stack() {
                 Stack::Apus(transport) => memory::is_clear(&transport.live()),
                 Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),
             };
@@ -278,14 +315,20 @@ impl Simulation {
         let config = &self.scenario.config;
         let bytes: u64 =
             self.scenario.calls.iter().map(|call| u64::from(call.request + call.response)).sum();
-        let transfer = self.scenario.fabric.topology.host_rate.time(bytes);
+        let processing: Nanos = self
+            .scenario
+            .calls
+            .iter()
+            .map(|call| 2 * self.scenario.processing_time(call, Role::Server))
+            .sum();
+        let transfer = self.scenario.fabric.topology.host_rate.time(bytes).max(processing);
         let acks = config.need_ack_limit() * 100 * MILLISECOND;
         4 * config.timeout_usecs() * MICROSECOND + 20 * transfer + acks + 2 * SECOND
     }
 
     fn expect_no_state(&mut self, peers_too: bool) {
         for host in &self.surviving {
-            let result = match self.fabric.host(*host).stack() {
+            let result = match self.fabric.host(*host).observed().stack() {
                 Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
                 Stack::Kernel(module) => {
                     let retained = self.retained_rpcs(module);
