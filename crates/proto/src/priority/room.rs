@@ -28,7 +28,7 @@ impl Room {
         self.bytes = Some(bytes / PART);
     }
 
-    /// Returns the share of one of `peers` peers; 0 if nothing is known.
+    /// Returns the share of one of `peers` peers (PRIO-13); 0 if nothing is known.
     pub(crate) fn share(&self, peers: usize) -> u32 {
         let sharers = sharers(peers);
         let share = self.bytes.map_or(0, |bytes| (bytes / sharers).max(self.least));
