@@ -48,9 +48,14 @@ impl Arrears {
 
     /// Returns `true` once after an overflow, when everything has been read that arrived before it.
     pub(crate) fn take_overflow_check(&mut self) -> bool {
-        let due = !self.checked && self.overflowed.is_some() && self.read_up_to >= self.overflowed;
+        let due = self.is_overflow_check_due();
         self.checked |= due;
         due
+    }
+
+    /// Returns whether that check is due.
+    pub(crate) fn is_overflow_check_due(&self) -> bool {
+        !self.checked && self.overflowed.is_some() && self.read_up_to >= self.overflowed
     }
 
     /// Returns the instant up to which a peer's silence is known.
