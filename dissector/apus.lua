@@ -133,6 +133,7 @@ local f = {
     resend_priority = ProtoField.uint8("apus.resend.priority", "Level"),
     cutoff = ProtoField.uint32("apus.cutoffs.length", "Longest message"),
     cutoffs_version = ProtoField.uint16("apus.cutoffs.version", "Version"),
+    room = ProtoField.uint32("apus.cutoffs.room", "Room for unscheduled bytes"),
     ack_count = ProtoField.uint16("apus.ack.count", "Entries"),
     ack_rpc = ProtoField.uint64("apus.ack.rpc", "Acknowledged RPC"),
     ack_port = ProtoField.uint16("apus.ack.port", "Its server's port"),
@@ -427,6 +428,7 @@ local function parse(tvb, length, profile)
         packet.priority = length > BRIEF_RESEND and have > BRIEF_RESEND and tvb(36, 1):uint() or 0
     elseif packet.kind == CUTOFFS then
         packet.cutoffs, packet.cutoffs_version = {}, tvb(60, 2):uint()
+        packet.room = profile == "udp" and tvb(4, 4):uint() or 0
         for level = 0, 7 do packet.cutoffs[level] = tvb(HEADER + 4 * level, 4):uint() end
     elseif packet.kind == ACK then
         packet.ack_count = tvb(28, 2):uint()
@@ -514,7 +516,9 @@ local function describe_cutoffs(packet)
             levels[#levels + 1] = string.format("%.0f level %d", length, level)
         end
     end
-    return string.format("version %d: up to %s", packet.cutoffs_version, table.concat(levels, ", "))
+    local text = string.format("version %d: up to %s", packet.cutoffs_version, table.concat(levels, ", "))
+    if packet.room > 0 then text = text .. string.format(", room for %.0f unscheduled bytes", packet.room) end
+    return text
 end
 
 -- Returns the description of a packet for the Info column.
@@ -603,11 +607,12 @@ local function add_data(tree, tvb, packet)
     if tvb:len() > DATA_HEADER then tree:add(f.data, tvb(DATA_HEADER)) end
 end
 
-local function add_cutoffs(tree, tvb)
+local function add_cutoffs(tree, tvb, packet)
     for level = 7, 0, -1 do
         tree:add(f.cutoff, tvb(HEADER + 4 * level, 4)):prepend_text(string.format("Level %d: ", level))
     end
     tree:add(f.cutoffs_version, tvb(60, 2))
+    if packet.room > 0 then tree:add(f.room, tvb(4, 4)) end
 end
 
 local function add_body(tree, tvb, packet)
@@ -621,7 +626,7 @@ local function add_body(tree, tvb, packet)
         tree:add(f.resend_length, tvb(32, 4))
         if tvb:len() > BRIEF_RESEND then tree:add(f.resend_priority, tvb(36, 1)) end
     elseif packet.kind == CUTOFFS then
-        add_cutoffs(tree, tvb)
+        add_cutoffs(tree, tvb, packet)
     elseif packet.kind == ACK then
         tree:add(f.ack_count, tvb(28, 2))
         for _, ack in ipairs(packet.acks) do add_ack(tree, tvb, ack) end

@@ -71,7 +71,13 @@ impl Description<'_> {
             Body::Data(data, _) => write_data(f, data, data_len, note),
             Body::Grant(grant) => write_grant(f, grant, note),
             Body::Resend(resend) => write_resend(f, resend, note),
-            Body::Cutoffs(cutoffs) => write_cutoffs(f, cutoffs),
+            Body::Cutoffs(cutoffs) => {
+                write_cutoffs(f, cutoffs)?;
+                match self.packet.stated_room() {
+                    Some(room) => write!(f, ", room for {room} unscheduled bytes"),
+                    None => Ok(()),
+                }
+            }
             Body::Ack(list) => write_acks(f, list),
             Body::RpcUnknown => match self.packet.verdict() {
                 Some(Verdict::Refused(refusal)) => write!(f, " refused: {}", refusal_name(refusal)),

@@ -239,6 +239,15 @@ impl CapturedPacket {
         self.flags().contains(Flags::FINISHED).then_some(Verdict::Finished)
     }
 
+    /// Returns the room for unscheduled bytes that a CUTOFFS packet of the udp profile states (`WIRE-28`).
+    #[must_use]
+    pub fn stated_room(&self) -> Option<u32> {
+        let Content::Whole { header, body: Body::Cutoffs(_), .. } = &self.content else {
+            return None;
+        };
+        header.udp().map(|_| header.sequence).filter(|room| *room > 0)
+    }
+
     /// Returns whether the packet violates the wire format.
     #[must_use]
     pub fn is_malformed(&self) -> bool {

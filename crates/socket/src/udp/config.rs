@@ -68,7 +68,7 @@ impl Default for UdpConfig {
             bind: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
             receive_buffer: 4 << 20,
             send_buffer: 1 << 20,
-            max_ip_packet: 9000,
+            max_ip_packet: 65_535,
             segmentation_offload: true,
             receive_offload: true,
             priorities: true,

@@ -182,7 +182,13 @@ pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
         (Role::Client, Body::Ack(acks)),
     ];
     assert_eq!(bodies.map(|(_, body)| body.kind()), Kind::ALL);
-    bodies.map(|(role, body)| (role, packet(profile, role, 2, body))).to_vec()
+    let mut packets = bodies.map(|(role, body)| (role, packet(profile, role, 2, body))).to_vec();
+    if profile == Profile::Udp {
+        // The room for unscheduled bytes (WIRE-28).
+        let (_, cutoffs) = &mut packets[Kind::Cutoffs as usize - Kind::Data as usize];
+        cutoffs[4..8].copy_from_slice(&500_000_u32.to_be_bytes());
+    }
+    packets
 }
 
 /// Addresses of the client and the server in all test captures.
