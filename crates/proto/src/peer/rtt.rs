@@ -47,8 +47,24 @@ impl Rtt {
         }
     }
 
+    /// The time from a request to its response, of a call whose RESEND has found no answer before the response: packets
+    /// wait at the peer for as long.
+    pub(crate) fn sample_queue(&mut self, now: Instant, nanos: u64) {
+        self.sample(now, nanos);
+    }
+
+    /// The time from a request to its response. It includes the peer's own work: it counts if it is shorter than what is
+    /// believed, so that a queue that has ended is forgotten.
+    pub(crate) fn sample_response(&mut self, now: Instant, nanos: u64) {
+        if nanos < self.smoothed {
+            self.sample(now, nanos);
+        } else {
+            self.sample_upper_bound(now, nanos);
+        }
+    }
+
     /// A sample that includes the peer's own work (request to response): it counts for the minimum only.
-    pub(crate) fn sample_upper_bound(&mut self, now: Instant, nanos: u64) {
+    fn sample_upper_bound(&mut self, now: Instant, nanos: u64) {
         if now.since(self.window_start) >= MIN_WINDOW {
             self.min = [None, self.min[0]];
             self.window_start = now;
@@ -102,6 +118,22 @@ mod tests {
         assert!(rtt.rto(5_000, MOST) < 1_000_000, "{rtt:?}");
         rtt.sample(Instant::ZERO, 9_000_000_000);
         assert_eq!(rtt.rto(5_000, MOST), MOST, "three RESENDs fit into the timeout");
+    }
+
+    #[test]
+    fn a_queue_that_has_ended_is_forgotten() {
+        let mut rtt = Rtt::default();
+        rtt.sample(Instant::ZERO, 100_000);
+        for _ in 0..20 {
+            rtt.sample_queue(Instant::ZERO, 50_000_000);
+        }
+        assert!(rtt.rto(5_000_000, MOST) > 45_000_000, "{rtt:?}");
+        rtt.sample_response(Instant::ZERO, 900_000_000);
+        assert!(rtt.rto(5_000_000, MOST) < 150_000_000, "a slow method is no queue: {rtt:?}");
+        for _ in 0..100 {
+            rtt.sample_response(Instant::ZERO, 300_000);
+        }
+        assert_eq!(rtt.rto(5_000_000, MOST), 5_000_000, "{rtt:?}");
     }
 
     #[test]

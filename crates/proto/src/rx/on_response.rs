@@ -31,7 +31,7 @@ pub(super) fn on_response(
     if cx.tables.rpcs[rpc].incoming.is_none() {
         let length = u64::from(data.message_length);
         if length > cx.config.max_message() {
-            begin_response(cx, peer, rpc);
+            begin_response(cx, peer, rpc, data.retransmit);
             let length = data.message_length;
             fail_and_disown(cx, rpc, FailureKind::ResponseTooLarge { length });
             return Err(DropReason::TooLarge);
@@ -43,7 +43,7 @@ pub(super) fn on_response(
             cx.tables.rpcs[rpc].step(Step::NoRoom);
             return Err(DropReason::NoBuffers);
         }
-        begin_response(cx, peer, rpc);
+        begin_response(cx, peer, rpc, data.retransmit);
         let entry = &mut cx.tables.peers[peer];
         if let Some(response) = in_one_packet(cx.inbound, entry, data, payload) {
             complete_client(cx, rpc, response);
@@ -55,7 +55,11 @@ pub(super) fn on_response(
 }
 
 /// The server has the whole request: its bytes are not needed any more.
-fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
+///
+/// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
+/// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
+fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
+    let in_flight = cx.in_flight();
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);
@@ -63,7 +67,13 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
     let peer = &mut cx.tables.peers[peer];
     if !request.resent {
         let elapsed = cx.now.since(request.last_sent);
-        peer.rtt.sample_upper_bound(cx.now, elapsed);
+        let unanswered = cx.now.since(entry.asked);
+        let is_behind = entry.asks > 0 && !again && !in_flight.covers(&peer.rtt, unanswered);
+        if is_behind {
+            peer.rtt.sample_queue(cx.now, elapsed);
+        } else {
+            peer.rtt.sample_response(cx.now, elapsed);
+        }
     }
     peer.unscheduled.release(request.unread());
     let bytes = u64::from(request.length());

@@ -65,7 +65,7 @@ fn a_busy_peer_is_asked_half_as_often() {
         +12ms
         P: BUSY c1
         +24ms
-        P: DATA c1 0..1000/3000
+        P: DATA c1 0..1000/3000 retransmit
         +8ms
     "), @"
     > call P 10
@@ -78,7 +78,7 @@ fn a_busy_peer_is_asked_half_as_often() {
     > P: BUSY c1
     > +24ms
       @20.00ms -> P RESEND c1 everything prio=7
-    > P: DATA c1 0..1000/3000
+    > P: DATA c1 0..1000/3000 retransmit
     > +8ms
       @6.00ms -> P RESEND c1 1000..3000 prio=7
     ");

@@ -49,7 +49,7 @@ fn nothing_has_come() {
         meet P
         call P 10
         +8ms
-        P: DATA c1 0..1000/3000
+        P: DATA c1 0..1000/3000 retransmit
         +8ms
         P: DATA c1 1000..3000/3000 retransmit
     "), @"
@@ -57,7 +57,7 @@ fn nothing_has_come() {
       -> P DATA c1 0..10/10 cutoffs=1 prio=7
     > +8ms
       @5.00ms -> P RESEND c1 everything prio=7
-    > P: DATA c1 0..1000/3000
+    > P: DATA c1 0..1000/3000 retransmit
     > +8ms
       @7.00ms -> P RESEND c1 1000..3000 prio=7
     > P: DATA c1 1000..3000/3000 retransmit
