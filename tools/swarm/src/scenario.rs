@@ -53,6 +53,8 @@ pub struct Scenario {
     pub outages: Outages,
     /// Processors of the hosts; without them, packets take no time.
     pub processors: Option<Processors>,
+    /// The only overload of a run in which nothing else goes wrong.
+    pub overload: Option<Overload>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
@@ -64,6 +66,17 @@ pub struct Processors {
     pub processor: Processor,
     /// Stalls of hosts; those of one host do not overlap.
     pub stalls: Vec<(HostId, Stall)>,
+}
+
+/// A stall or a burst that overloads a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overload {
+    /// Beginning.
+    pub from: Nanos,
+    /// End.
+    pub until: Nanos,
+    /// The role whose host is busiest: of the server, or of its only client.
+    pub busiest: Role,
 }
 
 impl Scenario {
@@ -172,7 +185,8 @@ impl Scenario {
         )?;
         stalls
             .iter()
-            .try_for_each(|(host, stall)| writeln!(f, "  outage     host {host}: {stall:?}"))
+            .try_for_each(|(host, stall)| writeln!(f, "  outage     host {host}: {stall:?}"))?;
+        self.overload.iter().try_for_each(|overload| writeln!(f, "  overload   {overload:?}"))
     }
 
     fn write_load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
