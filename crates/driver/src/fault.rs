@@ -204,6 +204,10 @@ impl ReceiveHalf for FaultyReceive {
         Ok(self.ready.len())
     }
 
+    fn overflowed(&self) -> u64 {
+        self.inner.overflowed()
+    }
+
     fn may_have_more(&self) -> bool {
         if self.lane.is_clean() { self.inner.may_have_more() } else { !self.complete }
     }

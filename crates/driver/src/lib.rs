@@ -165,6 +165,12 @@ pub trait ReceiveHalf: Send + AsFd {
     /// thread may wait for packets because of it (DRIVER-6).
     fn may_have_more(&self) -> bool;
 
+    /// Returns the number of datagrams that the system has dropped because its buffer was full, as far as receives have
+    /// shown it. 0, the default, for drivers that do not know.
+    fn overflowed(&self) -> u64 {
+        0
+    }
+
     /// Passes each packet of the last [`ReceiveHalf::receive`] to `sink`, in order of arrival, and
     /// forgets them.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>));

@@ -128,6 +128,10 @@ impl ReceiveHalf for CapturedReceive {
         self.inner.receive(limit)
     }
 
+    fn overflowed(&self) -> u64 {
+        self.inner.overflowed()
+    }
+
     fn may_have_more(&self) -> bool {
         self.inner.may_have_more()
     }

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::grant::Granter;
 use crate::message::{Buffers, CompleteMessage, MessageIn};
 use crate::metrics::Scheduling;
-use crate::priority::{OwnCutoffs, Sampler};
+use crate::priority::{OwnCutoffs, Room, Sampler};
 use crate::random::Random;
 use crate::time::Instant;
 use apus_wire::Data;
@@ -23,6 +23,8 @@ pub(crate) struct Inbound {
     pub(crate) sampler: Sampler,
     /// The priorities that this endpoint wants for unscheduled packets.
     pub(crate) cutoffs: OwnCutoffs,
+    /// The room for unscheduled bytes that is stated with the cutoffs.
+    pub(crate) room: Room,
     /// Number of leading bytes retained of each message whose first packet arrives from now on.
     pub(crate) keep: u32,
     /// Whether requests are accepted.
@@ -46,6 +48,7 @@ impl Inbound {
             buffers: Buffers::default(),
             sampler: Sampler::new(config),
             cutoffs: OwnCutoffs::configured(config),
+            room: Room::new(config),
             keep: u32::MAX,
             serving: true,
             request_room: usize::MAX,

@@ -54,6 +54,33 @@ impl Ranges {
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
+    /// Removes the numbers of `gone`.
+    pub(crate) fn remove(&mut self, gone: Range<u64>) {
+        if gone.is_empty() {
+            return;
+        }
+        let first = self.ranges.partition_point(|range| range.end <= gone.start);
+        let last = first + self.ranges[first..].partition_point(|range| range.start < gone.end);
+        if first == last {
+            return;
+        }
+        let before = self.ranges[first].start..gone.start;
+        let after = gone.end..self.ranges[last - 1].end;
+        let rest = [before, after].into_iter().filter(|range| range.start < range.end);
+        self.ranges.splice(first..last, rest);
+        debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
+    }
+
+    /// All ranges, in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> {
+        self.ranges.iter().cloned()
+    }
+
+    /// Number of numbers in the set.
+    pub(crate) fn sum(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
     /// The lowest range.
     pub(crate) fn first(&self) -> Option<Range<u64>> {
         self.ranges.first().cloned()
@@ -85,12 +112,14 @@ mod tests {
     enum Step {
         Insert(u64, u64),
         RemoveBelow(u64),
+        Remove(u64, u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             4 => (0u64..100, 0u64..12).prop_map(|(start, len)| Step::Insert(start, start + len)),
             1 => (0u64..100).prop_map(Step::RemoveBelow),
+            2 => (0u64..100, 0u64..12).prop_map(|(start, len)| Step::Remove(start, start + len)),
         ]
     }
 
@@ -106,6 +135,10 @@ mod tests {
                         ranges.insert(start..end);
                         model.extend(start..end);
                     }
+                    Step::Remove(start, end) => {
+                        ranges.remove(start..end);
+                        model.retain(|number| !(start..end).contains(number));
+                    }
                     Step::RemoveBelow(limit) => {
                         ranges.remove_below(limit);
                         model.retain(|number| *number >= limit);
@@ -116,6 +149,7 @@ mod tests {
                     prop_assert_eq!(ranges.contains(number), model.contains(&number));
                 }
                 prop_assert_eq!(ranges.is_empty(), model.is_empty());
+                prop_assert_eq!(ranges.sum(), model.len() as u64);
                 let first = ranges.first().map(|range| range.start);
                 prop_assert_eq!(first, model.first().copied());
             }

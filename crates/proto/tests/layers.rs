@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("priority", &["time", "config", "peer"]),
     ("grant", &["limits", "config", "message", "metrics", "peer", "rpc"]),
     ("inbound", &["time", "random", "config", "message", "metrics", "budget", "priority", "grant"]),
-    ("timer", &["time", "limits", "config", "error", "rpc"]),
+    ("timer", &["time", "limits", "config", "error", "peer", "rpc"]),
     (
         "tx",
         &[
@@ -78,6 +78,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "probe",
             "priority",
             "inbound",
+            "timer",
             "tx",
             "lifecycle",
         ],

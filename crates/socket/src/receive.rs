@@ -185,6 +185,10 @@ impl ReceiveHalf for SocketReceive {
         self.full
     }
 
+    fn overflowed(&self) -> u64 {
+        self.shared.counters.receive.datagrams_overflowed.get()
+    }
+
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
         for (buffer, datagram) in self.buffers.iter().zip(&self.datagrams) {
             let Some(datagram) = datagram else { continue };

@@ -37,7 +37,8 @@ pub struct Header {
     /// Homa port of the receiver.
     pub dport: u16,
     /// In DATA: offset of the first data byte. In RPC_UNKNOWN with [`Flags::REFUSED`]: a
-    /// [`crate::Refusal`]. Otherwise 0.
+    /// [`crate::Refusal`]. In CUTOFFS of the udp profile: the sender's room for unscheduled bytes, 0 if it is not
+    /// stated (`WIRE-28`). Otherwise 0.
     pub sequence: u32,
     /// High nibble: header words. Written, and ignored on receipt.
     pub doff: u8,

@@ -145,7 +145,7 @@ impl Shard {
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
             core.polling().set_sleeps_for_room(false);
-            receiver.finish_sleep(WakeReasons::default());
+            receiver.finish_sleep(WakeReasons::default(), now);
             return None;
         }
         let polling = core.polling();
@@ -157,7 +157,7 @@ impl Shard {
 
     /// Ends the task's sleep, for these reasons.
     fn end_sleep(&self, reasons: WakeReasons) {
-        self.receiver().finish_sleep(reasons);
+        self.receiver().finish_sleep(reasons, self.clock().now());
         self.lock().polling().end_sleep();
     }
 }

@@ -117,9 +117,20 @@ struct Batch {
     packets: usize,
     /// Whether the pass is for shared memory alone: no packet, no timer.
     local_only: bool,
+    /// What the receive from the network says about packets that wait unread; `None` without one.
+    reading: Option<BatchReading>,
     /// When the receive from the network began and ended, in ticks of the trace; 0 if nothing is
     /// recorded.
     stamps: (u64, u64),
+}
+
+/// What a receive says about packets that wait unread.
+#[derive(Clone, Copy, Debug)]
+struct BatchReading {
+    /// Its packets have arrived since then, if that is known.
+    since: Option<apus_proto::Instant>,
+    /// Whether it left the socket empty.
+    empty: bool,
 }
 
 impl Batch {
@@ -260,7 +271,15 @@ impl Shard {
             core.end_local_pass();
         } else {
             core.begin_pass(batch.packets);
-            core.handle_packets(receiver.network(), batch.packets, batch.stamps);
+            core.begin_reading(batch.reading.and_then(|reading| reading.since));
+            let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);
+            if receiver.take_overflow() {
+                core.handle_overflow();
+            }
+            if let Some(BatchReading { empty, .. }) = batch.reading {
+                core.finish_reading(receiver.reading().finish(bytes, empty));
+            }
+            receiver.reading().note_clock(core.now());
             core.handle_timers();
             core.transmit_in_pass();
             core.deliver_in_pass(batch.packets == 0 || !receiver.may_have_more());
@@ -287,7 +306,10 @@ impl Shard {
         if state.arrivals == Arrivals::Poll && receiver.is_network_due() {
             if !is_stopped {
                 batch.stamps.0 = recorder::stamp();
+                let since = receiver.reading().begin();
                 batch.packets = receiver.receive_network(self.receive_quota())?;
+                let empty = batch.packets == 0 || !receiver.may_have_more();
+                batch.reading = Some(BatchReading { since, empty });
             }
             receiver.reports(&mut |report| {
                 reported = true;
@@ -297,8 +319,10 @@ impl Shard {
         if batch.packets > 0 {
             batch.stamps.1 = recorder::stamp();
         } else if !reported {
-            let is_due = state.count_idle_round() && self.is_due(self.clock().now());
+            let now = state.count_idle_round().then(|| self.clock().now());
+            let is_due = now.is_some_and(|now| self.is_due(now));
             if batch.local_events == 0 && !is_due {
+                receiver.reading().note_idle(batch.reading.is_some(), now);
                 return Ok(None);
             }
             batch.local_only = batch.local_events > 0 && state.rounds != 0;
@@ -320,7 +344,7 @@ impl Shard {
         }
         let mut reasons = WakeReasons::default();
         let slept = self.sleep_prepared(receiver, target, deadline, &mut reasons);
-        receiver.finish_sleep(reasons);
+        receiver.finish_sleep(reasons, self.clock().now());
         slept
     }
 
@@ -365,7 +389,9 @@ impl Shard {
         match slept {
             Ok(by) => {
                 *reasons = by;
-                let poll = by.driver || stopped.is_some();
+                // A timer asks whether a peer is silent, which only another poll can tell.
+                let timer = !by.signal && !by.doorbell;
+                let poll = by.driver || timer || stopped.is_some();
                 SleepOutcome::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
             }
             Err(error) => {

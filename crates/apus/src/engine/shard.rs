@@ -11,7 +11,7 @@ use super::signal::Signal;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
-use apus_driver::{Driver, DriverCounters};
+use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_proto::{Config, Instant, Transport};
 use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
@@ -89,7 +89,7 @@ impl Shard {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let DriverSetup { driver, config, first_id, local } = opened;
         let local_addr = driver.local_addr();
-        let link_mbps = driver.capabilities().link_mbps;
+        let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
         let driver_counters = driver.counters();
         let (transmit, receive) = driver.split();
         let mut seed = [0; 8];
@@ -100,6 +100,7 @@ impl Shard {
             transport.set_first_id(first_id);
         }
         transport.set_serving(serving);
+        transport.set_receive_buffer(receive_buffer);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.
@@ -117,7 +118,7 @@ impl Shard {
             tracer: Tracer::new(local_addr, triggers),
             cpu: cpu.clone(),
         });
-        let receiver = Receiver::new(receive, path.as_ref().map(Path::local));
+        let receiver = Receiver::new(receive, receive_buffer, path.as_ref().map(Path::local));
         Ok(Self {
             core: Mutex::new(core),
             receiver: Mutex::new(receiver),

@@ -26,22 +26,23 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
 }
 
 /// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).
+///
+/// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
+/// that has responded with BUSY is asked half as often with each BUSY.
 fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
-    let (floor, interval) = (cx.config.resend_usecs(), cx.config.resend_interval_usecs());
-    let (floor, interval) =
-        (cx.timers.resend_interval.least(floor), cx.timers.resend_interval.least(interval));
+    let read_up_to = cx.timers.arrears.read_up_to(now);
+    let (silent, rto) = (cx.silence(rpc), cx.rto(rpc));
+    let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
     let entry = &cx.tables.rpcs[rpc];
     let peer = &mut cx.tables.peers[entry.peer];
-    let silent = now.since(entry.heard);
     if silent >= cx.config.timeout_usecs() * USEC && entry.asks >= MIN_RESENDS {
         give_up(cx, rpc, silent);
         return;
     }
     let most = cx.timers.resend_interval.most();
-    let rto = peer.rtt.rto(floor, most);
     let interval = peer.rtt.rto(interval, most);
-    let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
-    if silent < rto || asked_lately || !peer.resends.may_ask(now, interval) {
+    let asked_lately = entry.asks > 0 && read_up_to.since(entry.asked) < interval;
+    if silent < rto || asked_lately || !peer.resends.may_ask(read_up_to, interval, most) {
         return;
     }
     cx.sender().request_missing(rpc);
@@ -91,19 +92,24 @@ fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
 fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let entry = &cx.tables.rpcs[rpc];
     let Some(message) = &entry.outgoing else { return };
+    let read_up_to = cx.timers.arrears.read_up_to(now);
     let since = message.last_sent.max(entry.heard);
     let limit = u32::try_from(cx.config.need_ack_limit()).unwrap_or(u32::MAX);
-    if entry.asks >= limit && now.since(since) >= cx.config.timeout_usecs() * USEC {
+    let peer = &mut cx.tables.peers[entry.peer];
+    // The peer may have been asked about other RPCs in turn.
+    let asks = entry.asks.max(peer.need_ack.unanswered());
+    if asks >= limit && read_up_to.since(since) >= cx.config.timeout_usecs() * USEC {
         cx.observation.metrics.recovery.need_acks_exhausted += 1;
         end_server(cx, rpc, Ending::Discarded);
         return;
     }
     let first = cx.timers.resend_interval.least(cx.config.need_ack_usecs());
     let most = cx.timers.resend_interval.most();
-    let rto = cx.tables.peers[entry.peer].rtt.rto(first, most);
+    let rto = peer.rtt.rto(first, most);
     let wait = rto.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
     let last = if entry.asks == 0 { since } else { entry.asked };
-    if now.since(last) >= wait {
+    if read_up_to.since(last) >= wait && peer.need_ack.may_ask(read_up_to, rto) {
+        peer.need_ack.sent(now);
         cx.tables.rpcs[rpc].ask(now);
         cx.sender().control(rpc, Body::NeedAck);
     }

@@ -4,7 +4,7 @@ mod check;
 
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, Ending, end_server, fail_and_disown, fail_client};
-use crate::rpc::Side;
+use crate::rpc::{Rpc, RpcKey, Side};
 use crate::timer::Why;
 use check::check;
 
@@ -18,6 +18,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
         let Some(rpc) = cx.timers.deadlines.expired(cx.now) else { break };
         fail_and_disown(cx, rpc, FailureKind::DeadlineExceeded);
     }
+    check_after_overflow(cx);
     for _ in 0..CHECKS_PER_CALL {
         let Some(rpc) = cx.timers.silence.due(&cx.tables.rpcs, cx.now) else { break };
         cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);
@@ -26,6 +27,22 @@ pub(crate) fn run(cx: &mut Context<'_>) {
     reap(cx);
     if cx.tables.peers.scan(cx.now) {
         cx.inbound.buffers.scan();
+        if cx.inbound.room.take_change(cx.tables.peers.len()) {
+            cx.inbound.cutoffs.announce_again();
+        }
+    }
+}
+
+/// Checks RPCs at once when the system has dropped packets and everything before that has been read: what is still
+/// missing is lost.
+fn check_after_overflow(cx: &mut Context<'_>) {
+    if !cx.timers.arrears.take_overflow_check() {
+        return;
+    }
+    let receiving = |(rpc, entry): (RpcKey, &Rpc)| entry.incoming.is_some().then_some(rpc);
+    let rpcs: Vec<_> = cx.tables.rpcs.iter().filter_map(receiving).take(CHECKS_PER_CALL).collect();
+    for rpc in rpcs {
+        check(cx, rpc);
     }
 }
 

@@ -5,7 +5,7 @@
 use super::Context;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
-use crate::message::{CompleteMessage, MessageOut};
+use crate::message::CompleteMessage;
 use crate::peer::PeerId;
 use crate::probe::ProbeKind;
 use crate::rpc::{RpcKey, Side};
@@ -135,13 +135,14 @@ fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
     cx.outbound.messages.remove(rpc, entry);
     let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
     let (peer, ours) = (entry.peer, entry.role());
-    let outgoing = entry.outgoing.as_ref().map(MessageOut::length);
+    let outgoing = entry.outgoing.as_ref().map(|message| (message.length(), message.unread()));
     let incoming = entry.incoming.as_ref().map(|message| (message.length(), message.received()));
     let may_receive = entry.may_receive();
     rpcs.remove(rpc);
     let budget = &mut cx.inbound.budget;
     let entry = &mut cx.tables.peers[peer];
-    if let Some(length) = outgoing {
+    if let Some((length, unread)) = outgoing {
+        entry.unscheduled.release(unread);
         budget.release_send(entry, ours, u64::from(length), &mut cx.observation.events);
     }
     if !may_receive {

@@ -12,9 +12,9 @@ use crate::event::Event;
 use crate::inbound::Inbound;
 use crate::observation::Observation;
 use crate::peer::{Address, PeerId};
-use crate::rpc::Tables;
+use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use crate::timer::Timers;
+use crate::timer::{InFlight, Timers};
 use crate::tx::{Outbound, Sender};
 
 /// What a handler may touch that begins or ends RPCs: everything but the time and the configuration. A handler that
@@ -42,6 +42,31 @@ impl Context<'_> {
             outbound: self.outbound,
             observation: self.observation,
         }
+    }
+
+    /// How long bytes that have left count as on their way.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        let behind = self.timers.arrears.behind(self.now);
+        self.timers.resend_interval.in_flight(self.config, behind)
+    }
+
+    /// Nanoseconds for which nothing has come for `rpc`, as far as what has arrived was read.
+    pub(crate) fn silence(&self, rpc: RpcKey) -> u64 {
+        self.timers.arrears.read_up_to(self.now).since(self.tables.rpcs[rpc].heard)
+    }
+
+    /// The silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It doubles with each BUSY, and is
+    /// short if the system has dropped packets since the peer was heard (TIME-14).
+    pub(crate) fn rto(&self, rpc: RpcKey) -> u64 {
+        let entry = &self.tables.rpcs[rpc];
+        let rtt = &self.tables.peers[entry.peer].rtt;
+        let interval = self.timers.resend_interval;
+        if self.timers.arrears.overflowed_since(entry.heard) {
+            return interval.in_flight(self.config, 0).estimate(rtt);
+        }
+        let (least, most) = (interval.least(self.config.resend_usecs()), interval.most());
+        let rto = rtt.rto(least, most);
+        rto.saturating_mul(1 << entry.put_off.min(16)).min(most.max(least))
     }
 
     /// The peer at `address`, made if necessary; `None` if there are too many.

@@ -5,6 +5,7 @@ mod complete_message;
 mod incoming;
 mod outgoing;
 mod payload;
+mod retransmission;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use complete_message::CompleteMessage;

@@ -18,7 +18,7 @@
 //! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c` `homa_resend_data`).
 
 use super::Payload;
-use crate::ranges::Ranges;
+use super::retransmission::Retransmission;
 use crate::time::Instant;
 use std::ops::Range;
 
@@ -39,10 +39,10 @@ pub(crate) struct MessageOut {
     reshaped: bool,
     /// Level for scheduled packets, from the newest GRANT (PRIO-4).
     pub(crate) scheduled_priority: u8,
-    /// Bytes to be sent again.
-    resend: Ranges,
-    /// Level that the RESEND requested.
-    pub(crate) resend_priority: u8,
+    /// What is sent again. Boxed, because few messages need it.
+    retransmission: Option<Box<Retransmission>>,
+    /// When bytes left for the first time, last.
+    new_sent: Instant,
     /// When the first packet left; only meaningful after one has.
     pub(crate) first_sent: Instant,
     /// When a packet left last.
@@ -89,8 +89,8 @@ impl MessageOut {
             segment,
             reshaped: false,
             scheduled_priority: 0,
-            resend: Ranges::default(),
-            resend_priority: 0,
+            retransmission: None,
+            new_sent: Instant::ZERO,
             first_sent: Instant::ZERO,
             last_sent: Instant::ZERO,
             resent: false,
@@ -110,6 +110,11 @@ impl MessageOut {
     /// Bytes that leave without a GRANT: what `incoming` announces.
     pub(crate) const fn unscheduled(&self) -> u32 {
         self.unscheduled
+    }
+
+    /// Unscheduled bytes that the peer may not have read: before its first GRANT, all of them.
+    pub(crate) const fn unread(&self) -> u32 {
+        if self.grant_seen { 0 } else { self.unscheduled }
     }
 
     /// Offset just past the last byte that may leave.
@@ -139,7 +144,18 @@ impl MessageOut {
 
     /// Whether bytes wait to be sent again.
     pub(crate) fn has_resend(&self) -> bool {
-        !self.resend.is_empty()
+        self.retransmission.as_ref().is_some_and(|again| again.first().is_some())
+    }
+
+    /// Level that the last RESEND asked for.
+    pub(crate) fn resend_priority(&self) -> u8 {
+        self.retransmission.as_ref().map_or(0, |again| again.priority)
+    }
+
+    /// Bytes that have never left, and those that wait to be sent again.
+    pub(crate) fn left(&self) -> u32 {
+        let again = self.retransmission.as_ref().map_or(0, |again| again.bytes());
+        self.remaining().saturating_add(again)
     }
 
     /// Raises the limit up to which bytes may leave (OUTGOING-1).
@@ -177,31 +193,57 @@ impl MessageOut {
     }
 
     /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
-    /// it. Bytes that have never left are excluded (OUTGOING-3).
-    pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
+    /// it. Bytes that have never left are excluded (OUTGOING-3), and those that left at an instant for which
+    /// `on_its_way` holds. Returns whether any are left.
+    ///
+    /// A receiver asks when a message has been silent, so the time of the last new bytes stands for all of them.
+    pub(crate) fn request_resend(
+        &mut self,
+        range: Range<u32>,
+        priority: u8,
+        on_its_way: impl Fn(Instant) -> bool,
+    ) -> bool {
         let end = range.end.min(self.sent);
-        if range.start >= end {
-            return;
+        if range.start >= end || on_its_way(self.new_sent) {
+            return false;
         }
         let whole = if self.reshaped {
             range.start..end
         } else {
             self.packet_at(range.start).start..self.packet_at(end - 1).end
         };
-        self.resend.insert(u64::from(whole.start)..u64::from(whole.end));
-        self.resend_priority = priority;
+        let again = self.retransmission.get_or_insert_default();
+        let any_lost = again.add(whole, on_its_way);
+        if any_lost {
+            again.priority = priority;
+        }
+        any_lost
+    }
+
+    /// Notes that the packets of `cut` leave at `now`.
+    pub(crate) fn note_sent(&mut self, cut: &Cut, now: Instant, retransmit: bool) {
+        if self.first_sent == Instant::ZERO {
+            self.first_sent = now;
+        }
+        self.last_sent = now;
+        if !retransmit {
+            self.new_sent = now;
+        } else if let Some(again) = &mut self.retransmission {
+            self.resent = true;
+            again.note_sent(&cut.range, now);
+        }
     }
 
     /// The next packets to be sent again, bounded like [`MessageOut::next_cut`].
     pub(crate) fn next_resend(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
-        let range = self.resend.first()?;
-        let start = range.start as u32;
+        let range = self.retransmission.as_ref()?.first()?;
+        let start = range.start;
         let packets = (max_bytes / self.segment).clamp(1, max_packets);
-        let end = start
-            .saturating_add(packets * self.segment)
-            .min(range.end as u32)
-            .min(self.zone_end(start));
-        self.resend.remove_below(u64::from(end));
+        let end =
+            start.saturating_add(packets * self.segment).min(range.end).min(self.zone_end(start));
+        if let Some(again) = &mut self.retransmission {
+            again.take_below(end);
+        }
         Some(Cut { range: start..end, segment: self.segment })
     }
 
@@ -268,11 +310,11 @@ mod tests {
         message.grant(4_500);
         while message.next_cut(60_000, 64).is_some() {}
         assert_eq!(message.sent(), 4_500);
-        message.request_resend(2_400..2_600, 7);
+        assert!(message.request_resend(2_400..2_600, 7, |_| false));
         assert_eq!(message.next_resend(60_000, 64), cut(2_000..2_500, 1_000));
         assert_eq!(message.next_resend(60_000, 64), cut(2_500..3_500, 1_000));
         assert_eq!(message.next_resend(60_000, 64), None);
-        message.request_resend(4_600..9_000, 7);
+        assert!(!message.request_resend(4_600..9_000, 7, |_| false));
         assert!(!message.has_resend(), "never left");
     }
 
@@ -282,7 +324,7 @@ mod tests {
         message.next_cut(3_000, 64);
         message.set_segment(700);
         assert_eq!(message.next_cut(1_400, 64), cut(3_000..4_400, 700));
-        message.request_resend(900..1_900, 7);
+        message.request_resend(900..1_900, 7, |_| false);
         assert_eq!(message.next_resend(60_000, 64), cut(900..1_900, 700));
     }
 
@@ -291,10 +333,30 @@ mod tests {
         let mut message = message(10_000, 10_000, 1_000);
         message.next_cut(60_000, 64);
         for _ in 0..5 {
-            message.request_resend(0..1_000, 7);
+            message.request_resend(0..1_000, 7, |_| false);
         }
         assert_eq!(message.next_resend(60_000, 64), cut(0..1_000, 1_000));
         assert!(!message.has_resend());
+    }
+
+    /// TIME-7: RESENDs of one burst for several gaps arrive one by one, and each gap is sent again once.
+    #[test]
+    fn what_was_sent_again_is_on_its_way_and_the_rest_is_not() {
+        let at = Instant::from_nanos;
+        let mut message = message(10_000, 10_000, 1_000);
+        let first = message.next_cut(60_000, 64).unwrap();
+        message.note_sent(&first, at(100), false);
+        assert!(!message.request_resend(0..1_000, 7, |sent| sent >= at(100)), "just sent");
+        let since = |sent| sent >= at(150);
+        assert!(message.request_resend(3_000..4_000, 7, since));
+        let resent = message.next_resend(60_000, 64).unwrap();
+        message.note_sent(&resent, at(200), true);
+        assert!(!message.request_resend(3_000..4_000, 7, since), "sent again a moment ago");
+        assert!(message.request_resend(2_500..4_500, 7, since), "the packets around it");
+        assert_eq!(message.next_resend(60_000, 64), cut(2_000..3_000, 1_000));
+        assert_eq!(message.next_resend(60_000, 64), cut(4_000..5_000, 1_000));
+        assert_eq!(message.next_resend(60_000, 64), None);
+        assert!(message.request_resend(3_000..4_000, 7, |_| false), "long ago");
     }
 
     proptest! {
@@ -340,7 +402,7 @@ mod tests {
                 starts.insert(cut.range.start, cut.range.end);
             }
             for (start, len) in ranges {
-                message.request_resend(start..start + len, 7);
+                message.request_resend(start..start + len, 7, |_| false);
             }
             while let Some(cut) = message.next_resend(segment, 1) {
                 prop_assert_eq!(starts.get(&cut.range.start), Some(&cut.range.end));

@@ -61,7 +61,7 @@ counters! {
         resent_bytes,
         /// Retransmitted DATA packets that brought something new (`resent_packets_used`).
         resent_packets_used,
-        /// Retransmitted DATA packets that were not needed (`resent_discards`).
+        /// Retransmitted DATA packets that were not needed: their bytes had arrived, or their RPC had ended (`resent_discards`).
         resent_discards,
         /// DATA packets that arrived ahead of missing ones (`gaps_created`).
         gaps_created,

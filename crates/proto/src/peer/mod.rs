@@ -9,12 +9,14 @@ mod address;
 mod calls;
 mod cutoffs;
 mod finished_ids;
+mod need_ack;
 mod outgoing;
 mod resend_burst;
 mod rtt;
 mod serving;
 mod sparse_ids;
 mod table;
+mod unscheduled_window;
 mod variant;
 
 pub(crate) use acks::Acks;
@@ -23,12 +25,14 @@ pub(crate) use address::peer_address;
 pub(crate) use calls::Calls;
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
+pub(crate) use need_ack::NeedAckGate;
 pub(crate) use outgoing::Outgoing;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use sparse_ids::SparseIds;
 pub(crate) use table::Peers;
+pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 
 use crate::time::Instant;
@@ -49,6 +53,8 @@ pub(crate) struct Peer {
     pub(crate) segment: u32,
     /// Priorities that it wants for unscheduled packets.
     pub(crate) cutoffs: PeerCutoffs,
+    /// Unscheduled bytes on their way to it.
+    pub(crate) unscheduled: UnscheduledWindow,
     /// When this endpoint's cutoffs were last sent to it.
     pub(crate) cutoffs_sent: Instant,
     /// Round-trip time to it.
@@ -57,6 +63,8 @@ pub(crate) struct Peer {
     pub(crate) acks: Acks,
     /// The RESENDs under way to it.
     pub(crate) resends: ResendBurst,
+    /// The NEED_ACK under way to it.
+    pub(crate) need_ack: NeedAckGate,
     /// Calls to it.
     pub(crate) calls: Calls,
     /// Its calls to this endpoint.
@@ -71,4 +79,12 @@ pub(crate) struct Peer {
     pub(crate) receive_bytes: u64,
     /// When a command or a packet last concerned it.
     pub(crate) last_used: Instant,
+}
+
+impl Peer {
+    /// Notes a packet about a live RPC: the peer is alive.
+    pub(crate) const fn hear(&mut self, now: Instant) {
+        self.resends.answered();
+        self.last_used = now;
+    }
 }

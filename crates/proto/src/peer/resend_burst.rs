@@ -2,7 +2,9 @@
 //!
 //! TIME-6: one burst of RESENDs is under way per peer at a time (described in HM `protocol.md` and enforced by no
 //! code): after an incast with losses, all messages of a peer fall silent together, and asking for all of them at once
-//! would cause the next loss. A burst ends when the peer answers, or when it has not answered for an interval.
+//! would cause the next loss. A burst ends when the peer answers, or when it has not answered for an interval. The
+//! second burst without an answer may have been lost; from the third on the interval doubles, so that a peer that was
+//! stopped does not find a pile of RESENDs.
 
 use crate::limits::{MAX_RESEND_BURST, MAX_RESEND_BYTES};
 use crate::time::{Instant, USEC};
@@ -19,14 +21,23 @@ pub(crate) struct ResendBurst {
     packets: u32,
     /// Bytes that they ask for.
     bytes: u64,
+    /// Bursts in a row that were given up without an answer.
+    unanswered: u32,
 }
 
+/// Bursts without an answer before the interval doubles.
+const LOST_BURSTS: u32 = 1;
+
 impl ResendBurst {
-    /// Whether a message may ask now; a burst without an answer is given up after `interval`.
-    pub(crate) fn may_ask(&mut self, now: Instant, interval: u64) -> bool {
+    /// Whether a message may ask now; a burst without an answer is given up after `interval`, or after a longer time
+    /// that is `most` at most.
+    pub(crate) fn may_ask(&mut self, now: Instant, interval: u64, most: u64) -> bool {
+        let doublings = self.unanswered.saturating_sub(LOST_BURSTS).min(16);
+        let interval = interval.saturating_mul(1 << doublings).min(most.max(interval));
         match self.started {
             Some(started) if now.since(started) >= interval => {
                 self.started = None;
+                self.unanswered = self.unanswered.saturating_add(1);
                 true
             }
             Some(started) => {
@@ -50,7 +61,7 @@ impl ResendBurst {
     /// Notes that a RESEND for `bytes` bytes leaves.
     pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
         if self.started.is_none() {
-            *self = Self { started: Some(now), packets: 0, bytes: 0 };
+            *self = Self { started: Some(now), packets: 0, bytes: 0, ..*self };
         }
         self.packets += 1;
         self.bytes += bytes;
@@ -59,6 +70,7 @@ impl ResendBurst {
     /// The peer has sent DATA, GRANT or BUSY: it is alive, and the burst is over.
     pub(crate) const fn answered(&mut self) {
         self.started = None;
+        self.unanswered = 0;
     }
 }
 
@@ -69,21 +81,42 @@ mod tests {
     #[test]
     fn the_next_burst_waits_for_an_answer_or_an_interval() {
         const INTERVAL: u64 = 5_000_000;
+        const MOST: u64 = 250_000_000;
         let mut burst = ResendBurst::default();
         let start = Instant::from_nanos(1);
         for _ in 0..MAX_RESEND_BURST {
-            assert!(burst.may_ask(start, INTERVAL));
+            assert!(burst.may_ask(start, INTERVAL, MOST));
             burst.sent(start, 100);
         }
-        assert!(!burst.may_ask(start, INTERVAL), "full");
+        assert!(!burst.may_ask(start, INTERVAL, MOST), "full");
         assert_eq!(burst.room(), 0);
         let later = start.plus(BURST_SPAN);
         burst.answered();
-        assert!(burst.may_ask(later, INTERVAL));
+        assert!(burst.may_ask(later, INTERVAL, MOST));
         burst.sent(later, 100);
-        assert!(!burst.may_ask(later.plus(BURST_SPAN), INTERVAL), "not answered yet");
-        assert!(burst.may_ask(later.plus(INTERVAL), INTERVAL), "given up");
+        assert!(!burst.may_ask(later.plus(BURST_SPAN), INTERVAL, MOST), "not answered yet");
+        assert!(burst.may_ask(later.plus(INTERVAL), INTERVAL, MOST), "given up");
         burst.sent(later.plus(INTERVAL), MAX_RESEND_BYTES);
-        assert!(!burst.may_ask(later.plus(INTERVAL), INTERVAL), "asks for enough");
+        assert!(!burst.may_ask(later.plus(INTERVAL), INTERVAL, MOST), "asks for enough");
+    }
+
+    #[test]
+    fn a_silent_peer_is_asked_less_and_less_often() {
+        const INTERVAL: u64 = 5_000_000;
+        let mut burst = ResendBurst::default();
+        let mut now = Instant::from_nanos(1);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            assert!(burst.may_ask(now, INTERVAL, 9 * INTERVAL));
+            burst.sent(now, 100);
+            let wait =
+                (1..).find(|n| burst.may_ask(now.plus(n * INTERVAL), INTERVAL, 9 * INTERVAL));
+            waits.push(wait.unwrap());
+            now = now.plus(wait.unwrap() * INTERVAL);
+        }
+        assert_eq!(waits, [1, 1, 2, 4, 8, 9]);
+        burst.answered();
+        burst.sent(now, 100);
+        assert!(burst.may_ask(now.plus(INTERVAL), INTERVAL, 9 * INTERVAL));
     }
 }

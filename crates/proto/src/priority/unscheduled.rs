@@ -42,6 +42,11 @@ impl OwnCutoffs {
         self.announced = Cutoffs { unscheduled: table, version };
         self.scheduled_levels = lowest as u8;
     }
+
+    /// Announces the same table anew, with the present room.
+    pub(crate) fn announce_again(&mut self) {
+        self.replace(self.announced.unscheduled);
+    }
 }
 
 #[cfg(test)]

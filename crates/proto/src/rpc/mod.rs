@@ -44,6 +44,8 @@ pub(crate) struct Rpc {
     pub(crate) asked: Instant,
     /// How often the peer was asked since `heard`.
     pub(crate) asks: u32,
+    /// How often in a row the peer has responded with BUSY: the resend interval doubles with each.
+    pub(crate) put_off: u32,
     /// What only one of the ends has.
     pub(crate) side: Side,
     /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet
@@ -158,6 +160,7 @@ impl Rpc {
             heard: now,
             asked: now,
             asks: 0,
+            put_off: 0,
             side: new.side,
             incoming: new.incoming,
             outgoing: new.outgoing,
@@ -245,6 +248,14 @@ impl Rpc {
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.asks = 0;
+        self.put_off = 0;
+    }
+
+    /// Notes that the peer is alive, and has nothing to send yet (BUSY).
+    pub(crate) const fn hear_busy(&mut self, now: Instant) {
+        let put_off = self.put_off.saturating_add(1);
+        self.hear(now);
+        self.put_off = put_off;
     }
 
     /// Notes that the peer is asked for something.

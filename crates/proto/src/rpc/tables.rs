@@ -29,8 +29,14 @@ impl Tables {
     /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) fn hear(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
         self.rpcs[rpc].hear(now);
+        self.peers[peer].hear(now);
+    }
+
+    /// Notes a BUSY of the peer about `rpc`: it is not asked for a while, and for longer each time.
+    pub(crate) fn hear_busy(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
+        self.rpcs[rpc].hear_busy(now);
         let peer = &mut self.peers[peer];
-        peer.resends.answered();
-        peer.last_used = now;
+        peer.hear(now);
+        peer.need_ack.answered();
     }
 }

@@ -177,6 +177,6 @@ fn refuse(
         cx.tables.peers[peer].serving.finish(fields.incarnation, id);
     }
     let body = Body::RpcUnknown;
-    cx.sender().answer(from.address, header, body, Flags::REFUSED, Some(refusal));
+    cx.sender().answer(from.address, header, body, Flags::REFUSED, refusal as u32);
     reason
 }

@@ -64,10 +64,7 @@ pub(super) fn add_data(
             finish_if_complete(cx, rpc);
             Ok(())
         }
-        Inserted::Duplicate => {
-            recovery.resent_discards += u64::from(data.retransmit);
-            Err(DropReason::Duplicate)
-        }
+        Inserted::Duplicate => Err(DropReason::Duplicate),
         Inserted::TooManyGaps => Err(DropReason::TooManyGaps),
     }
 }

@@ -25,7 +25,7 @@ mod on_rpc_unknown;
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
 use crate::peer::{Address, Variant, peer_address};
-use apus_wire::{Body, Packet, Profile};
+use apus_wire::{Body, Data, Packet, Profile};
 use lookup::{Source, note_variant};
 use on_ack::on_ack;
 use on_busy::on_busy;
@@ -62,16 +62,29 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>) 
         Body::Grant(grant) => {
             on_grant(cx.now, cx.tables, &mut cx.outbound.messages, from, header, grant)
         }
-        Body::Resend(resend) => on_resend(&mut cx.sender(), from, header, resend),
+        Body::Resend(resend) => {
+            let in_flight = cx.in_flight();
+            on_resend(&mut cx.sender(), from, header, resend, in_flight)
+        }
         Body::RpcUnknown => on_rpc_unknown(cx, from, header),
         Body::Busy => on_busy(cx, from, header),
-        Body::Cutoffs(cutoffs) => on_cutoffs(&mut cx.tables.peers, from, cutoffs),
+        Body::Cutoffs(cutoffs) => on_cutoffs(&mut cx.tables.peers, from, header, cutoffs),
         Body::NeedAck => on_need_ack(cx, from, header),
         Body::Ack(list) => on_ack(cx, from, header, list),
         Body::Freeze => on_freeze(&cx.tables.peers, &mut cx.observation.notes, from, header),
     };
     if let Err(reason) = used {
+        count_needless_resend(cx, packet, reason);
         drop_packet(cx, address, packet, reason);
+    }
+}
+
+/// Counts DATA that was sent again although it had arrived: its bytes are there, or its RPC has ended.
+fn count_needless_resend(cx: &mut Context<'_>, packet: &Packet<'_>, reason: DropReason) {
+    if let Body::Data(Data { retransmit: true, .. }, _) = &packet.body
+        && matches!(reason, DropReason::Duplicate | DropReason::UnknownRpc | DropReason::Finished)
+    {
+        cx.observation.metrics.recovery.resent_discards += 1;
     }
 }
 

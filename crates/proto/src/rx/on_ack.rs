@@ -21,6 +21,7 @@ pub(super) fn on_ack(
     }
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
     note_session(cx, peer, header);
+    cx.tables.peers[peer].need_ack.answered();
     let mut known = acknowledge(cx, peer, header.sender_id.client_id());
     let port = cx.outbound.identity.port;
     for ack in list.iter().filter(|ack| ack.server_port == port) {

@@ -3,16 +3,18 @@
 use super::lookup::Source;
 use crate::drop_reason::DropReason;
 use crate::peer::Peers;
-use apus_wire::Cutoffs;
+use apus_wire::{Cutoffs, Header};
 
-/// The peer wants these priorities for unscheduled packets from now on
+/// The peer wants these priorities for unscheduled packets from now on, and has this room for them (WIRE-28)
 /// (HM `homa_incoming.c` `homa_cutoffs_pkt`).
 pub(super) fn on_cutoffs(
     peers: &mut Peers,
     from: Source,
+    header: &Header,
     cutoffs: &Cutoffs,
 ) -> Result<(), DropReason> {
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
     peers[peer].cutoffs.update(cutoffs);
+    peers[peer].unscheduled.set_room(header.sequence);
     Ok(())
 }

@@ -77,6 +77,7 @@ fn announce_cutoffs(cx: &mut Context<'_>, peer: PeerId, header: &Header) {
     let profile = cx.outbound.identity.profile;
     if proved && let Some(cutoffs) = announcement(&cx.inbound.cutoffs, entry, profile, cx.now) {
         let to = entry.address;
-        cx.sender().answer(to, header, Body::Cutoffs(cutoffs), Flags::NONE, None);
+        let room = cx.inbound.room.share(cx.tables.peers.len());
+        cx.sender().answer(to, header, Body::Cutoffs(cutoffs), Flags::NONE, room);
     }
 }

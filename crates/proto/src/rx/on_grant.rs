@@ -28,6 +28,7 @@ pub(super) fn on_grant(
     message.scheduled_priority = grant.priority;
     let timely = !message.grant_seen && !message.resent && message.sent() > 0;
     let elapsed = now.since(message.first_sent);
+    tables.peers[peer].unscheduled.release(message.unread());
     message.grant_seen = true;
     if timely {
         tables.peers[peer].rtt.sample_grant(now, elapsed);

@@ -31,11 +31,14 @@ pub(super) fn on_need_ack(
             Ok(())
         }
         _ => {
-            rpc_of(cx.tables, from, header, Proof::Session)?;
-            let no_room = State::Client(ClientState::NoRoom);
-            if cx.tables.rpcs[rpc].state() == no_room || !cx.sender().request_missing(rpc) {
-                // The server waits for this endpoint, or for room in it: the kernel asks every millisecond, and
-                // what would be dropped again must not take its link from everything else.
+            let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::Session)?;
+            let no_room = cx.tables.rpcs[rpc].state() == State::Client(ClientState::NoRoom);
+            let (silence, rtt) = (cx.silence(rpc), &cx.tables.peers[peer].rtt);
+            let waits = no_room || cx.in_flight().covers(rtt, silence);
+            if waits || !cx.sender().request_missing(rpc) {
+                // The response is probably on its way, or the server waits for this endpoint or for room in it: the
+                // kernel asks every millisecond, and what would be dropped again must not take its link from
+                // everything else.
                 cx.sender().control(rpc, Body::Busy);
             }
             Ok(())
@@ -62,7 +65,7 @@ fn on_question(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, header: &Header,
         cx.sender().control_with(rpc, Body::Busy, Flags::CONFIRM, 0);
     } else {
         let to = cx.tables.peers[peer].address;
-        cx.sender().answer(to, header, Body::Ack(AckList::EMPTY), Flags::NONE, None);
+        cx.sender().answer(to, header, Body::Ack(AckList::EMPTY), Flags::NONE, 0);
     }
 }
 
@@ -102,5 +105,5 @@ pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source, header: &Heade
         Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
         None => AckList::EMPTY,
     };
-    to.answer(from.address, header, Body::Ack(list), Flags::NONE, None);
+    to.answer(from.address, header, Body::Ack(list), Flags::NONE, 0);
 }

@@ -3,6 +3,7 @@
 use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, was_finished};
 use crate::drop_reason::DropReason;
 use crate::rpc::{RpcKey, ServerState, State, Step};
+use crate::timer::InFlight;
 use crate::tx::Sender;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
@@ -12,6 +13,7 @@ pub(super) fn on_resend(
     from: Source,
     header: &Header,
     resend: &Resend,
+    in_flight: InFlight,
 ) -> Result<(), DropReason> {
     let Some((peer, rpc)) = find_rpc(to.tables, from, header) else {
         answer_unknown(to, from, header);
@@ -34,36 +36,39 @@ pub(super) fn on_resend(
     if entry.role() == Role::Server {
         // The client is alive and wants the response: there is no need to ask it.
         to.tables.hear(to.now, peer, rpc);
+        to.tables.peers[peer].need_ack.answered();
     }
-    resend_range(to, rpc, resend);
+    if !resend_range(to, rpc, resend, in_flight) {
+        to.control(rpc, Body::Busy);
+    }
     Ok(())
 }
 
-/// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7).
+/// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7). Returns `false` if there is
+/// nothing to be sent again: the bytes have never left, or so lately that they are probably on their way (TIME-7).
 ///
 /// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
 /// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
 /// was taken for a loss, tens of kilobytes that are not missing would overtake the short messages of all peers.
-fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend) {
+fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: InFlight) -> bool {
     let highest = to.config.highest_priority();
     let entry = &mut to.tables.rpcs[rpc];
-    let cutoffs = &to.tables.peers[entry.peer].cutoffs;
-    let Some(message) = &mut entry.outgoing else { return };
+    let peer = &to.tables.peers[entry.peer];
+    let cutoffs = &peer.cutoffs;
+    let Some(message) = &mut entry.outgoing else { return true };
     let mut end = message.sent();
     if !resend.is_everything() {
         end = resend.end().min(message.length());
         // A receiver that asks for bytes has granted them: the GRANT was lost.
         message.grant(end);
     }
-    let nothing_sent = resend.offset >= message.sent();
     let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
     let asked = if resend.brief { level } else { resend.priority };
-    message.request_resend(resend.offset..end, asked.min(level));
+    let on_its_way = |sent| in_flight.covers(&peer.rtt, to.now.since(sent));
+    let any_lost = message.request_resend(resend.offset..end, asked.min(level), on_its_way);
     to.queue_resend(rpc);
     to.outbound.messages.update(&mut to.tables.rpcs, rpc);
-    if nothing_sent {
-        to.control(rpc, Body::Busy);
-    }
+    any_lost
 }
 
 /// The client of an unconfirmed request asks for the response: the question to it was lost, or crossed its
@@ -96,5 +101,5 @@ fn answer_unknown(to: &mut Sender<'_>, from: Source, header: &Header) {
     }
     let finished = our_role(header) == Role::Server && was_finished(&to.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    to.answer(from.address, header, Body::RpcUnknown, flags, None);
+    to.answer(from.address, header, Body::RpcUnknown, flags, 0);
 }

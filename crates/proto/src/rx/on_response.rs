@@ -65,6 +65,7 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
         let elapsed = cx.now.since(request.last_sent);
         peer.rtt.sample_upper_bound(cx.now, elapsed);
     }
+    peer.unscheduled.release(request.unread());
     let bytes = u64::from(request.length());
     let events = &mut cx.observation.events;
     cx.inbound.budget.release_send(peer, Role::Client, bytes, events);

@@ -67,14 +67,19 @@ fn refused(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal, flags: Flags) {
     fail_client_with(cx, rpc, RpcError { kind: FailureKind::Refused(refusal), execution: outcome });
 }
 
-/// Sends the request again from its start, as far as it was sent, at its unscheduled priority.
+/// Sends the request again from its start, as far as it was sent, at its unscheduled priority. Does nothing if it has
+/// left so lately that it had not arrived when the server said that it does not know it.
 fn restart(cx: &mut Context<'_>, rpc: RpcKey) {
+    let (now, in_flight) = (cx.now, cx.in_flight());
     let highest = cx.config.highest_priority();
     let entry = &mut cx.tables.rpcs[rpc];
-    let cutoffs = &cx.tables.peers[entry.peer].cutoffs;
+    let peer = &cx.tables.peers[entry.peer];
     let Some(request) = &mut entry.outgoing else { return };
-    let priority = cutoffs.level(request.length(), highest);
-    request.request_resend(0..request.sent(), priority);
+    let priority = peer.cutoffs.level(request.length(), highest);
+    let on_its_way = |sent| in_flight.covers(&peer.rtt, now.since(sent));
+    if !request.request_resend(0..request.sent(), priority, on_its_way) {
+        return;
+    }
     cx.observation.metrics.recovery.rpc_restarts += 1;
     cx.observation.note(cx.tables, rpc, ProbeKind::Restart);
     cx.sender().queue_resend(rpc);

@@ -3,14 +3,16 @@
 //! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Reaper`] the RPCs
 //! that must end. What is done when they are due is in `expiry`.
 
+mod arrears;
 mod deadlines;
 mod reaper;
 mod resend_interval;
 mod silence;
 
+pub(crate) use arrears::Arrears;
 pub(crate) use deadlines::Deadlines;
 pub(crate) use reaper::{Reaper, Why};
-pub(crate) use resend_interval::{MIN_RESENDS, ResendInterval};
+pub(crate) use resend_interval::{InFlight, MIN_RESENDS, ResendInterval};
 pub(crate) use silence::Silence;
 
 use crate::config::Config;
@@ -39,6 +41,8 @@ pub(crate) struct Timers {
     pub(crate) deadlines: Deadlines,
     /// RPCs that must end.
     pub(crate) reaper: Reaper,
+    /// How far the endpoint is behind with reading.
+    pub(crate) arrears: Arrears,
     /// How long silence is normal.
     pub(crate) resend_interval: ResendInterval,
 }
@@ -51,6 +55,7 @@ impl Timers {
             silence: Silence::new(resend_interval.check_period(config)),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
+            arrears: Arrears::default(),
             resend_interval,
         }
     }

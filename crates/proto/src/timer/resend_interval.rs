@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::limits::QUEUED_BYTES;
+use crate::peer::Rtt;
 use crate::time::USEC;
 
 /// RESENDs without a response before an RPC is aborted, whatever the clock says: a process that was
@@ -11,6 +12,36 @@ pub(crate) const MIN_RESENDS: u32 = 3;
 /// `timeout_usecs` divided by the longest resend interval, whatever round-trip times are measured: the RESENDs fit
 /// into the timeout.
 const TIMEOUT_INTERVALS: u64 = MIN_RESENDS as u64 + 1;
+
+/// The shortest time for which bytes count as on their way is this part of the shortest resend interval. Chosen by us:
+/// far longer than a round trip on an idle network, and short enough for a response that the server made late in the
+/// interval: if it is lost, the first RESEND brings it.
+const IN_FLIGHT_PART: u64 = 8;
+
+/// How long bytes that have left are probably on their way, or in a queue (TIME-7).
+///
+/// A RESEND for such bytes was sent before they arrived: a round-trip time ago, or earlier if it has waited in this
+/// endpoint's socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// Shortest and longest estimate of the way alone, in nanoseconds.
+    least: u64,
+    most: u64,
+    /// Nanoseconds for which the packet that is handled may have waited here.
+    behind: u64,
+}
+
+impl InFlight {
+    /// Returns whether bytes that left `nanos` nanoseconds ago to a peer with these round-trip times may still arrive.
+    pub(crate) fn covers(self, rtt: &Rtt, nanos: u64) -> bool {
+        nanos < self.estimate(rtt)
+    }
+
+    /// Returns for how many nanoseconds bytes to a peer with these round-trip times may be on their way.
+    pub(crate) fn estimate(self, rtt: &Rtt) -> u64 {
+        rtt.rto(self.least, self.most).saturating_add(self.behind)
+    }
+}
 
 /// Bounds on the resend interval, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +69,13 @@ impl ResendInterval {
     /// Returns the longest interval, however long round-trip times are measured.
     pub(crate) const fn most(self) -> u64 {
         self.most
+    }
+
+    /// Returns for how long bytes that have left count as on their way, to an endpoint that is `behind` nanoseconds
+    /// behind with reading.
+    pub(crate) fn in_flight(self, config: &Config, behind: u64) -> InFlight {
+        let least = self.least(config.resend_usecs()) / IN_FLIGHT_PART;
+        InFlight { least, most: self.most, behind }
     }
 
     /// Returns the time between two checks of an RPC that waits: half of the shortest interval, so that a RESEND is late by

@@ -196,13 +196,15 @@ impl Transport {
 
     /// A message to `peer`.
     #[inline]
-    fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
-        let peer = &self.tables.peers[peer];
+    fn message_out(&mut self, peer: PeerId, payload: Payload) -> MessageOut {
+        let length = payload.len() as u32;
+        let bytes = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
+        let peer = &mut self.tables.peers[peer];
         let unscheduled = if peer.variant.is_stripped() {
             // No GRANT will arrive (WIRE-26).
-            payload.len() as u32
+            peer.unscheduled.take(length, length)
         } else {
-            self.unscheduled_bytes(peer.rtt.min())
+            peer.unscheduled.take(bytes.min(length), peer.segment)
         };
         MessageOut::new(payload, unscheduled, peer.segment)
     }

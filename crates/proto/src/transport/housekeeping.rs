@@ -69,6 +69,36 @@ impl Transport {
         }
     }
 
+    /// Reports that nothing waited unread at `at`: what is handled from now on has arrived since. A RESEND then says
+    /// nothing about bytes that have left since `at`: it may have waited (TIME-7).
+    ///
+    /// For an engine that cannot read everything at once. Without this report and [`Transport::finish_reading`] each
+    /// packet counts as handled when it arrives.
+    pub fn begin_reading(&mut self, at: Instant) {
+        self.timers.arrears.begin(at);
+    }
+
+    /// Reports that everything that had arrived by `at` has been handled: the silence of peers is measured up to there,
+    /// so that packets that wait unread do not count as lost (TIME-3). Peers are not asked for anything before further
+    /// reports, so the engine must report after each poll that leaves nothing behind, and also while it is never done.
+    pub fn finish_reading(&mut self, at: Instant) {
+        self.timers.arrears.finish(at);
+    }
+
+    /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes
+    /// are asked for as soon as everything has been read that arrived before, and not only after the usual silence
+    /// (TIME-14).
+    pub const fn handle_overflow(&mut self, at: Instant) {
+        self.timers.arrears.overflow(at);
+    }
+
+    /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
+    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). By default nothing is
+    /// known, and nothing is stated.
+    pub const fn set_receive_buffer(&mut self, bytes: usize) {
+        self.inbound.room.set_buffer(bytes as u64);
+    }
+
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with
     /// [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {

@@ -48,6 +48,8 @@ impl Transport {
             }
         };
         consider(self.timers.silence.next(&self.tables.rpcs), TimeoutReason::Silence);
+        let overflow = self.timers.arrears.is_overflow_check_due();
+        consider(overflow.then_some(Instant::ZERO), TimeoutReason::Silence);
         consider(self.timers.deadlines.next(), TimeoutReason::Deadline);
         consider(self.outbound.throttled_until(self.now), TimeoutReason::Pacer);
         consider(self.timers.reaper.is_due().then_some(Instant::ZERO), TimeoutReason::Reap);

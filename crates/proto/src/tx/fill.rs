@@ -50,8 +50,7 @@ impl<'a> Filler<'a> {
             let (to, header_len) = (packet.to, headers.len());
             return Some(Transmit { to, priority, traffic_class, headers, header_len, data: None });
         }
-        let burst =
-            self.next_resend().or_else(|| self.next_short()).or_else(|| self.next_long())?;
+        let burst = self.next_burst()?;
         Some(self.make_up(burst))
     }
 
@@ -89,12 +88,27 @@ impl<'a> Filler<'a> {
         }
     }
 
+    /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left first (SEND-1).
+    ///
+    /// Rationale: if retransmissions went first, a peer that takes queues for losses would have them fill the queues.
+    fn next_burst(&mut self) -> Option<Burst> {
+        match self.outbound.resends.first() {
+            None => self.next_short().or_else(|| self.next_long()),
+            Some((left, _)) if self.outbound.messages.goes_before(left) => {
+                self.next_short().or_else(|| self.next_long()).or_else(|| self.next_resend())
+            }
+            Some(_) => {
+                self.next_resend().or_else(|| self.next_short()).or_else(|| self.next_long())
+            }
+        }
+    }
+
     /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
     fn next_resend(&mut self) -> Option<Burst> {
         let now = self.now;
-        while let Some(rpc) = self.outbound.resends.first() {
+        while let Some((_, rpc)) = self.outbound.resends.first() {
             let Some(entry) = self.tables.rpcs.get_mut(rpc) else {
-                self.outbound.resends.pop();
+                self.outbound.resends.remove(rpc);
                 continue;
             };
             let segment = self.tables.peers[entry.peer].segment;
@@ -104,13 +118,17 @@ impl<'a> Filler<'a> {
                     let room = if short { Some(u32::MAX) } else { self.outbound.pacer.room(now) };
                     let bytes = room?.min(self.config.burst_bytes() as u32);
                     message.set_segment(segment);
-                    message.next_resend(bytes, MAX_BURST_PACKETS as u32)
+                    let cut = message.next_resend(bytes, MAX_BURST_PACKETS as u32);
+                    cut.map(|cut| (cut, message.left()))
                 }
                 None => None,
             };
             match cut {
-                Some(cut) => return Some(Burst { rpc, cut, retransmit: true }),
-                None => self.outbound.resends.pop(),
+                Some((cut, left)) => {
+                    self.outbound.resends.put(rpc, left);
+                    return Some(Burst { rpc, cut, retransmit: true });
+                }
+                None => self.outbound.resends.remove(rpc),
             }
         }
         None
@@ -177,14 +195,14 @@ impl<'a> Filler<'a> {
         };
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
-            note_sent(message, now, retransmit);
+            message.note_sent(&cut, now, retransmit);
             data.message_length = message.length();
             // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.unscheduled().max(asked);
             priority = if retransmit {
-                message.resend_priority
+                message.resend_priority()
             } else if cut.range.start < message.unscheduled() {
                 cutoffs.level(message.length(), highest)
             } else {
@@ -254,12 +272,4 @@ impl<'a> Filler<'a> {
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
     }
-}
-
-fn note_sent(message: &mut MessageOut, now: Instant, retransmit: bool) {
-    if message.first_sent == Instant::ZERO {
-        message.first_sent = now;
-    }
-    message.last_sent = now;
-    message.resent |= retransmit;
 }

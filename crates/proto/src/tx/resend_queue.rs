@@ -2,33 +2,34 @@
 
 use crate::rpc::RpcKey;
 use slotmap::SecondaryMap;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
-/// RPCs with bytes to be sent again, first come first served, each at most once. May hold RPCs that have ended.
+/// RPCs with bytes to be sent again, the fewest bytes left first (SEND-1), each at most once. May hold RPCs that have
+/// ended.
 #[derive(Debug, Default)]
 pub(crate) struct ResendQueue {
-    order: VecDeque<RpcKey>,
-    queued: SecondaryMap<RpcKey, ()>,
+    order: BTreeSet<(u32, RpcKey)>,
+    left: SecondaryMap<RpcKey, u32>,
 }
 
 impl ResendQueue {
-    /// Appends `rpc`, unless it is queued.
-    pub(super) fn push(&mut self, rpc: RpcKey) {
-        if self.queued.insert(rpc, ()).is_none() {
-            self.order.push_back(rpc);
+    /// Puts `rpc` where a message belongs that has `left` bytes to send, retransmissions included.
+    pub(super) fn put(&mut self, rpc: RpcKey, left: u32) {
+        self.remove(rpc);
+        self.left.insert(rpc, left);
+        self.order.insert((left, rpc));
+    }
+
+    /// Takes `rpc` out.
+    pub(super) fn remove(&mut self, rpc: RpcKey) {
+        if let Some(left) = self.left.remove(rpc) {
+            self.order.remove(&(left, rpc));
         }
     }
 
-    /// The first RPC, which stays.
-    pub(super) fn first(&self) -> Option<RpcKey> {
-        self.order.front().copied()
-    }
-
-    /// Removes the first RPC.
-    pub(super) fn pop(&mut self) {
-        if let Some(rpc) = self.order.pop_front() {
-            self.queued.remove(rpc);
-        }
+    /// The first RPC, which stays, and the bytes that it has left.
+    pub(super) fn first(&self) -> Option<(u32, RpcKey)> {
+        self.order.first().copied()
     }
 
     pub(super) fn is_empty(&self) -> bool {

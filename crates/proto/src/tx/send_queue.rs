@@ -117,6 +117,13 @@ impl SendQueue {
         None
     }
 
+    /// Whether a message goes before a retransmission of one that has `left` bytes to send.
+    pub(super) fn goes_before(&self, left: u32) -> bool {
+        let shortest = self.by_remaining.first().map(|(remaining, ..)| *remaining);
+        self.short_live > 0 && left >= self.defer_min
+            || shortest.is_some_and(|shortest| shortest < left)
+    }
+
     /// The message that transmits next, short ones aside; it stays in the order.
     pub(crate) fn choose(&self) -> Option<Choice> {
         let shortest = self.by_remaining.first().map(|(_, _, rpc)| *rpc)?;
@@ -194,16 +201,16 @@ mod tests {
         let config = Config::builder().unsched_bytes(1_000_000).pacer_fifo_fraction(100);
         let mut transport = Transport::new(config.build().unwrap(), 1, 1);
         let now = Instant::from_nanos(1);
-        for (cookie, length) in [(0, 1_000_000), (1, 600_000)] {
+        for (cookie, length) in [(0, 600_000), (1, 400_000)] {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
             transport.call(now, call).unwrap();
         }
         let (mut oldest, mut shortest) = (0, 0);
-        while shortest < 500_000 {
+        while shortest < 350_000 {
             let burst = transport.poll_transmit(now).unwrap();
             // Bytes 28 to 31: the message's length.
-            let of_oldest = burst.headers()[28..32] == 1_000_000_u32.to_be_bytes();
+            let of_oldest = burst.headers()[28..32] == 600_000_u32.to_be_bytes();
             let sum = if of_oldest { &mut oldest } else { &mut shortest };
             *sum += burst.payload_len();
             assert!(oldest * 10 <= shortest, "{oldest} bytes beside {shortest}");

@@ -4,13 +4,12 @@ use super::control::ControlPacket;
 use super::outbound::Outbound;
 use crate::config::Config;
 use crate::drop_reason::DropReason;
-use crate::message::MessageOut;
 use crate::observation::Observation;
 use crate::peer::Address;
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use apus_wire::{
-    AckList, Body, Dialect, Flags, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
+    AckList, Body, Dialect, Flags, Header, Packet, Profile, Role, SenderId, UdpFields,
 };
 
 /// What a handler may touch that sends packets.
@@ -47,14 +46,14 @@ impl Sender<'_> {
     }
 
     /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the sender. The session
-    /// is stated if it is this endpoint's to state.
+    /// is stated if it is this endpoint's to state. `sequence` is for the udp profile.
     pub(crate) fn answer(
         &mut self,
         to: Address,
         header: &Header,
         body: Body<'_>,
         flags: Flags,
-        refusal: Option<Refusal>,
+        sequence: u32,
     ) {
         let id = SenderId::new(header.sender_id.client_id(), header.sender_id.sender().peer());
         let peers = &mut self.tables.peers;
@@ -69,10 +68,7 @@ impl Sender<'_> {
         };
         let dialect = identity.dialect(fields);
         let mut answer = Header::new(body.kind(), identity.port, header.sport, id, dialect);
-        answer.sequence = match (refusal, identity.profile) {
-            (Some(refusal), Profile::Udp) => refusal as u32,
-            _ => 0,
-        };
+        answer.sequence = if identity.profile == Profile::Udp { sequence } else { 0 };
         add_flags(&mut answer, flags);
         self.enqueue(to, &Packet { header: answer, body });
     }
@@ -88,9 +84,9 @@ impl Sender<'_> {
 
     /// Puts `rpc` into the queue of retransmissions if its message has any.
     pub(crate) fn queue_resend(&mut self, rpc: RpcKey) {
-        let entry = &self.tables.rpcs[rpc];
-        if entry.outgoing.as_ref().is_some_and(MessageOut::has_resend) {
-            self.outbound.resends.push(rpc);
+        let message = self.tables.rpcs[rpc].outgoing.as_ref();
+        if let Some(message) = message.filter(|message| message.has_resend()) {
+            self.outbound.resends.put(rpc, message.left());
         }
     }
 

@@ -96,9 +96,8 @@ fn rpc_unknown_in_the_kernel_profile() {
     > P: RPC_UNKNOWN c1
       -> P DATA c1 0..10/10 retransmit prio=6
     > +30ms
-      @2.00ms -> P RESEND c1 everything prio=7
-      @7.00ms -> P RESEND c1 everything prio=7
-      @12.00ms !! failed c1: peer silent for 30 ms after 5 resends; the request may have been executed
+      @4.50ms -> P RESEND c1 everything prio=7
+      @12.00ms !! failed c1: peer silent for 30 ms after 4 resends; the request may have been executed
       @12.00ms -> P ACK c1 prio=7
     ");
 }
@@ -209,10 +208,12 @@ fn an_older_word_for_everything() {
     assert_snapshot!(run("
         config profile=kernel
         call P 10
+        +1ms
         P: RESEND c1 0..0
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 prio=6
+    > +1ms
     > P: RESEND c1 0..0
       -> P DATA c1 0..10/10 retransmit prio=6
     ");

@@ -8,6 +8,7 @@ mod script;
 
 mod acks;
 mod admission;
+mod arrears;
 mod bad_packets;
 mod calls;
 mod caps;

@@ -20,7 +20,6 @@ fn a_silent_server_is_asked() {
       @1.00ms -> P RESEND c1 everything prio=7
       @6.00ms -> P RESEND c1 everything prio=7
       @11.00ms -> P RESEND c1 everything prio=7
-      @16.00ms -> P RESEND c1 everything prio=7
     ");
 }
 
@@ -114,16 +113,22 @@ fn bytes_are_sent_again() {
     assert_snapshot!(run("
         meet P
         call P 5000
+        +1ms
         P: RESEND c1 1000..1500
+        +1ms
         P: RESEND c1 4999..5000
+        +1ms
         P: RESEND c1 everything
     "), @"
     > call P 5000
       -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 prio=5
+    > +1ms
     > P: RESEND c1 1000..1500
       -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=6
+    > +1ms
     > P: RESEND c1 4999..5000
       -> P DATA c1 4188..5000/5000 cutoffs=1 retransmit prio=7
+    > +1ms
     > P: RESEND c1 everything
       -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=5
     ");
@@ -136,14 +141,16 @@ fn a_lost_grant_is_assumed() {
         config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
         meet P
         call P 10000
+        +1ms
         P: RESEND c1 0..4000
         P: RESEND c1 6000..7000
     "), @"
     > call P 10000
       -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 prio=5
+    > +1ms
     > P: RESEND c1 0..4000
-      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=5
       -> P DATA c1 2000..4792/10000 incoming=2000 packets=2 cutoffs=1 prio=0
+      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=5
     > P: RESEND c1 6000..7000
       -> P BUSY c1 prio=7
       -> P DATA c1 4792..7584/10000 incoming=2000 packets=2 cutoffs=1 prio=0
@@ -158,6 +165,7 @@ fn ranges_that_make_no_sense() {
         meet P
         call P 1000
         P: RESEND c1 5000..9000
+        +1ms
         P: RESEND c1 500..4294967294
         P: RESEND c1 500..500
     "), @"
@@ -165,9 +173,11 @@ fn ranges_that_make_no_sense() {
       -> P DATA c1 0..1000/1000 cutoffs=1 prio=6
     > P: RESEND c1 5000..9000
       -> P BUSY c1 prio=7
+    > +1ms
     > P: RESEND c1 500..4294967294
       -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=6
     > P: RESEND c1 500..500
+      -> P BUSY c1 prio=7
     ");
 }
 
@@ -178,6 +188,7 @@ fn a_server_that_lost_the_request() {
     assert_snapshot!(run("
         meet P
         call P 3000
+        +1ms
         P: RPC_UNKNOWN c1
         count rpc_restarts
         P: DATA c1 0..100/200
@@ -185,6 +196,7 @@ fn a_server_that_lost_the_request() {
     "), @"
     > call P 3000
       -> P DATA c1 0..3000/3000 packets=3 cutoffs=1 prio=5
+    > +1ms
     > P: RPC_UNKNOWN c1
       -> P DATA c1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=5
     > count rpc_restarts
@@ -236,7 +248,6 @@ fn busy_resets_the_silence() {
     > P: BUSY c1
     > +4ms
     > +4ms
-      @2.00ms -> P RESEND c1 everything prio=7
     ");
 }
 
@@ -397,7 +408,9 @@ fn the_response_is_sent_again() {
         meet P
         P: DATA s1 0..10/10
         reply s1 3000
+        +1ms
         P: RESEND s1 0..1396
+        +1ms
         P: RESEND s1 everything
         P: ACK s1
         P: RESEND s1 everything
@@ -406,8 +419,10 @@ fn the_response_is_sent_again() {
       !! request s1 from P: 10 B
     > reply s1 3000
       -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 prio=5
+    > +1ms
     > P: RESEND s1 0..1396
       -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=6
+    > +1ms
     > P: RESEND s1 everything
       -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=5
     > P: ACK s1

@@ -233,19 +233,24 @@ fn need_ack_for_an_incomplete_call() {
         meet P
         meet Q
         call P 10
+        +1ms
         P: NEED_ACK c1
         P: DATA c1 0..1000/9000 unsched=2000
+        +1ms
         P: NEED_ACK c1
         P: DATA c1 1000..2000/9000 unsched=2000
         Q: DATA s1 0..1000/5000 unsched=1000
         P: DATA c1 2000..3500/9000 unsched=2000
+        +1ms
         P: NEED_ACK c1
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +1ms
     > P: NEED_ACK c1
       -> P RESEND c1 everything prio=7
     > P: DATA c1 0..1000/9000 unsched=2000
+    > +1ms
     > P: NEED_ACK c1
       -> P RESEND c1 1000..2000 prio=7
     > P: DATA c1 1000..2000/9000 unsched=2000
@@ -253,6 +258,7 @@ fn need_ack_for_an_incomplete_call() {
     > Q: DATA s1 0..1000/5000 unsched=1000
       -> Q GRANT s1 2500 level=0 prio=7
     > P: DATA c1 2000..3500/9000 unsched=2000
+    > +1ms
     > P: NEED_ACK c1
       -> P BUSY c1 prio=7
     ");
@@ -314,7 +320,7 @@ fn idle_peers_are_forgotten() {
 fn need_acks_for_many_incomplete_calls() {
     let calls = "call P 10\n".repeat(66);
     let asks: String = (1..=66).map(|call| format!("P: NEED_ACK c{call}\n")).collect();
-    let transcript = run(&format!("meet P\n{calls}{asks}"));
+    let transcript = run(&format!("meet P\n{calls}+1ms\n{asks}"));
     let count = |text: &str| transcript.matches(text).count();
     assert_eq!((count("-> P RESEND"), count("-> P BUSY")), (64, 2));
 }

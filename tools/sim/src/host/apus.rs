@@ -280,6 +280,22 @@ impl Host for ApusHost {
         self.transport.next_timeout().map(|(at, _)| at.as_nanos())
     }
 
+    fn set_receive_buffer(&mut self, bytes: u64) {
+        self.transport.set_receive_buffer(bytes as usize);
+    }
+
+    fn handle_overflow(&mut self, at: Nanos) {
+        self.transport.handle_overflow(Instant::from_nanos(at));
+    }
+
+    fn begin_reading(&mut self, at: Nanos) {
+        self.transport.begin_reading(Instant::from_nanos(at));
+    }
+
+    fn finish_reading(&mut self, at: Nanos) {
+        self.transport.finish_reading(Instant::from_nanos(at));
+    }
+
     fn handle_timeout(&mut self, now: Nanos) {
         let now = Instant::from_nanos(now);
         self.transport.handle_timeout(now);

@@ -27,6 +27,26 @@ pub trait Host {
     /// Returns when to call [`Host::handle_timeout`].
     fn next_timeout(&self) -> Option<Nanos>;
 
+    /// Reports that the host's socket holds `bytes`.
+    fn set_receive_buffer(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// Reports that packets were dropped before `at` because the socket was full.
+    fn handle_overflow(&mut self, at: Nanos) {
+        let _ = at;
+    }
+
+    /// Reports that nothing waited unread at `at`: what is received from now on has arrived since.
+    fn begin_reading(&mut self, at: Nanos) {
+        let _ = at;
+    }
+
+    /// Reports that everything that had arrived by `at` has been received.
+    fn finish_reading(&mut self, at: Nanos) {
+        let _ = at;
+    }
+
     /// Handles a deadline.
     fn handle_timeout(&mut self, now: Nanos);
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::reading::Reading;
 use super::settings::Processor;
 use super::socket::SocketBuffer;
 use super::stalls::{Stall, Stalls};
@@ -29,6 +30,14 @@ pub struct ProcessorHost<H: Host> {
     /// Messages of applications that the processor has not passed to the transport.
     calls: VecDeque<Message>,
     step: Step,
+    /// Whether the processor has had nothing to do since the last pass.
+    is_idle: bool,
+    reading: Reading,
+    /// Since when the packets of the current pass have arrived, if it is known, and up to when
+    /// everything has been read after it, if that has changed.
+    reports: (Option<Nanos>, Option<Nanos>),
+    /// Packets that the socket has dropped, as far as the host knows.
+    overflows: u64,
     /// Packets that the current pass has received.
     batch: Vec<(Packet, H::Body)>,
     /// Packets that the processor has sent or is sending, in the order in which they are ready.
@@ -67,7 +76,8 @@ impl<H: Host> ProcessorHost<H> {
     /// Puts a processor between `host` and the fabric. It does nothing during `stalls`, which do not
     /// overlap.
     #[must_use]
-    pub fn new(host: H, processor: Processor, stalls: Vec<Stall>) -> Self {
+    pub fn new(mut host: H, processor: Processor, stalls: Vec<Stall>) -> Self {
+        host.set_receive_buffer(processor.socket_buffer);
         Self {
             host,
             processor,
@@ -75,6 +85,10 @@ impl<H: Host> ProcessorHost<H> {
             socket: SocketBuffer::new(processor.socket_buffer),
             calls: VecDeque::new(),
             step: Step::Idle,
+            is_idle: true,
+            reading: Reading::new(processor.socket_buffer),
+            reports: (None, None),
+            overflows: 0,
             batch: Vec::with_capacity(RECEIVE_QUOTA),
             sent: VecDeque::new(),
             sent_bytes: 0,
@@ -113,13 +127,20 @@ impl<H: Host> ProcessorHost<H> {
         if !is_due || self.stalls.resumes(self.now) > self.now {
             return false;
         }
-        let mut picos = 0;
+        let (mut picos, mut bytes) = (0, 0);
+        // A stalled processor polls nothing, and its last poll is the one before the stall.
+        if std::mem::take(&mut self.is_idle) {
+            self.reading.idle(self.stalls.last_running(self.now));
+        }
+        let since = self.reading.begin(self.now);
         while self.batch.len() < RECEIVE_QUOTA
             && let Some((packet, body)) = self.socket.pop()
         {
             picos += self.processor.costs.receive.picos(packet.wire_bytes);
+            bytes += u64::from(packet.wire_bytes);
             self.batch.push((packet, body));
         }
+        self.reports = (since, self.reading.finish(bytes, self.socket.is_empty()));
         self.busy += nanos(picos);
         self.step = Step::Receiving(self.end_of(picos));
         true
@@ -128,8 +149,18 @@ impl<H: Host> ProcessorHost<H> {
     /// Passes what was received, calls and timers to the transport, and sends.
     fn work(&mut self) {
         let now = self.now;
+        let (since, read_up_to) = self.reports;
+        if let Some(since) = since {
+            self.host.begin_reading(since);
+        }
         for (packet, body) in self.batch.drain(..) {
             self.host.receive(now, &packet, &body);
+        }
+        if std::mem::replace(&mut self.overflows, self.socket.overflows) < self.socket.overflows {
+            self.host.handle_overflow(now);
+        }
+        if let Some(read_up_to) = read_up_to {
+            self.host.finish_reading(read_up_to);
         }
         for message in self.calls.drain(..) {
             self.host.submit(now, &message);
@@ -210,6 +241,7 @@ impl<H: Host> Host for ProcessorHost<H> {
             match self.step {
                 Step::Idle => {
                     if !self.begin() {
+                        self.is_idle = true;
                         return;
                     }
                 }

@@ -14,12 +14,13 @@
 //!
 //! # Invariants
 //!
-//! - PROCESSOR-1: A processor is in one step at a time, and every step takes the time that its
+//! - **PROCESSOR-1** A processor is in one step at a time, and every step takes the time that its
 //!   packets cost; a stalled processor is in none.
-//! - PROCESSOR-2: The packets in the socket buffer never have more bytes than the buffer.
+//! - **PROCESSOR-2** The packets in the socket buffer never have more bytes than the buffer.
 
 mod costs;
 mod host;
+mod reading;
 mod settings;
 mod socket;
 mod stalls;

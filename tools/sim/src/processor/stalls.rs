@@ -29,6 +29,12 @@ impl Stalls {
         })
     }
 
+    /// Returns the last time until `now` at which the processor has run: `now`, or the beginning of
+    /// the stall that ends at that time.
+    pub(super) fn last_running(&self, now: Nanos) -> Nanos {
+        self.0.iter().find(|stall| stall.until == now).map_or(now, |stall| stall.from)
+    }
+
     /// Returns the end of work that takes `time` and begins at `at`: stalls postpone it.
     pub(super) fn end(&self, at: Nanos, time: Nanos) -> Nanos {
         self.0.iter().fold(at + time, |end, stall| {
@@ -63,5 +69,6 @@ mod tests {
         assert_eq!(stalls().resumes(100), 110);
         assert_eq!(stalls().resumes(299), 300);
         assert_eq!(stalls().resumes(300), 300);
+        assert_eq!((stalls().last_running(300), stalls().last_running(301)), (200, 301));
     }
 }

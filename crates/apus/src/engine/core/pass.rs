@@ -33,23 +33,48 @@ impl Core {
     }
 
     /// Hands the packets of the last receive to the protocol. The receive began and ended at these
-    /// ticks of the trace.
+    /// ticks of the trace. Returns the bytes of the packets.
     pub(in crate::engine) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
         packets: usize,
         (began, ended): (u64, u64),
-    ) {
+    ) -> usize {
         if packets == 0 {
-            return;
+            return 0;
         }
         let now = self.time.now();
         self.observation.tracer.batch_received(began, ended, packets);
         let cpu = self.observation.cpu().begin(CpuPart::Protocol);
         self.inbox.note_poll(now);
         let room = self.inbox.room(now);
-        self.network.handle_packets(receive, now, room, &mut self.observation);
+        let bytes = self.network.handle_packets(receive, now, room, &mut self.observation);
         self.observation.cpu().end(CpuPart::Protocol, cpu);
+        bytes
+    }
+
+    /// Returns the time of this pass.
+    pub(in crate::engine) const fn now(&self) -> Instant {
+        self.time.now()
+    }
+
+    /// Reports that nothing waited unread in the socket at `since`, if that is known.
+    pub(in crate::engine) fn begin_reading(&mut self, since: Option<Instant>) {
+        if let Some(since) = since {
+            self.network.begin_reading(since);
+        }
+    }
+
+    /// Reports that the system has dropped packets before this pass.
+    pub(in crate::engine) fn handle_overflow(&mut self) {
+        self.network.handle_overflow(self.time.now());
+    }
+
+    /// Reports that everything that had arrived by `read_up_to` has been handled, if that is known.
+    pub(in crate::engine) fn finish_reading(&mut self, read_up_to: Option<Instant>) {
+        if let Some(read_up_to) = read_up_to {
+            self.network.finish_reading(read_up_to);
+        }
     }
 
     /// Tells the protocol what the network reports about a packet that was sent earlier.

@@ -16,6 +16,7 @@
 
 mod balance;
 mod local;
+mod reading;
 mod receiver;
 
 pub(crate) use receiver::Receiver;

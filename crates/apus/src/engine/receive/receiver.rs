@@ -1,10 +1,12 @@
 //! The leader's source of packets and messages.
 
 use super::local::LocalReceiver;
+use super::reading::Reading;
 use crate::engine::local::LocalEvent;
 use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
 use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Local;
+use apus_proto::Instant;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -14,12 +16,31 @@ pub(crate) struct Receiver {
     /// The driver's receive half.
     network: Box<dyn ReceiveHalf>,
     local: Option<LocalReceiver>,
+    /// How long packets have waited in the driver.
+    reading: Reading,
+    /// Datagrams that the system has dropped for lack of room, as far as it was reported.
+    overflowed: u64,
 }
 
 impl Receiver {
-    /// Receives from `network`, and from the pairs of `local` if there is shared memory.
-    pub(crate) fn new(network: Box<dyn ReceiveHalf>, local: Option<Arc<Local>>) -> Self {
-        Self { network, local: local.map(LocalReceiver::new) }
+    /// Receives from `network`, which holds up to `capacity` bytes, and from the pairs of `local` if there is shared
+    /// memory.
+    pub(crate) fn new(
+        network: Box<dyn ReceiveHalf>,
+        capacity: usize,
+        local: Option<Arc<Local>>,
+    ) -> Self {
+        Self {
+            network,
+            local: local.map(LocalReceiver::new),
+            reading: Reading::new(capacity),
+            overflowed: 0,
+        }
+    }
+
+    /// Returns what is known about packets that wait unread.
+    pub(in crate::engine) const fn reading(&mut self) -> &mut Reading {
+        &mut self.reading
     }
 
     /// Returns whether to poll the network in this pass; then it counts as polled.
@@ -38,6 +59,12 @@ impl Receiver {
             self.expect_network();
         }
         Ok(packets)
+    }
+
+    /// Returns whether the system has dropped packets for lack of room since the last call.
+    pub(in crate::engine) fn take_overflow(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.overflowed, self.network.overflowed());
+        self.overflowed != before
     }
 
     /// Returns the driver's receive half, which has the packets of the last receive.
@@ -92,8 +119,9 @@ impl Receiver {
         self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep)
     }
 
-    /// Ends a sleep, for these reasons.
-    pub(in crate::engine) fn finish_sleep(&mut self, reasons: WakeReasons) {
+    /// Ends a sleep at `now`, for these reasons.
+    pub(in crate::engine) fn finish_sleep(&mut self, reasons: WakeReasons, now: Instant) {
+        self.reading.note_clock(now);
         if reasons.driver {
             self.expect_network();
         }
@@ -114,7 +142,7 @@ impl Receiver {
         conditions: WakeConditions,
         nanos: Option<u64>,
     ) -> io::Result<WakeReasons> {
-        let Self { network, local } = self;
+        let Self { network, local, .. } = self;
         let slept =
             local.as_mut().and_then(|local| local.sleep(&**network, signal, conditions, nanos));
         if let Some(reasons) = slept {

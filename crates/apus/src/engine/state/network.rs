@@ -77,20 +77,37 @@ impl Network {
         self.transport.abandon(now, rpc)
     }
 
-    /// Hands the packets of the last receive to the protocol, which may accept `room` requests.
+    /// Reports that nothing waited unread in the socket at `since`.
+    pub(crate) fn begin_reading(&mut self, since: Instant) {
+        self.transport.begin_reading(since);
+    }
+
+    /// Reports that everything that had arrived by `read_up_to` has been handled.
+    pub(crate) fn finish_reading(&mut self, read_up_to: Instant) {
+        self.transport.finish_reading(read_up_to);
+    }
+
+    /// Reports that the system has dropped packets before `now`.
+    pub(crate) fn handle_overflow(&mut self, now: Instant) {
+        self.transport.handle_overflow(now);
+    }
+
+    /// Hands the packets of the last receive to the protocol, which may accept `room` requests. Returns their bytes.
     pub(crate) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
         now: Instant,
         room: usize,
         observation: &mut Observation,
-    ) {
+    ) -> usize {
+        let mut bytes = 0;
         let Self { transport, paths, .. } = self;
         let Observation { counters, tracer, .. } = observation;
         transport.set_request_room(room);
         counters.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
             counters.packets_arrived += 1;
+            bytes += arrival.packet.len();
             counters.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
@@ -98,6 +115,7 @@ impl Network {
             transport.handle_packet(now, arrival.from, arrival.packet);
             tracer.fetch(transport);
         });
+        bytes
     }
 
     /// Tells the protocol what the network reports about a packet that was sent earlier.

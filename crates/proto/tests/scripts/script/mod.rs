@@ -11,6 +11,7 @@
 //! | `call P 1000 [deadline=5ms] [idempotent]` | the endpoint calls |
 //! | `reply s1 500`, `abandon s1`, `cancel c1` | what the application does |
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
+//! | `buffer 8000000`, `begin_reading`, `finish_reading`, `overflow` | what the engine reports about the socket |
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`packet`] |
 //! | `P: raw 00ff…` | bytes from P |
 //! | `taking off`, `take 1000` | the application leaves messages; consumes this number of their bytes |
@@ -130,6 +131,10 @@ impl Script {
             "keep" => self.transport.set_payload_prefix(number(words[0]) as usize),
             "room" => self.transport.set_request_room(number(words[0]) as usize),
             "serving" => self.transport.set_serving(words[0] == "on"),
+            "buffer" => self.transport.set_receive_buffer(number(words[0]) as usize),
+            "begin_reading" => self.transport.begin_reading(self.now),
+            "finish_reading" => self.transport.finish_reading(self.now),
+            "overflow" => self.transport.handle_overflow(self.now),
             "shutdown" => self.transport.shut_down(self.now),
             "unreachable" => {
                 let trouble = match words[1] {

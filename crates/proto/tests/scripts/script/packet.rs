@@ -15,7 +15,7 @@ impl Script {
     /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `retransmit`, `ack=c3`, `cutoffs=1`,
     ///   `length=…` to lie
     /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `brief` (without a level),
-    ///   `CUTOFFS c1 VERSION`
+    ///   `CUTOFFS c1 VERSION`, `room=5000`
     /// - `ACK s1 s2 …`, `NEED_ACK c1`, `BUSY c1`, `RPC_UNKNOWN c1`, `FREEZE c1`
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
@@ -70,6 +70,7 @@ impl Script {
                     fields.flags = fields.flags.with(Flags::REFUSED);
                     sequence = n.parse().unwrap();
                 }
+                ("room", n) => sequence = n.parse().unwrap(),
                 ("session", n) => {
                     let flags = fields.flags.with(Flags::SESSION);
                     fields = UdpFields { flags, incarnation: n.parse().unwrap(), ..fields };

@@ -114,6 +114,9 @@ impl Script {
             }
             Body::Cutoffs(cutoffs) => {
                 write!(text, " v{} {:?}", cutoffs.version, cutoffs.unscheduled).unwrap();
+                if header.sequence > 0 {
+                    write!(text, " room={}", header.sequence).unwrap();
+                }
             }
             Body::Ack(list) => {
                 for ack in list.iter() {

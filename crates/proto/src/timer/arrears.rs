@@ -1,0 +1,110 @@
+//! How far this endpoint is behind with reading what has arrived.
+//!
+//! Packets that wait in the socket of a busy host are not lost. A receiver that took them for lost would ask for them
+//! again, and a sender that answered at once would send what is still on its way: both add work where there is too
+//! much already. Two instants prevent that:
+//!
+//! - what arrived by `read_up_to` has been handled: the silence of a peer is measured up to there (TIME-3);
+//! - what is handled now has waited since `reading_since` at most: a RESEND says nothing about what has left since
+//!   then (TIME-7).
+//!
+//! Without reports ([`crate::Transport::begin_reading`], [`crate::Transport::finish_reading`]) nothing waits.
+
+use crate::time::Instant;
+
+/// What the engine has reported about unread packets.
+#[derive(Debug, Default)]
+pub(crate) struct Arrears {
+    reading_since: Option<Instant>,
+    read_up_to: Option<Instant>,
+    /// When the system last reported that it has dropped packets for lack of room.
+    overflowed: Option<Instant>,
+    /// Whether the RPCs were checked since.
+    checked: bool,
+}
+
+impl Arrears {
+    /// Nothing waited unread at `at`; what is handled from now on has arrived since.
+    pub(crate) fn begin(&mut self, at: Instant) {
+        self.reading_since = self.reading_since.max(Some(at));
+    }
+
+    /// Everything that had arrived by `at` has been handled.
+    pub(crate) fn finish(&mut self, at: Instant) {
+        self.begin(at);
+        self.read_up_to = self.read_up_to.max(Some(at));
+    }
+
+    /// The system has dropped packets for lack of room before `at`.
+    pub(crate) const fn overflow(&mut self, at: Instant) {
+        self.overflowed = Some(at);
+        self.checked = false;
+    }
+
+    /// Returns whether packets that were sent after `heard` may have been dropped for lack of room.
+    pub(crate) fn overflowed_since(&self, heard: Instant) -> bool {
+        self.overflowed.is_some_and(|at| at >= heard)
+    }
+
+    /// Returns `true` once after an overflow, when everything has been read that arrived before it.
+    pub(crate) fn take_overflow_check(&mut self) -> bool {
+        let due = self.is_overflow_check_due();
+        self.checked |= due;
+        due
+    }
+
+    /// Returns whether that check is due.
+    pub(crate) fn is_overflow_check_due(&self) -> bool {
+        !self.checked && self.overflowed.is_some() && self.read_up_to >= self.overflowed
+    }
+
+    /// Returns the instant up to which a peer's silence is known.
+    pub(crate) fn read_up_to(&self, now: Instant) -> Instant {
+        self.read_up_to.unwrap_or(now)
+    }
+
+    /// Returns the nanoseconds for which the packet that is handled at `now` may have waited.
+    pub(crate) fn behind(&self, now: Instant) -> u64 {
+        self.reading_since.map_or(0, |since| now.since(since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn without_reports_nothing_waits() {
+        let arrears = Arrears::default();
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(9), 0));
+    }
+
+    #[test]
+    fn what_was_read_says_how_long_a_packet_may_have_waited() {
+        let mut arrears = Arrears::default();
+        arrears.finish(at(5));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 4));
+        arrears.begin(at(8));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 1));
+        // Late news take nothing back.
+        arrears.finish(at(6));
+        assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(6), 1));
+    }
+
+    #[test]
+    fn after_an_overflow_all_are_checked_once_when_everything_has_been_read() {
+        let mut arrears = Arrears::default();
+        assert!(!arrears.take_overflow_check());
+        arrears.finish(at(5));
+        arrears.overflow(at(8));
+        assert!(!arrears.take_overflow_check(), "packets from before may wait");
+        assert!(arrears.overflowed_since(at(8)) && !arrears.overflowed_since(at(9)));
+        arrears.finish(at(8));
+        assert!(arrears.take_overflow_check());
+        assert!(!arrears.take_overflow_check());
+    }
+}
