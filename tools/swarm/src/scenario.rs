@@ -92,6 +92,14 @@ impl Scenario {
         (self.picos(receive, received) + self.picos(send, sent)) / 1_000
     }
 
+    /// Returns the time for which a processor receives a control packet, answers it, and receives a packet with `payload`
+    /// bytes of payload; 0 without processors.
+    pub(crate) fn repair_time(&self, payload: u32) -> Nanos {
+        let Some(Processors { processor, .. }) = &self.processors else { return 0 };
+        let Costs { receive, send } = processor.costs;
+        (self.picos(receive, 1) + self.picos(send, 1) + self.picos(receive, payload)) / 1_000
+    }
+
     /// Returns the time for the packets of a message in one direction, in picoseconds.
     fn picos(&self, cost: Cost, bytes: u32) -> u64 {
         let packets = u64::from(bytes.div_ceil(self.packet_limit - DATA_HEADER_LEN as u32));

@@ -48,6 +48,8 @@ pub(crate) struct Recovery {
     resent_bytes: u64,
     sent_bytes: u64,
     received_bytes: u64,
+    /// DATA packets that were sent and have not been received.
+    missing_packets: u64,
 }
 
 impl Recovery {
@@ -68,6 +70,7 @@ impl Recovery {
             resent_bytes: 0,
             sent_bytes: 0,
             received_bytes: 0,
+            missing_packets: 0,
         }
     }
 
@@ -84,9 +87,18 @@ impl Recovery {
         }
     }
 
+    /// Returns the time that a processor needs to repair the loss of all packets that are missing: it receives a RESEND for
+    /// each, answers it, and receives the packet. Some of them only wait in a socket: the core gets their time as well.
+    fn repair(&self, directory: &Directory) -> Nanos {
+        let mean =
+            self.sent_bytes.saturating_sub(self.received_bytes) / self.missing_packets.max(1);
+        self.missing_packets * directory.scenario.repair_time(mean as u32)
+    }
+
     /// Returns the time from the end of the overload until a processor that is always busy has caught up.
     fn best_time(&self, directory: &Directory, overload: Overload) -> Nanos {
         let mut work = self.outstanding.saturating_sub(self.usual + self.longest);
+        work += self.repair(directory);
         for call in self.next..self.calls {
             let made = directory.call(call).at - overload.until;
             if work <= made {
@@ -134,6 +146,7 @@ impl Recovery {
         ranges.insert(data.offset, data.offset + payload.len() as u32);
         let bytes = payload.len() as u64;
         self.sent_bytes += bytes;
+        self.missing_packets += 1;
         self.resent_bytes += bytes - u64::from(ranges.bytes() - before);
     }
 
@@ -178,6 +191,7 @@ impl Checker for Recovery {
             HostEvent::Received(wire) => {
                 if let Body::Data(_, payload) = &wire.packet.body {
                     self.received_bytes += payload.len() as u64;
+                    self.missing_packets = self.missing_packets.saturating_sub(1);
                 }
             }
             _ => {}
