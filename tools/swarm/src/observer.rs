@@ -18,6 +18,7 @@ use super::checker::incoming::Incoming;
 use super::checker::liveness::Liveness;
 use super::checker::order::Order;
 use super::checker::permission::Permission;
+use super::checker::recovery::Recovery;
 use super::directory::Directory;
 use super::event_log::EventLog;
 use super::observation::{CallId, HostEvent, Observation, WirePacket};
@@ -51,10 +52,11 @@ struct Checkers {
     incoming: Incoming,
     order: Order,
     amplification: Amplification,
+    recovery: Recovery,
 }
 
 impl Checkers {
-    fn new(directory: &Directory) -> Self {
+    fn new(directory: &Directory, probes: CallId) -> Self {
         Self {
             execution: ExecutionChecker::new(directory.scenario.calls.len()),
             content: Content,
@@ -62,6 +64,7 @@ impl Checkers {
             incoming: Incoming::new(directory),
             order: Order::new(directory),
             amplification: Amplification::new(directory),
+            recovery: Recovery::new(directory, probes),
         }
     }
 
@@ -81,7 +84,8 @@ impl Checkers {
         self.permission.observe(directory, observation)?;
         self.incoming.observe(directory, observation)?;
         self.order.observe(directory, observation)?;
-        self.amplification.observe(directory, observation)
+        self.amplification.observe(directory, observation)?;
+        self.recovery.observe(directory, observation)
     }
 }
 
@@ -97,7 +101,7 @@ impl Observer {
         let directory = Directory::new(scenario);
         Self {
             liveness: Liveness::new(&directory, probes),
-            checkers: strict.then(|| Checkers::new(&directory)),
+            checkers: strict.then(|| Checkers::new(&directory, probes)),
             directory,
             profile,
             hash: FixedState::default().build_hasher(),
@@ -198,6 +202,13 @@ impl Observer {
     pub(crate) fn record(&mut self, result: Result<(), Violation>) {
         if let Err(violation) = result {
             self.violation.get_or_insert(violation);
+        }
+    }
+
+    /// Checks the bytes that were sent again, when no packet is on its way.
+    pub(crate) fn check_resends(&mut self) {
+        if let Some(checkers) = &self.checkers {
+            self.record(checkers.recovery.check_resends());
         }
     }
 

@@ -53,6 +53,8 @@ pub struct Scenario {
     pub outages: Outages,
     /// Processors of the hosts; without them, packets take no time.
     pub processors: Option<Processors>,
+    /// The only overload of a run in which nothing else goes wrong.
+    pub overload: Option<Overload>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
@@ -66,6 +68,17 @@ pub struct Processors {
     pub stalls: Vec<(HostId, Stall)>,
 }
 
+/// A stall or a burst that overloads a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overload {
+    /// Beginning.
+    pub from: Nanos,
+    /// End.
+    pub until: Nanos,
+    /// The role whose host is busiest: of the server, or of its only client.
+    pub busiest: Role,
+}
+
 impl Scenario {
     /// Returns the time for which the packets of a call occupy the processor of the host in this role; 0 without
     /// processors.
@@ -77,6 +90,14 @@ impl Scenario {
         };
         let Costs { receive, send } = processor.costs;
         (self.picos(receive, received) + self.picos(send, sent)) / 1_000
+    }
+
+    /// Returns the time for which a processor receives a control packet, answers it, and receives a packet with `payload`
+    /// bytes of payload; 0 without processors.
+    pub(crate) fn repair_time(&self, payload: u32) -> Nanos {
+        let Some(Processors { processor, .. }) = &self.processors else { return 0 };
+        let Costs { receive, send } = processor.costs;
+        (self.picos(receive, 1) + self.picos(send, 1) + self.picos(receive, payload)) / 1_000
     }
 
     /// Returns the time for the packets of a message in one direction, in picoseconds.
@@ -172,7 +193,8 @@ impl Scenario {
         )?;
         stalls
             .iter()
-            .try_for_each(|(host, stall)| writeln!(f, "  outage     host {host}: {stall:?}"))
+            .try_for_each(|(host, stall)| writeln!(f, "  outage     host {host}: {stall:?}"))?;
+        self.overload.iter().try_for_each(|overload| writeln!(f, "  overload   {overload:?}"))
     }
 
     fn write_load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

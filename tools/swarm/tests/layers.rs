@@ -35,6 +35,7 @@ const ORDER: &[Layer<'_>] = &[
             "liveness",
             "memory",
             "permission",
+            "recovery",
         ],
     ),
     (
@@ -49,6 +50,7 @@ const ORDER: &[Layer<'_>] = &[
             "load",
             "outages",
             "processors",
+            "overload",
         ],
     ),
     ("simulation", &["stack", "agenda", "host", "run"]),

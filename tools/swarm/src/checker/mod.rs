@@ -14,5 +14,6 @@ pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod permission;
 mod ranges;
+pub(crate) mod recovery;
 #[cfg(test)]
 mod tests;

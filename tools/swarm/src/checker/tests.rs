@@ -31,12 +31,12 @@ use apus_sim::preset;
 use apus_sim::topology::Shape;
 use apus_workload::time::MILLISECOND;
 
-const CLIENT: HostId = 0;
-const SERVER: HostId = 1;
-const SESSION: u32 = 7;
+pub(super) const CLIENT: HostId = 0;
+pub(super) const SERVER: HostId = 1;
+pub(super) const SESSION: u32 = 7;
 
 /// Creates calls with requests and responses of these lengths.
-fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
+pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
     let mut topology = preset::sigcomm18();
     topology.shape = Shape { racks: 1, hosts_per_rack: 3, spines: 0 };
     let call = |&(request, response): &(u32, u32)| PlannedCall {
@@ -64,6 +64,7 @@ fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         faults: fault::Settings::default(),
         outages: Outages::default(),
         processors: None,
+        overload: None,
         heal_at: 0,
     };
     let mut directory = Directory::new(scenario);
@@ -78,12 +79,12 @@ fn id(call: CallId) -> u64 {
 }
 
 /// A checker and the state of its input.
-struct Script<C> {
-    directory: Directory,
-    checker: C,
-    at: u64,
+pub(super) struct Script<C> {
+    pub(super) directory: Directory,
+    pub(super) checker: C,
+    pub(super) at: u64,
     /// Session in packets.
-    session: u32,
+    pub(super) session: u32,
 }
 
 impl<C: Checker> Script<C> {
@@ -92,7 +93,7 @@ impl<C: Checker> Script<C> {
         Self { checker: checker(&directory), directory, at: 0, session: SESSION }
     }
 
-    fn observe(&mut self, host: HostId, event: HostEvent<'_>) -> Result<(), Violation> {
+    pub(super) fn observe(&mut self, host: HostId, event: HostEvent<'_>) -> Result<(), Violation> {
         self.at += 1;
         let observation = Observation { at: self.at, host, event };
         self.checker.observe(&self.directory, &observation)
@@ -124,20 +125,30 @@ impl<C: Checker> Script<C> {
     }
 
     /// The sender passes a packet to its driver.
-    fn sent(&mut self, call: CallId, sender: Role, body: Body<'_>) -> Result<(), Violation> {
+    pub(super) fn sent(
+        &mut self,
+        call: CallId,
+        sender: Role,
+        body: Body<'_>,
+    ) -> Result<(), Violation> {
         let host = if sender == Role::Client { CLIENT } else { SERVER };
         self.packet(host, call, sender, body, Flags::SESSION, true)
     }
 
     /// The other end receives the packet.
-    fn received(&mut self, call: CallId, sender: Role, body: Body<'_>) -> Result<(), Violation> {
+    pub(super) fn received(
+        &mut self,
+        call: CallId,
+        sender: Role,
+        body: Body<'_>,
+    ) -> Result<(), Violation> {
         let host = if sender == Role::Client { SERVER } else { CLIENT };
         self.packet(host, call, sender, body, Flags::SESSION, false)
     }
 }
 
 /// Returns a DATA packet of the message that `sender` transmits.
-fn piece(
+pub(super) fn piece(
     directory: &Directory,
     call: CallId,
     sender: Role,
@@ -160,7 +171,7 @@ fn piece(
 }
 
 /// Asserts that a checker reports a violation of this kind.
-fn assert_violation(kind: ViolationKind, result: &Result<(), Violation>) {
+pub(super) fn assert_violation(kind: ViolationKind, result: &Result<(), Violation>) {
     assert_eq!(result.as_ref().unwrap_err().kind, kind);
 }
 

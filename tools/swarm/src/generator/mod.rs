@@ -9,6 +9,7 @@ mod faults;
 mod kernel;
 mod load;
 mod outages;
+mod overload;
 mod processors;
 mod random;
 mod sizes;
@@ -30,9 +31,16 @@ impl Scenario {
     }
 }
 
+/// Share of the seeds in which nothing but an overload goes wrong.
+const OVERLOADED_PERCENT: u32 = 10;
+
 /// Generates the scenario of a seed.
 fn generate(seed: u64, peers: PeerModel) -> Scenario {
     let stream = |purpose| SeededRng::new(seed, purpose);
+    let mut overloaded = stream(9);
+    if peers != PeerModel::Kernel && overloaded.percent(OVERLOADED_PERCENT) {
+        return overload::generate(&mut overloaded, seed);
+    }
     let (fabric, packet_limit) = fabric::generate(&mut stream(1), seed);
     let kernel_hosts = kernel::generate(&mut stream(8), &fabric, peers);
     let config = config::generate(&mut stream(2), &fabric, !kernel_hosts.is_empty());
@@ -63,6 +71,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         faults,
         outages,
         processors,
+        overload: None,
         heal_at: heal_at.max(end),
     }
 }

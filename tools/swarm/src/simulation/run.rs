@@ -152,6 +152,7 @@ impl<H: SimulatedHost> Simulation<H> {
         self.fabric.heal();
         self.expect_calls_to_end();
         self.drain();
+        self.observer.borrow_mut().check_resends();
         for round in 0..PROBES.len() as CallId {
             let count = self.surviving.len() as CallId;
             for call in 0..count {
