@@ -93,6 +93,10 @@ pub(crate) const MAX_QUESTIONS: u32 = 4;
 /// Bytes of IPv4 and UDP headers around each packet.
 const AROUND_PACKETS: usize = 20 + 8;
 
+/// NEED_ACKs without a response that are under way to a peer. Chosen by us: enough to free thousands of responses a
+/// second whose acks were lost, and little for a peer that is busy.
+pub(crate) const MAX_NEED_ACKS: u32 = 16;
+
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 

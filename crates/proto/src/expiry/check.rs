@@ -97,7 +97,7 @@ fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let limit = u32::try_from(cx.config.need_ack_limit()).unwrap_or(u32::MAX);
     let peer = &mut cx.tables.peers[entry.peer];
     // The peer may have been asked about other RPCs in turn.
-    let asks = entry.asks.max(peer.need_ack.unanswered());
+    let asks = entry.asks.max(peer.need_ack.rounds());
     if asks >= limit && read_up_to.since(since) >= cx.config.timeout_usecs() * USEC {
         cx.observation.metrics.recovery.need_acks_exhausted += 1;
         end_server(cx, rpc, Ending::Discarded);

@@ -225,8 +225,8 @@ impl Order {
             (Body::NeedAck, _) if is_challenge(wire.packet) => {
                 self.doubt_responses(directory, host, wire.peer);
             }
-            // If the client does not respond, its response is released.
-            (Body::NeedAck, Some(call)) => self.end(host, call, Role::Server),
+            // If the client does not respond, all its responses are released (TIME-9).
+            (Body::NeedAck, Some(_)) => self.doubt_responses(directory, host, wire.peer),
             _ => {}
         }
     }
