@@ -72,6 +72,8 @@ pub(crate) struct ObservedHost {
     calls: VecDeque<CallId>,
     replies: VecDeque<(RpcHandle, CallId)>,
     incarnation: u64,
+    /// Bytes of its socket, if it has a processor.
+    receive_buffer: Option<u64>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
 }
@@ -89,6 +91,7 @@ impl ObservedHost {
             calls: VecDeque::new(),
             replies: VecDeque::new(),
             incarnation: 0,
+            receive_buffer: None,
             timeouts: (0, 0),
         }
     }
@@ -375,6 +378,23 @@ impl Host for ObservedHost {
         [self.stack.next_timeout(), self.agenda.next()].into_iter().flatten().min()
     }
 
+    fn set_receive_buffer(&mut self, bytes: u64) {
+        self.receive_buffer = Some(bytes);
+        self.stack.set_receive_buffer(bytes);
+    }
+
+    fn handle_overflow(&mut self, at: Nanos) {
+        self.stack.handle_overflow(at);
+    }
+
+    fn begin_reading(&mut self, at: Nanos) {
+        self.stack.begin_reading(at);
+    }
+
+    fn finish_reading(&mut self, at: Nanos) {
+        self.stack.finish_reading(at);
+    }
+
     fn handle_timeout(&mut self, now: Nanos) {
         if self.is_over() || self.is_stuck(now) {
             return;
@@ -394,6 +414,9 @@ impl Host for ObservedHost {
         self.observe(now, HostEvent::Crashed);
         self.incarnation += 1;
         self.stack = boot(&self.observer, self.id, self.incarnation);
+        if let Some(bytes) = self.receive_buffer {
+            self.stack.set_receive_buffer(bytes);
+        }
         self.burst.clear();
         self.calls.clear();
         self.replies.clear();

@@ -260,6 +260,34 @@ impl Stack {
         }
     }
 
+    /// Reports the size of the socket's buffer.
+    pub(super) fn set_receive_buffer(&mut self, bytes: u64) {
+        if let Self::Apus(transport) = self {
+            transport.set_receive_buffer(bytes as usize);
+        }
+    }
+
+    /// Reports that the socket has dropped packets before `at`.
+    pub(super) fn handle_overflow(&mut self, at: Nanos) {
+        if let Self::Apus(transport) = self {
+            transport.handle_overflow(Instant::from_nanos(at));
+        }
+    }
+
+    /// Reports that nothing waited unread at `at`.
+    pub(super) fn begin_reading(&mut self, at: Nanos) {
+        if let Self::Apus(transport) = self {
+            transport.begin_reading(Instant::from_nanos(at));
+        }
+    }
+
+    /// Reports that everything that had arrived by `at` has been received.
+    pub(super) fn finish_reading(&mut self, at: Nanos) {
+        if let Self::Apus(transport) = self {
+            transport.finish_reading(Instant::from_nanos(at));
+        }
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Nanos> {
         match self {
             Self::Apus(transport) => transport.next_timeout().map(|(at, _)| at.as_nanos()),
