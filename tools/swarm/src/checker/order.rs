@@ -220,14 +220,10 @@ impl Order {
         if let (Some(call), Some(session)) = (wire.call, session(wire.packet)) {
             self.messages[call as usize][wire.sender as usize].session = Some(session);
         }
-        match (&wire.packet.body, wire.call) {
-            // The client may have restarted; then its calls are released.
-            (Body::NeedAck, _) if is_challenge(wire.packet) => {
-                self.doubt_responses(directory, host, wire.peer);
-            }
-            // If the client does not respond, all its responses are released (TIME-9).
-            (Body::NeedAck, Some(_)) => self.doubt_responses(directory, host, wire.peer),
-            _ => {}
+        // A client that is asked whether it knows its session may have restarted, and then its calls are released. If it
+        // does not respond to a NEED_ACK about one response, all responses to it may be released (TIME-9).
+        if matches!(wire.packet.body, Body::NeedAck) {
+            self.doubt_responses(directory, host, wire.peer);
         }
     }
 
