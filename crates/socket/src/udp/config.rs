@@ -25,9 +25,9 @@ pub struct UdpConfig {
     /// queue of a NIC, where priorities have no effect. Without privileges `net.core.wmem_max` is
     /// the maximum.
     pub send_buffer: usize,
-    /// Longest IP packet in bytes, including IP and UDP headers; the path may carry less. Default
-    /// 9000: jumbo frames. Range 1280, which every IPv6 path carries (RFC 8200 section 5), to
-    /// 65535.
+    /// Longest IP packet in bytes, including IP and UDP headers; the path may carry less. Range
+    /// 1280, which every IPv6 path carries (RFC 8200 section 5), to 65535, the default: Ethernet
+    /// carries 1500 or 9000, and on loopback a packet of 64 KB costs as much as one of 9000 bytes.
     pub max_ip_packet: usize,
     /// Whether to send several packets with one system call and one pass through the system
     /// (UDP_SEGMENT, Linux 4.18).

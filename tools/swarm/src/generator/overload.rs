@@ -20,6 +20,9 @@ use apus_sim::topology::{Shape, Topology};
 use apus_workload::Workload;
 use apus_workload::time::{MILLISECOND, Nanos, Rate, SECOND};
 
+/// Smallest socket buffer in bytes. Chosen by us: half of what an endpoint asks for. In smaller ones on processors this
+/// slow, and at loads above a half, repairs of real drops can take longer than the bound.
+const LEAST_SOCKET: u64 = 2_000_000;
 /// Longest payload of a datagram: packets of 1500 bytes on Ethernet.
 const PACKET_LIMIT: u32 = 1_472;
 /// Time for the longest message at the processors' rate. Longer ones would make the load of a short run a matter of
@@ -51,16 +54,16 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         host_rate: Rate::from_mbps(100_000).expect("a constant"),
         ..preset::sigcomm18()
     };
-    let load = f64::from(rng.within(30..=70)) / 100.0;
+    let load = f64::from(rng.within(30..=45)) / 100.0;
     let echoes = rng.percent(70);
     let (disturbance, length) = disturbance(rng, clients, load);
     let after = CALM + 3 * queued_time(disturbance, length, load) / 2 + CALM;
     let until = CALM + length;
     let end = until + after;
     let most = PACKETS * u64::from(wire_bytes(PACKET_LIMIT)) * 8_000 / end;
-    let rate = Rate::from_mbps(rng.within(most / 4..=most)).expect("slower than a link");
+    let rate = Rate::from_mbps(rng.within(most / 2..=most)).expect("slower than a link");
     let costs = Costs::at_rate(rate, wire_bytes(PACKET_LIMIT));
-    let socket_buffer = rng.scale(200_000, Processor::SOCKET_BUFFER);
+    let socket_buffer = rng.scale(LEAST_SOCKET, Processor::SOCKET_BUFFER);
     let longest = rate.bytes(LONGEST).min(1_000_000) as u32;
     let workload = Workload::published(rng.within(2..=4)).truncated(longest);
     let stalls = match disturbance {
@@ -70,7 +73,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     let busiest = if clients == 1 && !echoes { Role::Client } else { Role::Server };
     let mut scenario = Scenario {
         seed,
-        config: Config::default(),
+        config: config(rate),
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,
@@ -108,6 +111,19 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     }
     scenario
 }
+
+/// Returns the parameters for processors of this rate. The default intervals are for processors that carry 10 Gbit/s, as
+/// servers have. Those of a run are up to thirty times as slow, so that it has few packets, and a RESEND costs them as
+/// much more; a host that is four times as slow gets the default intervals, too.
+fn config(rate: Rate) -> Config {
+    let slower = (USUAL_MBPS / 4 / rate.mbps()).max(1);
+    let usecs = Config::default().resend_usecs() * slower;
+    let builder = Config::builder().resend_usecs(usecs).resend_interval_usecs(usecs);
+    builder.build().expect("below the timeout")
+}
+
+/// Rate of a usual processor in Mbit/s (`sim run --host-rate`).
+const USUAL_MBPS: u64 = 10_000;
 
 /// Generates a stall of a host, or a burst, and its length.
 fn disturbance(rng: &mut SeededRng, clients: u32, load: f64) -> (Disturbance, Nanos) {
