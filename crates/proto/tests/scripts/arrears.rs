@@ -1,4 +1,4 @@
-//! Packets that wait in sockets: silence, what is on its way, and the room for unscheduled bytes (ADR 17).
+//! Packets that wait in sockets: silence, what is on its way, and the room for unscheduled bytes (ADR 27).
 
 use crate::script::run;
 use insta::assert_snapshot;

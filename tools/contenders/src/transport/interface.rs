@@ -43,7 +43,7 @@ pub struct NodeOptions {
     pub receivers: usize,
     /// Rate of the link in Mbit/s; 0 lets the transport measure it.
     pub link_mbps: u32,
-    /// Longest IP packet in bytes.
+    /// Longest IP packet in bytes; the path may carry less.
     pub mtu: usize,
     /// Work of a receiver on each request before it answers.
     pub work: Work,
@@ -61,7 +61,7 @@ impl NodeOptions {
             serve,
             receivers: 1,
             link_mbps: 0,
-            mtu: 9000,
+            mtu: 65_535,
             work: Work::NONE,
             parameters: Vec::new(),
         }
