@@ -4,7 +4,7 @@
 //! queueing of a busy peer for loss, what they ask for again makes the queue longer: the fabric then
 //! stays slow although nothing is lost, or takes long to recover after a stall.
 
-use apus_proto::Config;
+use apus_proto::{Config, Profile};
 use apus_sim::experiment::{Carrier, Experiment, ExperimentReport};
 use apus_sim::fabric::{HostCounters, Settings};
 use apus_sim::host::{Answer, ApusHost, Shared};
@@ -106,9 +106,13 @@ fn with_200_outstanding_calls_no_second_is_slow() {
 
 /// Returns the report of an open loop at `load`, in which the server stalls for `stall`.
 fn stalled(load: f64, stall: Nanos, messages: u32) -> ExperimentReport {
+    stalled_between(Carrier::Apus(Config::default()), load, stall, messages)
+}
+
+fn stalled_between(carrier: Carrier, load: f64, stall: Nanos, messages: u32) -> ExperimentReport {
     let mut experiment = preset::sigcomm18_experiment(workload(), load, 1).unwrap();
     experiment.fabric = Settings::new(topology(), 1);
-    experiment.carrier = Carrier::Apus(Config::default());
+    experiment.carrier = carrier;
     experiment.load_config = Config::default();
     experiment.answer = Answer::Echo;
     experiment.processor = Some(processor());
@@ -135,6 +139,16 @@ fn assert_few_resends(hosts: HostCounters) {
 #[test]
 fn queueing_in_a_busy_host_is_not_taken_for_loss() {
     let report = stalled(0.8, 0, 10_000);
+    println!("goodput {:.0} MB/s, {:?}", report.goodput / 1e6, report.counters.hosts);
+    assert!(report.is_steady(), "the backlog grew by {}", report.growth);
+    assert_few_resends(report.counters.hosts);
+}
+
+/// A module of the kernel states no room, learns none, and asks by its own rules.
+#[test]
+fn a_peer_that_runs_the_kernel_module_does_not_cause_a_collapse() {
+    let config = Config::builder().profile(Profile::Kernel).build().unwrap();
+    let report = stalled_between(Carrier::Mixed(config), 0.8, 0, 10_000);
     println!("goodput {:.0} MB/s, {:?}", report.goodput / 1e6, report.counters.hosts);
     assert!(report.is_steady(), "the backlog grew by {}", report.growth);
     assert_few_resends(report.counters.hosts);
