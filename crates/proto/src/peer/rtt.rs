@@ -35,7 +35,8 @@ impl Rtt {
         self.sample(now, nanos.min(most));
     }
 
-    /// A sample of the network alone: the peer answers at once (NEED_ACK to BUSY).
+    /// A sample of the network and of the peer's queues: the peer answers at once (NEED_ACK or RESEND to BUSY), or a
+    /// response has overtaken the answer to a RESEND.
     pub(crate) fn sample(&mut self, now: Instant, nanos: u64) {
         self.sample_upper_bound(now, nanos);
         if self.smoothed == 0 {
@@ -45,12 +46,6 @@ impl Rtt {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(nanos)) / 4;
             self.smoothed = ((7 * self.smoothed + nanos) / 8).max(1);
         }
-    }
-
-    /// The time from a request to its response, of a call whose RESEND has found no answer before the response: packets
-    /// wait at the peer for as long.
-    pub(crate) fn sample_queue(&mut self, now: Instant, nanos: u64) {
-        self.sample(now, nanos);
     }
 
     /// The time from a request to its response. It includes the peer's own work: it counts if it is shorter than what is
@@ -125,7 +120,7 @@ mod tests {
         let mut rtt = Rtt::default();
         rtt.sample(Instant::ZERO, 100_000);
         for _ in 0..20 {
-            rtt.sample_queue(Instant::ZERO, 50_000_000);
+            rtt.sample(Instant::ZERO, 50_000_000);
         }
         assert!(rtt.rto(5_000_000, MOST) > 45_000_000, "{rtt:?}");
         rtt.sample_response(Instant::ZERO, 900_000_000);

@@ -13,9 +13,8 @@ pub(crate) struct UnscheduledWindow {
     in_flight: u64,
 }
 
-/// Room of a peer before its first CUTOFFS. Chosen by us: a quarter of the smallest buffer that Linux grants a socket
-/// which asks for 4 MiB (net.core.rmem_max is 4 MiB; the system's structures count, too), and enough for the first
-/// millisecond at 8 Gbit/s.
+/// Room of a peer before its first CUTOFFS. Chosen by us: a quarter of the 4 MiB that an endpoint asks for, and enough
+/// for the first millisecond at 8 Gbit/s.
 const INITIAL_ROOM: u64 = 1_000_000;
 
 impl Default for UnscheduledWindow {

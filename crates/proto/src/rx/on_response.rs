@@ -70,7 +70,7 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) 
         let unanswered = cx.now.since(entry.asked);
         let is_behind = entry.asks > 0 && !again && !in_flight.covers(&peer.rtt, unanswered);
         if is_behind {
-            peer.rtt.sample_queue(cx.now, elapsed);
+            peer.rtt.sample(cx.now, elapsed);
         } else {
             peer.rtt.sample_response(cx.now, elapsed);
         }
