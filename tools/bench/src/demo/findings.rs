@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use super::phases::LIMIT;
-use crate::loopback::{GRACE, LoadResult};
+use crate::loopback::{self, LoadResult};
 use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Part, Section};
@@ -21,10 +21,6 @@ pub(super) struct Measured {
     /// The result of each run.
     pub(super) runs: Vec<LoadResult>,
 }
-
-/// Below this share of the requests that were due, a contender did not keep up: its queue grew for as
-/// long as the load lasted. Chosen by us: far less than a hundredth is outstanding at the end.
-const KEPT_UP: f64 = 0.97;
 
 /// Returns the result of a load of `rate` requests per second.
 pub(super) fn findings(
@@ -165,21 +161,6 @@ impl Measured {
     /// Returns what a reader has to know about this contender's runs, if they went wrong.
     fn trouble(&self) -> Option<String> {
         let kept_up = Spread::over(&self.over_runs(|run| run.kept_up)).min;
-        let errors = self.errors();
-        let name = &self.name;
-        if errors > 0 {
-            let grace = GRACE.as_secs();
-            Some(format!(
-                "{errors} requests of {name} were not answered within {grace} s of the load's end"
-            ))
-        } else if kept_up < KEPT_UP {
-            Some(format!(
-                "{name} completed only {:.0} % of what was due in one run: its queue grew, and its \
-                 slowdown depends on how long the run was",
-                kept_up * 100.0
-            ))
-        } else {
-            None
-        }
+        loopback::trouble(&self.name, self.errors(), kept_up)
     }
 }

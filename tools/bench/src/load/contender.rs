@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::course;
 use super::recovery::{Recovery, recovery};
-use crate::loopback::{Counters, Disturbance, GRACE, LoadPhase, LoadResult, Measured};
+use crate::loopback::{self, Counters, Disturbance, LoadPhase, LoadResult, Measured};
 use crate::slowdown::{Curve, Summary};
 use apus_report::result::{Figure, Row, rounded, table};
 use apus_report::stats::Spread;
@@ -30,10 +30,6 @@ pub(super) struct Recoveries {
     /// Time within which it should have recovered; `None` if it has no capacity to spare.
     pub(super) bound: Option<Duration>,
 }
-
-/// Below this share of the requests that were due, a contender did not keep up: its queue grew for as long as the load
-/// lasted. Chosen by us: far less than a hundredth is outstanding at the end.
-const KEPT_UP: f64 = 0.97;
 
 impl Contender {
     /// Returns requests per second, the median over the runs.
@@ -163,22 +159,7 @@ impl Contender {
     /// Returns what a reader has to know about this contender's runs, if they went wrong.
     pub(super) fn trouble(&self) -> Option<String> {
         let kept_up = Spread::over(&self.over_loads(|run| run.kept_up)).min;
-        let errors = self.errors();
-        let name = &self.name;
-        if errors > 0 {
-            let grace = GRACE.as_secs();
-            Some(format!(
-                "{errors} requests of {name} were not answered within {grace} s of the load's end"
-            ))
-        } else if kept_up < KEPT_UP {
-            Some(format!(
-                "{name} completed only {:.0} % of what was due in one run: its queue grew, and its \
-                 slowdown depends on how long the run was",
-                kept_up * 100.0
-            ))
-        } else {
-            None
-        }
+        loopback::trouble(&self.name, self.errors(), kept_up)
     }
 }
 

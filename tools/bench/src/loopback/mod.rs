@@ -14,12 +14,14 @@
 mod bench;
 mod disturbance;
 mod sides;
+mod trouble;
 mod windows;
 
 pub(crate) use bench::{Bench, Measured, Repeats};
 pub use disturbance::Burst;
 pub(crate) use disturbance::{Disturbance, parse_period};
-pub(crate) use sides::{Counters, GRACE, LoadPhase, LoadResult, Messages};
+pub(crate) use sides::{Counters, LoadPhase, LoadResult, Messages};
+pub(crate) use trouble::trouble;
 pub(crate) use windows::Window;
 
 use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;

@@ -1,0 +1,26 @@
+//! What a reader has to know about runs that went wrong.
+
+use super::sides::GRACE;
+
+/// Below this share of the requests that were due, a contender did not keep up: its queue grew for as long as the load
+/// lasted. Chosen by us: far less than a hundredth is outstanding at the end.
+const KEPT_UP: f64 = 0.97;
+
+/// Returns a sentence about the runs of contender `name` if `errors` requests were not answered, or if it completed no
+/// more than the share `kept_up` of what was due in its worst run and that is too little.
+pub(crate) fn trouble(name: &str, errors: u64, kept_up: f64) -> Option<String> {
+    if errors > 0 {
+        let grace = GRACE.as_secs();
+        Some(format!(
+            "{errors} requests of {name} were not answered within {grace} s of the load's end"
+        ))
+    } else if kept_up < KEPT_UP {
+        Some(format!(
+            "{name} completed only {:.0} % of what was due in one run: its queue grew, and its \
+             slowdown depends on how long the run was",
+            kept_up * 100.0
+        ))
+    } else {
+        None
+    }
+}
