@@ -32,7 +32,7 @@ pub fn builder(path: Path) -> EndpointBuilder {
 
 /// Returns an endpoint builder for this path with other settings than the default.
 pub fn configured(settings: &Settings, path: Path) -> EndpointBuilder {
-    let builder = settings.builder().local(path == Path::Local);
+    let builder = Endpoint::builder().settings(settings).local(path == Path::Local);
     if path == Path::Raw { builder.raw(RawConfig::default()) } else { builder }
 }
 
