@@ -280,8 +280,7 @@ impl Endpoint {
             match submission.submit(&mut core) {
                 Ok(call) => return Ok((core, call)),
                 Err(error) if submission.should_wait(&error) => {
-                    let deadline = submission.options.deadline;
-                    submission.wait();
+                    let deadline = submission.wait(self.shard.call_timeout());
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
                     if room.is_none() && !core.is_closed() {

@@ -60,6 +60,10 @@ pub struct Settings {
     /// [`EndpointBuilder::max_queueing`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
+    /// Time after which calls without a deadline fail, in milliseconds:
+    /// [`EndpointBuilder::call_timeout`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_timeout_msecs: Option<u64>,
     /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_share: Option<u32>,
@@ -169,6 +173,7 @@ impl Settings {
             receivers: _,
             receive_batch,
             max_queueing_usecs,
+            call_timeout_msecs,
             core_share,
             local,
             ..
@@ -185,6 +190,9 @@ impl Settings {
         }
         if let Some(usecs) = max_queueing_usecs {
             builder = builder.max_queueing(Duration::from_micros(*usecs));
+        }
+        if let Some(msecs) = call_timeout_msecs {
+            builder = builder.call_timeout(Duration::from_millis(*msecs));
         }
         if let Some(percent) = core_share {
             builder = builder.core_share(*percent);
@@ -268,6 +276,7 @@ mod tests {
             receivers = 2
             receive_batch = 9
             max_queueing_usecs = 1234
+            call_timeout_msecs = 4321
             core_share = 42
             local = false
             [udp]
@@ -298,6 +307,7 @@ mod tests {
             "engine: Dedicated { cpu: Some(3) }",
             "receive_batch: 9",
             "max_queueing: 1.234ms",
+            "call_timeout: 4.321s",
             "core_share: 42",
             "local: false",
             "receive_buffer: 1111111",

@@ -104,13 +104,13 @@ crate::engine
     state local core wait_target receive shard
     poll_loop blocking dedicated background_poller asynchronous model
 crate::engine::core
-    root transmission messages commands shutdown pass
+    root transmission messages commands shutdown timeout pass
 crate::engine::local
     path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
     balance local reading receiver
 crate::engine::state
-    time cork quota observation polling room drain inbox network delivery
+    time call_timeout cork quota observation polling room drain inbox network delivery
 crate::engine::tracer
     stages records probe_events
 ";

@@ -138,6 +138,20 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
+    /// Sets the time after which a call fails that has no
+    /// [deadline](crate::CallOptions::deadline) of its own, with
+    /// [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
+    /// 60 s; [`Duration::MAX`] disables it.
+    ///
+    /// Calls to a peer that ends or becomes unreachable fail sooner: the limit is for servers that
+    /// are alive and do not reply. It costs a call nothing, and is not exact. A call fails up to a
+    /// quarter later, and time in which the process does not run is hardly counted. For exact
+    /// limits there is [`CallOptions::timeout`](crate::CallOptions::timeout).
+    pub const fn call_timeout(mut self, time: Duration) -> Self {
+        self.options.call_timeout = time;
+        self
+    }
+
     /// Sets the percentage of its core that the thread of [`Engine::Dedicated`] may use while other
     /// threads have work on that core: 1 to 100; values outside count as the nearest. The default
     /// is 100, since the system moves threads that compete for a core to other cores. Set less if

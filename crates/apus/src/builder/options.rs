@@ -32,6 +32,7 @@ pub(crate) struct Options {
     pub(super) receive_batch: usize,
     pub(super) serve: bool,
     pub(super) max_queueing: Duration,
+    pub(super) call_timeout: Duration,
     pub(super) core_share: u32,
     pub(super) local: bool,
     pub(super) local_config: apus_local::LocalConfig,
@@ -52,6 +53,7 @@ impl Default for Options {
             receive_batch: Quotas::DEFAULT.receive,
             serve: true,
             max_queueing: Backlog::MAX_QUEUEING,
+            call_timeout: Shard::CALL_TIMEOUT,
             core_share: 100,
             local: true,
             local_config: apus_local::LocalConfig::default(),
@@ -136,8 +138,8 @@ impl Options {
     ) -> Result<Arc<Shard>, BindError> {
         let address = opened.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
-        let Self { serve: serving, max_queueing, triggers, .. } = *self;
-        let settings = Settings { quotas, serving, max_queueing, triggers };
+        let Self { serve: serving, max_queueing, call_timeout, triggers, .. } = *self;
+        let settings = Settings { quotas, serving, max_queueing, call_timeout, triggers };
         let auto_save = self.auto_save()?;
         Shard::new(opened, poll, settings, auto_save)
             .map(Arc::new)

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Client and server at once, for async applications; the counterpart of [`crate::Endpoint`].
 ///
@@ -28,6 +29,8 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
+    /// The runtime that runs the endpoint's loop, and its timers.
+    runtime: Handle,
 }
 
 impl Deref for Endpoint {
@@ -43,7 +46,8 @@ impl Endpoint {
     pub(super) fn start(shard: Arc<Shard>, observable: bool) -> Result<Self, BindError> {
         let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
-        Ok(Self { handle: EndpointHandle::new(shard, None, observable) })
+        let handle = EndpointHandle::new(shard, None, observable);
+        Ok(Self { handle, runtime: Handle::current() })
     }
 
     /// Sends a request and waits for the response. Dropping the future cancels the call.
@@ -221,7 +225,7 @@ impl Endpoint {
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub async fn drain(&self, timeout: Duration) -> bool {
         let drained = WaitFor::new(&self.shard, AllAcknowledged);
-        matches!(tokio::time::timeout(timeout, drained).await, Ok(Some(())))
+        matches!(self.within(timeout, drained).await, Some(Some(())))
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -234,26 +238,29 @@ impl Endpoint {
             };
             match result {
                 Err(error) if submission.should_wait(&error) => {
-                    submission.wait();
-                    self.wait_for_room(seen, submission).await?;
+                    let deadline = submission.wait(self.shard.call_timeout());
+                    self.wait_for_room(seen, deadline).await?;
                 }
                 result => return result,
             }
         }
     }
 
-    async fn wait_for_room(&self, seen: u64, submission: &Submission) -> Result<(), CallError> {
+    async fn wait_for_room(&self, seen: u64, deadline: Option<Instant>) -> Result<(), CallError> {
         let room = WaitFor::new(&self.shard, Room { seen });
-        match submission.options.deadline {
-            None => {
-                room.await;
-                Ok(())
-            }
-            Some(deadline) => match tokio::time::timeout_at(deadline.into(), room).await {
-                Ok(_) => Ok(()),
-                Err(_) => Err(CallError::too_late()),
-            },
-        }
+        let left =
+            deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        self.within(left, room).await.map(drop).ok_or_else(CallError::too_late)
+    }
+
+    /// Awaits `future` for up to `limit`. The timer is that of the endpoint's runtime, so that the
+    /// caller may be outside of it.
+    async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        let timeout = {
+            let _inside = self.runtime.enter();
+            tokio::time::timeout(limit, future)
+        };
+        timeout.await.ok()
     }
 
     async fn recv<W: WaitTarget + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
@@ -266,10 +273,7 @@ impl Endpoint {
         want: W,
         timeout: Duration,
     ) -> Result<Option<W::Output>, Closed> {
-        match tokio::time::timeout(timeout, self.recv(want)).await {
-            Ok(received) => received.map(Some),
-            Err(_) => Ok(None),
-        }
+        self.within(timeout, self.recv(want)).await.transpose()
     }
 
     async fn recv_batch<W: WaitTarget + Unpin + Copy>(

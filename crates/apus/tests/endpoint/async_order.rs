@@ -48,7 +48,6 @@ fn cancelling_the_last_call_ends_a_drain() {
     let runtime = runtime();
     let (client, server) = pair(&runtime, &Endpoint::builder());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
-    let _timers = runtime.enter();
     let mut drain = Box::pin(client.drain(Duration::from_secs(60)));
     assert!(poll(&mut drain).is_pending(), "there is no response");
     assert!(client.cancel(call));
@@ -61,7 +60,6 @@ fn a_drain_that_was_notified_ends_whatever_is_sent_then() {
     let runtime = runtime();
     let (client, server) = pair(&runtime, &Endpoint::builder());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
-    let _timers = runtime.enter();
     let mut drain = Box::pin(client.drain(Duration::from_secs(60)));
     assert!(poll(&mut drain).is_pending());
     assert!(client.cancel(call));
