@@ -44,7 +44,10 @@ impl CallOptions {
     /// deadline: the call ends when the server replies, ends or becomes unreachable, however long
     /// that takes.
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.deadline = Instant::now().checked_add(time).map_or(Deadline::Never, Deadline::At);
+        self.deadline = match time {
+            Duration::MAX => Deadline::Never,
+            _ => Instant::now().checked_add(time).map_or(Deadline::Never, Deadline::At),
+        };
         self
     }
 

@@ -102,6 +102,24 @@ impl Endpoint {
 
     /// Sends a request and waits for the response.
     ///
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more; [`CallOptions::timeout`] sets an exact limit. It fails
+    /// sooner if the server ends or becomes unreachable. Waits for room if a limit of the
+    /// configuration is reached.
+    ///
+    /// `to` is an address because a name would have to be resolved in each call. Resolve it once:
+    ///
+    /// ```no_run
+    /// use std::net::ToSocketAddrs;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = "inventory:4000".to_socket_addrs()?.next().ok_or("the name has no address")?;
+    /// let endpoint = apus::Endpoint::client()?;
+    /// assert_eq!(endpoint.call(server, "hello")?, "HELLO");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
@@ -138,6 +156,8 @@ impl Endpoint {
     /// returns the outcome later, together with `cookie`.
     ///
     /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more.
     ///
     /// # Errors
     ///

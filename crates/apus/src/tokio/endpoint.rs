@@ -52,6 +52,22 @@ impl Endpoint {
 
     /// Sends a request and waits for the response. Dropping the future cancels the call.
     ///
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more; [`CallOptions::timeout`] sets an exact limit. It fails
+    /// sooner if the server ends or becomes unreachable. Waits for room if a limit of the
+    /// configuration is reached.
+    ///
+    /// `to` is an address because a name would have to be resolved in each call. Resolve it once:
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = tokio::net::lookup_host("inventory:4000").await?.next().ok_or("the name has no address")?;
+    /// let endpoint = apus::tokio::Endpoint::client().await?;
+    /// assert_eq!(endpoint.call(server, "hello").await?, "HELLO");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
@@ -90,6 +106,8 @@ impl Endpoint {
     /// returns the outcome later, together with `cookie`.
     ///
     /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more.
     ///
     /// # Errors
     ///

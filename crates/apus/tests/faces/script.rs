@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What the program has seen.
 type Transcript = Result<Vec<String>, Box<dyn Error>>;
 
-/// The program, with the type of the endpoint, what stands behind a method that waits, and the
+/// The program, with the type of the endpoint, what follows a method that waits, and the
 /// macro that starts a thread or a task and the one that waits for its end.
 macro_rules! script {
     ($endpoint:ty, [$($wait:tt)*], $spawn:ident, $join:ident) => {{

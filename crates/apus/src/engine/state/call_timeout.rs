@@ -7,10 +7,10 @@ use std::time::Duration;
 /// Counts intervals, each a quarter of the timeout, while there are calls.
 ///
 /// A call remembers the interval in which it was made, and fails at the end of the fourth one after
-/// it: when the timeout has passed, and up to a quarter later. Rationale: an ordered set of
-/// deadlines and a reading of the clock for each call would cost more than a tenth of a call through
-/// shared memory. Time in which the loop does not run counts as one interval, however long it is:
-/// calls of a process that was paused do not fail for that.
+/// it: when the timeout has passed, and up to a quarter later. Rationale: a deadline for each call
+/// costs a reading of the clock and a place in an ordered set, a third of a call through shared
+/// memory (docs/adr/0031). Time in which the loop does not run counts as one interval, however long
+/// it is: calls of a process that was paused do not fail for that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTimeout {
     /// `None` if calls have no timeout.
