@@ -18,9 +18,7 @@ use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{
-    self, Client, Node, NodeOptions, Transport, Work as Application,
-};
+use apus_contenders::transport::{self, Client, Node, NodeOptions, Transport, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
@@ -149,7 +147,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         };
         let receivers: Vec<_> = (0..setup.receivers).map(serve).collect();
         // The others may need this node for longer than it needs them.
-        let done = work(&*transport, &*node, setup.poll, control).and_then(|result| control.report(result));
+        let done = work(&*transport, &*node, setup.poll, control)
+            .and_then(|result| control.report(result));
         if done.is_err() {
             // Nothing else would end the receivers.
             stop.ask();
