@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use apus_workload::{Rate, units};
+use apus_workload::Rate;
 
 use super::options::Options;
 use super::{LOAD, LONGEST};
@@ -36,9 +36,8 @@ pub(super) fn run(
     // Shows that it can be built before anything is said or measured.
     drop(Fabric::up(&spec(&settings))?);
     let built = format!(
-        "{HOSTS} hosts and a switch ({} network namespaces) with {HOSTS} links of {}, {:.0} % busy",
+        "{HOSTS} hosts and a switch ({} network namespaces) with {HOSTS} links of {LINK_MBPS} Mbit/s, {:.0} % busy",
         HOSTS + 1,
-        units::format_rate(link()),
         100.0 * LOAD
     );
     say(&format!("Built on this machine: {built}; built anew for each measurement."));

@@ -46,9 +46,10 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
     });
     let ratios = ratios.collect();
     let rows = TRANSPORTS.iter().map(row).collect();
-    let mut notes = rtt.notes;
-    notes.retain(|note| !rate.notes.contains(note));
-    notes.extend(rate.notes);
+    let about = |what: &'static str, notes: Vec<String>| {
+        notes.into_iter().map(move |note| format!("{what} over loopback: {note}"))
+    };
+    let notes = about("round trips", rtt.notes).chain(about("rate", rate.notes)).collect();
     Ok(Measured { rows, ratios, notes })
 }
 

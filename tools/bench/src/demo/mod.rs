@@ -18,12 +18,12 @@ mod path;
 mod simulator;
 
 pub use options::Options;
-pub use path::Path;
 
 use std::path::Path as File;
 
 use serde_json::{Value, json};
 
+use self::path::Path;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
@@ -58,7 +58,10 @@ fn without_fabric(
     error: &Error,
     say: &dyn Fn(&str),
 ) -> Result<(Path, Findings, Vec<String>), Error> {
-    let mut reasons = vec![format!("no network between hosts on this machine: {error}")];
+    let mut reasons = vec![match error {
+        Error::Fabric(_) => format!("no network between hosts can be built here: {error}"),
+        error => format!("the network between hosts gave no result: {error}"),
+    }];
     say(&reasons[0]);
     say("Instead, the same messages go through the simulator, and loopback is measured.");
     match simulator::run(options, host) {

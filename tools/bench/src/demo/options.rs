@@ -7,7 +7,7 @@ use crate::options::{Repetition, check_seconds};
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 
-/// Show what apus does for short messages among long ones, beside TCP: the main job, in under a minute
+/// Show what apus does for tail latency, beside TCP: the main job, in under a minute
 ///
 /// Builds a network on this machine: four hosts on links of 40 Mbit/s, made of network namespaces. All of them exchange
 /// messages of the published workload W4 that keep the links 80 % busy, over apus, over TCP with one connection between

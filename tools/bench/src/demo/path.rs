@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where the demo's messages go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub(super) enum Path {
     /// Between hosts on shaped links: namespaces of this machine, real sockets.
     Fabric,
     /// Through the simulator.

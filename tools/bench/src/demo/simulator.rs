@@ -240,7 +240,7 @@ fn ratios(series: &[Series]) -> Vec<(String, Ratio)> {
 pub(super) fn add_loopback(findings: &mut Findings, measured: &loopback::Measured) {
     let outcome = &mut findings.outcome;
     outcome.members.insert("loopback".to_owned(), measured.json());
-    outcome.notes.extend(measured.notes().iter().map(|note| format!("loopback: {note}")));
+    outcome.notes.extend(measured.notes().iter().cloned());
     let title =
         "in addition, over loopback of this machine: round trip and rate of requests of 100 bytes";
     let table = table::rows(measured.rows(), &table::columns(measured.rows()));
