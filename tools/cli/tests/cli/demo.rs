@@ -193,7 +193,7 @@ fn without_namespaces_the_simulator_answers_and_loopback_is_added() {
     assert!(page.contains("Simulated hosts: this system allows no network"), "{page}");
 }
 
-/// The processor time of a process is limited to less than the simulation of so many messages takes.
+/// The processor time of a process is limited to less than the simulation of 800,000 messages takes.
 #[test]
 fn without_the_simulator_loopback_remains() {
     let world = World::new();
