@@ -49,7 +49,7 @@
 //!             packets.push([transmit.headers(), &payload].concat()); // bursts have one packet here
 //!         }
 //!         for packet in packets {
-//!             ends[1 - i].handle_packet(now, addresses[i], &packet);
+//!             ends[1 - i].handle_datagram(now, addresses[i], &packet);
 //!         }
 //!         // Time.
 //!         if ends[i].next_timeout().is_some_and(|(at, _)| at <= now) {

@@ -325,7 +325,7 @@ impl World {
             traffic.proved |= given;
         }
         self.delivered += 1;
-        self.transport.handle_packet(self.now, from, packet);
+        self.transport.handle_datagram(self.now, from, packet);
     }
 
     fn advance(&mut self, nanos: u64) {

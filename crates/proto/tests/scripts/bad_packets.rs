@@ -340,7 +340,7 @@ fn answers_that_cannot_leave() {
     let mut need_ack = [0; 28];
     (need_ack[3], need_ack[11], need_ack[13], need_ack[27]) = (1, 0x17, 0x10, 3);
     for n in 0..10_000_u16 {
-        transport.handle_packet(now, ([10, 0, 0, 9], n).into(), &need_ack);
+        transport.handle_datagram(now, ([10, 0, 0, 9], n).into(), &need_ack);
     }
     let metrics = transport.metrics();
     assert_eq!(metrics.live.control_packets, 8_192);

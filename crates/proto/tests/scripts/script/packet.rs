@@ -28,11 +28,11 @@ impl Script {
             let bytes: Vec<u8> = (0..hex.len() / 2)
                 .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
                 .collect();
-            self.transport.handle_packet(self.now, from, &bytes);
+            self.transport.handle_datagram(self.now, from, &bytes);
             return;
         }
         let bytes = self.packet(peer, words);
-        self.transport.handle_packet(self.now, from, &bytes);
+        self.transport.handle_datagram(self.now, from, &bytes);
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {
