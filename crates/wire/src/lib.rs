@@ -55,7 +55,7 @@ pub use header::{Dialect, HEADER_LEN, Header, KernelFields, UdpFields};
 pub use kind::Kind;
 pub use older::OlderLayout;
 pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
-pub use packets::{MAX_PACKETS, Packets};
+pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
 pub use resend::{EVERYTHING, Resend};

@@ -43,7 +43,9 @@ impl<'a> Iterator for Packets<'a> {
         self.left -= 1;
         let (bytes, behind) = match self.profile {
             Profile::Kernel => (rest, &[][..]),
-            Profile::Udp => rest.split_at(length(rest)),
+            Profile::Udp => {
+                rest.split_at(announced_len(rest).map_or(rest.len(), |len| len.min(rest.len())))
+            }
         };
         let packet = Packet::parse(self.profile, bytes);
         if packet.is_ok() && !behind.is_empty() && self.left > 0 {
@@ -53,17 +55,17 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Returns the length of the packet of the udp profile with which these bytes begin: its header, and the rest of its
-/// message. All bytes if they begin with no packet, or with a shorter one.
+/// Returns the bytes of the packet of the udp profile that begins here, as its header says: the header and, of DATA, the
+/// rest of the message. The packet has fewer if it does not go on to the end of its message. `None` if these bytes begin
+/// with no packet, or end before they say.
+#[must_use]
 #[inline]
-fn length(bytes: &[u8]) -> usize {
-    let length = match Header::kind(bytes) {
-        Some(Kind::Data) => Data::len_to_end(bytes),
-        Some(Kind::Ack) => AckList::len_by_count(bytes),
-        Some(kind) => Some(kind.header_len()),
-        None => None,
-    };
-    length.map_or(bytes.len(), |length| length.min(bytes.len()))
+pub fn announced_len(bytes: &[u8]) -> Option<usize> {
+    match Header::kind(bytes)? {
+        Kind::Data => Data::len_to_end(bytes),
+        Kind::Ack => AckList::len_by_count(bytes),
+        kind => Some(kind.header_len()),
+    }
 }
 
 #[cfg(test)]

@@ -45,13 +45,13 @@ fn lengths_that_lie() {
         live
     "), @"
     > P: DATA s1 5..15/10
-      xx malformed
+      xx short_packets
     > P: DATA s1 0..0/10
       xx malformed
     > P: DATA s1 0..10/0
       xx malformed
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=10 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 

@@ -20,7 +20,7 @@ impl Script {
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
     /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance),
-    /// `dport=9`.
+    /// `dport=9`. Packets with `&` between them share a datagram.
     pub(super) fn receive(&mut self, peer: &str, words: &[&str]) {
         let from = address(peer);
         if words[0] == "raw" {
@@ -31,8 +31,9 @@ impl Script {
             self.transport.handle_datagram(self.now, from, &bytes);
             return;
         }
-        let bytes = self.packet(peer, words);
-        self.transport.handle_datagram(self.now, from, &bytes);
+        let packets = words.split(|&word| word == "&");
+        let datagram: Vec<u8> = packets.flat_map(|words| self.packet(peer, words)).collect();
+        self.transport.handle_datagram(self.now, from, &datagram);
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {
