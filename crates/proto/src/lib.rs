@@ -65,7 +65,7 @@
 //!
 //! 1. **Commands:** [`Transport::call`], [`Transport::reply`], [`Transport::cancel`],
 //!    [`Transport::abandon`].
-//! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
+//! 2. **Inputs:** [`Transport::handle_datagram`], [`Transport::handle_unreachable`],
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
 //!    [`Transport::next_timeout`].
