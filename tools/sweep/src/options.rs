@@ -117,9 +117,8 @@ pub struct Options {
     /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)
     #[arg(long, value_name = "ANSWER", default_value = "none")]
     pub answer: Answer,
-    /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The model has
-    /// no processor and no buffers that run out: it shows how the two work together, not how fast the
-    /// module is
+    /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The model shows
+    /// how the two work together, not how fast the module is
     #[arg(long, value_name = "MODEL", default_value = "apus")]
     pub peer_model: PeerModel,
     /// The processors of the hosts.
