@@ -1,5 +1,6 @@
 //! `apus serve`: an echo service that runs until it is interrupted.
 
+use std::io::{self, IsTerminal};
 use std::iter;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Sender, channel};
@@ -11,6 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
+use crate::advice;
 use crate::configuration::Configuration;
 use crate::driver::{Driver, bind_failure};
 use crate::failure::Failure;
@@ -23,7 +25,8 @@ use crate::tracing::Tracing;
 ///
 /// Prints `listening on ADDR` once it accepts requests, and serves until it receives SIGINT (Ctrl-C) or SIGTERM.
 /// Replies that are still under way then have one second to arrive; a second signal ends the service immediately. At
-/// the end it prints on standard error how much it served.
+/// the end it prints on standard error how much it served. On a terminal it also checks this host in the first second,
+/// and offers `apus doctor` if something slows messages down.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus serve 127.0.0.1:4000
@@ -118,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (end, totals) = thread::scope(|scope| {
         let receivers = start(receivers, &endpoint, &ends, scope);
         let ready = print_address(&endpoint, arguments.json);
+        offer_doctor(arguments.json);
         let end = ready.map(|()| first_end.recv().expect("this thread holds a sender"));
         if let Ok(End::Signal) = end {
             endpoint.drain(LAST_REPLIES);
@@ -180,6 +184,15 @@ fn print_address(endpoint: &Endpoint, json: bool) -> Result<(), Failure> {
         output::line(&json!({ "listening": address }).to_string())
     } else {
         output::line(&format!("listening on {address}"))
+    }
+}
+
+/// Offers `apus doctor` to a person if this host slows messages down. Requests are served meanwhile; scripts, which read
+/// what is printed or measure, are spared the line and the check.
+fn offer_doctor(json: bool) {
+    if !json && io::stderr().is_terminal() {
+        // The thread ends with the process.
+        thread::spawn(advice::offer_doctor);
     }
 }
 
