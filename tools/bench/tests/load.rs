@@ -76,12 +76,10 @@ fn only_apus_says_what_it_sent_again() {
 fn the_burst_brings_more_requests_for_all_contenders() {
     // 100 ms and a burst of 20 ms, twice as fast: 2000 a second for 140 ms, and as long again as a healthy server needs.
     let messages = |row: &Value| row["messages"].as_u64().unwrap();
-    assert!(messages(&rows()[0]) > 200, "{}", rows()[0]);
-    assert!(
-        rows()
-            .iter()
-            .all(|row| messages(row) + row["errors"].as_u64().unwrap() == messages(&rows()[0]))
-    );
+    // A machine that is busy enough leaves requests without a reply.
+    let due = |row: &Value| messages(row) + row["errors"].as_u64().unwrap();
+    assert!(due(&rows()[0]) > 200, "{}", rows()[0]);
+    assert!(rows().iter().all(|row| due(row) == due(&rows()[0])), "{JSON:?}");
     assert_eq!(JSON["config"]["burst"], "2x20ms");
 }
 

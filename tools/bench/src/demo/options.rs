@@ -29,7 +29,7 @@ use apus_testbed::error::{Error, require};
 pub struct Options {
     /// Seconds that count, for each transport in each run: 0.01 to 3600. In the simulator, 8000 messages stand for a
     /// second
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, allow_negative_numbers = true)]
     pub seconds: f64,
     /// Number of times everything is repeated, 1 to 1000; results are the median over the runs, the least and the
     /// greatest
