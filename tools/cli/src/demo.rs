@@ -7,7 +7,7 @@ use apus_report::experiment::Experiment;
 use clap::Args;
 
 use crate::destination::Destination;
-use crate::experiment::print;
+use crate::experiment::{answered, print};
 use crate::failure::Failure;
 use crate::output;
 
@@ -40,5 +40,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             html.display()
         ));
     }
-    print(&findings, *json)
+    print(&findings, *json)?;
+    answered(&findings)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bound::{self, Links};
 use super::options::{Mix, Options};
-use super::phases::{Base, Chosen, Phases};
+use super::phases::{Base, Chosen, MixRuns, Phases};
 use super::report::{Measured, Run, Settings, Transport};
 use super::run::RunResult;
 use super::setting::Setting;
@@ -31,19 +31,19 @@ impl Account<'_> {
     /// Returns everything, for a report. `runs` are those of each mix of the options.
     pub(super) fn measured(
         &self,
-        runs: Vec<Vec<RunResult>>,
+        runs: &[MixRuns],
         notes: Vec<String>,
         command: String,
     ) -> Result<Measured, Error> {
         let mut transports = Vec::new();
         for (mix, runs) in self.options.transports.iter().zip(runs) {
-            transports.extend(self.transports(mix, &runs)?);
+            transports.extend(self.transports(mix, runs)?);
         }
         Ok(Measured { settings: self.settings(command), transports, notes })
     }
 
     /// Returns those that ran together.
-    fn transports(&self, mix: &Mix, runs: &[RunResult]) -> Result<Vec<Transport>, Error> {
+    fn transports(&self, mix: &Mix, runs: &MixRuns) -> Result<Vec<Transport>, Error> {
         let names: Vec<&str> = mix.parts().collect();
         let offered_load = self.options.load / names.len() as f64;
         let run = |part: usize, run: &RunResult| {
@@ -67,8 +67,10 @@ impl Account<'_> {
             let mut beside: Vec<String> = names.iter().map(ToString::to_string).collect();
             let name = beside.remove(part);
             let settings = transport::parse(&name)?.settings();
-            let runs = runs.iter().map(|each| run(part, each)).collect();
-            Ok(Transport { name, beside, settings, runs })
+            let MixRuns { of, counts, why_lost } = runs;
+            let (counts, why_lost) = (*counts, why_lost.clone());
+            let runs = of.iter().map(|each| run(part, each)).collect();
+            Ok(Transport { name, beside, settings, runs, counts, why_lost })
         };
         (0..names.len()).map(transport).collect()
     }

@@ -9,7 +9,6 @@ use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Part, Section};
 use apus_report::result::{Figure, Outcome, Ratio, Row, named, rounded, short};
-use apus_report::stats::Spread;
 use apus_testbed::error::Error;
 
 /// The measurements of one contender.
@@ -18,8 +17,8 @@ pub(super) struct Measured {
     pub(super) settings: String,
     /// Requests per second that it completes at most.
     pub(super) capacity: f64,
-    /// The result of each run.
-    pub(super) runs: Vec<LoadResult>,
+    /// The result of each run, with its number.
+    pub(super) runs: Vec<(usize, LoadResult)>,
 }
 
 /// Returns the result of a load of `rate` requests per second.
@@ -116,7 +115,7 @@ fn ratios(measured: &[Measured]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for other in measured.iter().filter(|each| each.name != OURS) {
         let mut compare = |name: &str, figure: fn(&LoadResult) -> f64| {
-            let ratio = Ratio::over(&other.over_runs(figure), &ours.over_runs(figure));
+            let ratio = Ratio::paired(&other.over_runs(figure), &ours.over_runs(figure));
             ratios.extend(ratio.map(|ratio| (format!("{name} {}/{OURS}", other.name), ratio)));
         };
         compare("short_p99", |run| run.summary.short.p99);
@@ -126,22 +125,22 @@ fn ratios(measured: &[Measured]) -> Vec<(String, Ratio)> {
 }
 
 impl Measured {
-    /// Returns one value per run.
-    fn over_runs(&self, figure: impl Fn(&LoadResult) -> f64) -> Vec<f64> {
-        self.runs.iter().map(figure).collect()
+    /// Returns one value per run, with the number of the run.
+    fn over_runs(&self, figure: impl Fn(&LoadResult) -> f64) -> Vec<(usize, f64)> {
+        self.runs.iter().map(|(run, result)| (*run, figure(result))).collect()
     }
 
     fn curve(&self) -> Curve {
-        let runs: Vec<&Summary> = self.runs.iter().map(|run| &run.summary).collect();
+        let runs: Vec<&Summary> = self.runs.iter().map(|(_, run)| &run.summary).collect();
         Curve::of(&self.name, &runs)
     }
 
     fn errors(&self) -> u64 {
-        self.runs.iter().map(|run| run.errors).sum()
+        self.runs.iter().map(|(_, run)| run.errors).sum()
     }
 
     fn row(&self, curve: &Curve, load: f64) -> Row {
-        let runs = &self.runs;
+        let runs: &Vec<&LoadResult> = &self.runs.iter().map(|(_, run)| run).collect();
         Row::new(&self.name)
             .with_spread("short_p50", runs, |run| run.summary.short.p50)
             .with_spread("short_p99", runs, |run| run.summary.short.p99)
@@ -160,7 +159,7 @@ impl Measured {
 
     /// Returns what a reader has to know about this contender's runs, if they went wrong.
     fn trouble(&self) -> Option<String> {
-        let kept_up = Spread::over(&self.over_runs(|run| run.kept_up)).min;
+        let kept_up = self.runs.iter().map(|(_, run)| run.kept_up).fold(1.0, f64::min);
         loopback::trouble(&self.name, self.errors(), kept_up)
     }
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::findings::{Measured, findings};
 use super::options::Options;
-use crate::loopback::{self, Bench, LoadPhase, Messages, Repeats};
+use crate::loopback::{self, Bench, LoadPhase, Messages};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
+use apus_testbed::repeat::Repeater;
 
 /// Most outstanding requests under load; further requests wait, and their latency includes the wait. Source:
 /// `--client-max` of the kernel module's `cp_node`, 200.
@@ -30,11 +31,11 @@ const CAPACITY_RUNS: usize = 3;
 /// Runs all phases.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = loopback::contenders();
     let runs = options.repetition.runs;
+    let phases = (1 + CAPACITY_RUNS + runs) * contenders.len();
     let bench = Bench {
         host,
         cores,
@@ -44,17 +45,19 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
             truncate: options.sizes.truncate,
             seed: options.repetition.seed,
         },
-        progress: Progress::of((1 + CAPACITY_RUNS + runs) * contenders.len()),
         contenders,
-        repeats: Repeats::allow(0),
+        repeater: Repeater::of(phases, Progress::of(phases)),
     };
-    let scale = bench.scale()?;
+    let Some(scale) = bench.scale()? else { return Err(bench.repeater.failure()) };
     let capacity = bench.capacity(CAPACITY_RUNS, LIMIT, CAPACITY)?;
-    let median = |runs: &Vec<loopback::Measured<f64>>| {
-        Spread::over(&runs.iter().map(|run| run.result).collect::<Vec<_>>()).median
+    let median = |runs: Vec<loopback::Measured<f64>>| {
+        let results: Vec<f64> = runs.iter().map(|run| run.result).collect();
+        (!results.is_empty()).then(|| Spread::over(&results).median)
     };
-    let capacity: Vec<f64> = capacity.iter().map(median).collect();
-    let slowest = capacity.iter().copied().fold(f64::INFINITY, f64::min);
+    let capacity: Vec<Option<f64>> = capacity.into_iter().map(median).collect();
+    let Some(slowest) = capacity.iter().copied().flatten().reduce(f64::min) else {
+        return Err(bench.repeater.failure());
+    };
     let rate = options.rate.unwrap_or(options.load * slowest);
     let measure = Duration::from_secs_f64(options.repetition.seconds);
     let load = LoadPhase {
@@ -68,14 +71,20 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     };
     let loads = bench.loads(runs, &load, None)?;
     let measured = bench.contenders.iter().zip(capacity).zip(loads);
-    let measured = measured.map(|((contender, capacity), runs)| Measured {
-        name: contender.name(),
-        settings: contender.settings(),
-        capacity,
-        runs: runs.into_iter().map(|run| run.result).collect(),
+    let measured = measured.filter_map(|((contender, capacity), runs)| {
+        Some(Measured {
+            name: contender.name(),
+            settings: contender.settings(),
+            capacity: capacity.filter(|_| !runs.is_empty())?,
+            runs: runs.into_iter().map(|run| (run.run, run.result)).collect(),
+        })
     });
     let measured: Vec<Measured> = measured.collect();
+    if measured.is_empty() {
+        return Err(bench.repeater.failure());
+    }
     let mut findings = findings(options, rate, &load.scale, &measured)?;
-    findings.outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
+    findings.outcome.notes.extend(cores.note());
+    bench.repeater.account(&mut findings.outcome)?;
     Ok(findings)
 }
