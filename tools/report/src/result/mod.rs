@@ -183,7 +183,7 @@ mod tests {
             phase: "run 1".to_owned(),
             attempts: 3,
             end,
-            why: "no answer".to_owned(),
+            why: vec!["no answer".to_owned()],
         };
         let mut phases = Phases::default();
         phases.record_measured("apus");

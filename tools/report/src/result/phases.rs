@@ -45,8 +45,8 @@ pub struct Incident {
     pub attempts: usize,
     /// What became of the phase.
     pub end: PhaseEnd,
-    /// Why the first attempt did not count, or the last one if the phase was lost.
-    pub why: String,
+    /// Why each attempt did not count, or what disturbed it, in order.
+    pub why: Vec<String>,
 }
 
 /// What became of a phase.
@@ -89,11 +89,11 @@ impl Phases {
         found.map_or_else(PhaseCounts::default, |(_, counts)| *counts)
     }
 
-    /// Returns why the row has lost a phase; `None` if it has not.
+    /// Returns why the last attempt of the first phase failed that the row has lost; `None` if it has lost none.
     #[must_use]
     pub fn why_lost(&self, row: &str) -> Option<&str> {
         let lost = |incident: &&Incident| incident.end == PhaseEnd::Lost && incident.row == row;
-        self.incidents.iter().find(lost).map(|incident| &incident.why[..])
+        self.incidents.iter().find(lost).map(Incident::last)
     }
 
     /// Returns the names of all rows, in the order of their first phases.
@@ -117,7 +117,9 @@ impl Phases {
             let (count, all) = (self.counts.disturbed, self.counts.measured);
             notes.push(format!(
                 "{count} of {all} measurements were disturbed and are kept: {} ({}, {})",
-                first.why, first.row, first.phase
+                first.last(),
+                first.row,
+                first.phase
             ));
         }
         notes
@@ -169,14 +171,23 @@ impl Incident {
     /// Returns a sentence; `None` for what is summed up ([`Phases::notes`]).
     fn note(&self) -> Option<String> {
         let Self { row, phase, attempts, end, why } = self;
+        let (why, last) = (why.join("; then "), self.last());
         match (end, attempts) {
-            (PhaseEnd::Disturbed, _) | (PhaseEnd::Lost, 0) => None,
+            (PhaseEnd::Lost, 0) | (PhaseEnd::Disturbed, 1) => None,
             (PhaseEnd::Measured, _) => Some(format!("{row}, {phase}: repeated, because {why}")),
-            (PhaseEnd::Lost, 1) => Some(format!("{row}, {phase}: no result: {why}")),
+            (PhaseEnd::Disturbed, _) => {
+                Some(format!("{row}, {phase}: repeated, and disturbed all the same: {why}"))
+            }
+            (PhaseEnd::Lost, 1) => Some(format!("{row}, {phase}: no result: {last}")),
             (PhaseEnd::Lost, _) => {
-                Some(format!("{row}, {phase}: no result after {attempts} attempts: {why}"))
+                Some(format!("{row}, {phase}: no result after {attempts} attempts: {last}"))
             }
         }
+    }
+
+    /// Returns what was the matter with the last attempt.
+    fn last(&self) -> &str {
+        self.why.last().map_or("", String::as_str)
     }
 }
 
@@ -185,7 +196,7 @@ mod tests {
     use super::*;
 
     fn incident(row: &str, attempts: usize, end: PhaseEnd, why: &str) -> Incident {
-        let (row, phase, why) = (row.to_owned(), "run 2".to_owned(), why.to_owned());
+        let (row, phase, why) = (row.to_owned(), "run 2".to_owned(), vec![why.to_owned()]);
         Incident { row, phase, attempts, end, why }
     }
 
@@ -222,6 +233,7 @@ mod tests {
             "tcp, run 2: repeated, because a host fell out",
             "udp, run 2: no result after 3 attempts: no answer",
             "udp, run 2: no result: no answer",
+            "apus, run 2: repeated, and disturbed all the same: others used 40 %",
             "1 further measurements were given up, because those before them were lost one after the other",
             "2 of 3 measurements were disturbed and are kept: others used 40 % (apus, run 2)",
         ];
@@ -237,7 +249,7 @@ mod tests {
         assert_eq!(json!(phases), counts);
         phases.record(incident("tcp", 3, PhaseEnd::Lost, "no answer"));
         let expected = json!([{
-            "row": "tcp", "phase": "run 2", "attempts": 3, "end": "lost", "why": "no answer",
+            "row": "tcp", "phase": "run 2", "attempts": 3, "end": "lost", "why": ["no answer"],
         }]);
         assert_eq!(json!(phases)["incidents"], expected);
     }

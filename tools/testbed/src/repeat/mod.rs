@@ -108,12 +108,13 @@ impl Repeater {
         mut attempt: impl FnMut() -> (Result<T, Error>, Option<Interference>),
     ) -> Result<Option<T>, Error> {
         if self.state.borrow().lost >= PATIENCE {
-            self.state.borrow_mut().record(row, phase, 0, PhaseEnd::Lost, "given up".to_owned());
+            let why = vec!["given up".to_owned()];
+            self.state.borrow_mut().record(row, phase, 0, PhaseEnd::Lost, why);
             return Ok(None);
         }
         let mut attempts = 0;
         let mut best: Option<(T, Interference)> = None;
-        let (mut first_why, mut last_error) = (None, None);
+        let (mut whys, mut last_error) = (Vec::new(), None);
         loop {
             attempts += 1;
             let (why, is_promising) = match attempt() {
@@ -124,7 +125,7 @@ impl Repeater {
                     (why, !self.state.borrow().hopeless.contains(row))
                 }
                 (Ok(result), None) => {
-                    self.state.borrow_mut().succeed(row, phase, attempts, first_why);
+                    self.state.borrow_mut().succeed(row, phase, attempts, whys);
                     return Ok(Some(result));
                 }
                 (Ok(result), Some(found)) => {
@@ -135,22 +136,22 @@ impl Repeater {
                     (found.to_string(), !self.state.borrow().busy)
                 }
             };
-            first_why.get_or_insert(why);
+            whys.push(why);
             if !is_promising || attempts == ATTEMPTS || !self.state.borrow_mut().take() {
                 break;
             }
             self.progress.note(&format!("{row}, {phase}: again"));
         }
         let mut state = self.state.borrow_mut();
-        if let Some((result, found)) = best {
+        if let Some((result, _)) = best {
             state.end_losses(row);
-            state.record(row, phase, attempts, PhaseEnd::Disturbed, found.to_string());
+            state.record(row, phase, attempts, PhaseEnd::Disturbed, whys);
             return Ok(Some(result));
         }
         let error = last_error.expect("an attempt without a result has failed");
         state.lost += 1;
         state.hopeless.insert(row.to_owned());
-        state.record(row, phase, attempts, PhaseEnd::Lost, error.to_string());
+        state.record(row, phase, attempts, PhaseEnd::Lost, whys);
         state.last_error = Some(error);
         Ok(None)
     }
@@ -204,12 +205,13 @@ impl State {
         true
     }
 
-    fn succeed(&mut self, row: &str, phase: &str, attempts: usize, first_why: Option<String>) {
+    fn succeed(&mut self, row: &str, phase: &str, attempts: usize, whys: Vec<String>) {
         self.busy = false;
         self.end_losses(row);
-        match first_why {
-            None => self.phases.record_measured(row),
-            Some(why) => self.record(row, phase, attempts, PhaseEnd::Measured, why),
+        if whys.is_empty() {
+            self.phases.record_measured(row);
+        } else {
+            self.record(row, phase, attempts, PhaseEnd::Measured, whys);
         }
     }
 
@@ -218,7 +220,7 @@ impl State {
         self.hopeless.remove(row);
     }
 
-    fn record(&mut self, row: &str, phase: &str, attempts: usize, end: PhaseEnd, why: String) {
+    fn record(&mut self, row: &str, phase: &str, attempts: usize, end: PhaseEnd, why: Vec<String>) {
         let (row, phase) = (row.to_owned(), phase.to_owned());
         self.phases.record(Incident { row, phase, attempts, end, why });
     }
@@ -314,7 +316,8 @@ mod tests {
         let ends: Vec<_> = phases.incidents.iter().map(|it| (it.attempts, it.end)).collect();
         let kept = (2, PhaseEnd::Disturbed);
         assert_eq!(ends, [(2, PhaseEnd::Measured), kept, kept]);
-        assert_eq!(phases.incidents[2].why, "other programs used 30 % of the processors");
+        let whys = [30, 50].map(|share| format!("other programs used {share} % of the processors"));
+        assert_eq!(phases.incidents[2].why, whys);
     }
 
     #[test]
