@@ -50,7 +50,7 @@ pub(super) struct RunResult {
     /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
     /// it is unknown.
     pub(super) idle: Option<f64>,
-    /// The load of the switch, if it is ours.
+    /// The load of the switch, if it is ours and was observed.
     pub(super) switch: Option<SwitchLoad>,
 }
 
@@ -149,6 +149,8 @@ impl Loaded<'_> {
         crew.sleep(until(at + clock::as_nanoseconds(warm)))?;
         let before = CpuTicks::now();
         let mut switch = Switch::watch(&site)?;
+        // On a starved machine the first reading takes longer than a short run: it then missed most of the packets.
+        let is_observed = clock::now() < at + clock::as_nanoseconds(warm + measure / 2);
         let ends = at + clock::as_nanoseconds(warm + measure);
         while clock::now() + clock::as_nanoseconds(SAMPLE_INTERVAL) < ends {
             crew.sleep(SAMPLE_INTERVAL)?;
@@ -156,7 +158,7 @@ impl Loaded<'_> {
         }
         crew.sleep(until(ends))?;
         let here = before.zip(CpuTicks::now()).and_then(|(before, after)| before.idle_until(after));
-        let switch = switch.finish(&site)?;
+        let switch = switch.finish(&site)?.filter(|_| is_observed);
         let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
         let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
         let idle = if venue.is_here() { here } else { elsewhere() };
