@@ -12,7 +12,7 @@ use apus_bench::cluster::{LevelLoad, SwitchLoad};
 use apus_bench::slowdown::{CDF, Group, Summary, Tail};
 use apus_report::findings::Findings;
 use apus_report::machine::Machine;
-use apus_report::result::Outcome;
+use apus_report::result::{Outcome, PhaseCounts};
 use serde_json::{Map, Value, json};
 
 /// What a transport is like: p99 slowdown of the shortest and of the longest messages, drops in a run, mean
@@ -146,6 +146,8 @@ fn transport(kind: &Kind) -> Transport {
             ),
         },
         runs: (0..3).map(|number| run(kind, number)).collect(),
+        counts: PhaseCounts { measured: 3, ..PhaseCounts::default() },
+        why_lost: None,
     }
 }
 
@@ -180,12 +182,15 @@ fn settings() -> Settings {
 
 fn measured() -> Measured {
     let mut transports: Vec<Transport> = KINDS.iter().map(transport).collect();
-    // The second run of this one failed.
-    transports[2].runs.remove(1);
+    // The second run of this one was lost.
+    let pool = &mut transports[2];
+    pool.runs.remove(1);
+    pool.counts = PhaseCounts { measured: 2, repeated: 2, disturbed: 0, lost: 1 };
+    pool.why_lost = Some("node h3 died".to_owned());
     Measured {
         settings: settings(),
         transports,
-        notes: vec!["run 2 of tcp-pool failed: node h3 died".to_owned()],
+        notes: vec!["tcp-pool, run 2: no result after 3 attempts: node h3 died".to_owned()],
     }
 }
 
@@ -259,7 +264,11 @@ fn what_went_wrong_is_said() {
     pool.runs.clear();
     let findings = Analysis::of(measured).findings();
     insta::assert_snapshot!(findings.outcome.notes.join("\n"));
-    assert_eq!(findings.outcome.rows.len(), KINDS.len() - 1, "who has no run has no row");
+    let json: Value = serde_json::from_str(&findings.outcome.json()).unwrap();
+    let row = json["rows"].as_array().unwrap().last().unwrap();
+    assert_eq!((&row["name"], &row["missing"]), (&json!("tcp-pool"), &json!("node h3 died")));
+    assert_eq!((&row["phases"]["lost"], row.get("short_p99")), (&json!(1), None));
+    assert!(findings.outcome.is_answered(), "apus and others have results");
     let page = browser::content(&findings.html());
     assert!(page.contains("tcp-pool has no result") && page.contains("timed out"), "{page}");
 }
@@ -294,7 +303,8 @@ fn without_a_successful_run_there_is_still_a_report() {
     let mut measured = measured();
     measured.transports.iter_mut().for_each(|transport| transport.runs.clear());
     let findings = Analysis::of(measured).findings();
-    assert!(findings.outcome.rows.is_empty());
+    assert_eq!(findings.outcome.missing().count(), findings.outcome.rows.len());
+    assert!(!findings.outcome.is_answered());
     assert!(findings.to_string().contains("apus has no result: none of its 3 runs succeeded"));
     browser::open(&findings.html(), (3, 3), "");
 }
@@ -424,9 +434,9 @@ fn several_settings_are_varied_one_at_a_time() {
     let text = sweep.to_string();
     assert!(text.contains("slowdown by load (otherwise 7)"), "{text}");
     assert!(text.contains("slowdown by receivers (otherwise 7)"), "{text}");
-    assert!(text.contains("note: run 2 of tcp-pool failed"), "all values have it: {text}");
+    assert!(text.contains("note: tcp-pool, run 2: no result"), "all values have it: {text}");
     assert!(text.contains("note: load=0.8: tcp has no result"), "{text}");
-    assert_eq!(sweep.missing, ["tcp load=0.8"]);
+    assert_eq!(sweep.outcome.missing().collect::<Vec<_>>(), ["tcp load=0.8"]);
     let page = sweep.html();
     is_whole(&page);
     let title = "w3, 8 nodes, links of 200 Mbit";

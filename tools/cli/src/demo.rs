@@ -7,7 +7,7 @@ use apus_bench::demo;
 use clap::Args;
 
 use crate::destination::Destination;
-use crate::experiment::print;
+use crate::experiment::{answered, print};
 use crate::failure::Failure;
 use crate::{advice, output};
 
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     print(&findings, *json)?;
     advice::offer_doctor();
-    Ok(())
+    answered(&findings)
 }
 
 impl Arguments {

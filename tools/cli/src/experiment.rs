@@ -81,7 +81,7 @@ impl Open {
     ///
     /// # Errors
     ///
-    /// A file can no longer be written, or a contender has no result.
+    /// A file can no longer be written, or the question of the experiment was not answered.
     pub(crate) fn show(self, findings: &Findings) -> Result<(), Failure> {
         self.files.fill(|| findings.html(), || findings.svg_files())?;
         if let Some(path) = &self.csv {
@@ -90,12 +90,21 @@ impl Open {
             }
         }
         print(findings, self.json)?;
-        if findings.missing.is_empty() {
-            return Ok(());
-        }
-        output::note(&format!("no run of {} succeeded", findings.missing.join(", nor of ")));
-        Err(Failure::Found(1))
+        answered(findings)
     }
+}
+
+/// Says what is missing in the findings, if anything.
+///
+/// # Errors
+///
+/// [`Failure::Found`] if the question of the experiment was not answered.
+pub(crate) fn answered(findings: &Findings) -> Result<(), Failure> {
+    let missing: Vec<&str> = findings.outcome.missing().collect();
+    if !missing.is_empty() {
+        output::note(&format!("no run of {} succeeded", missing.join(", nor of ")));
+    }
+    if findings.outcome.is_answered() { Ok(()) } else { Err(Failure::Found(1)) }
 }
 
 /// Prints findings as text or as one JSON object.

@@ -30,9 +30,6 @@ pub struct Findings {
     /// Files of comma-separated values: the name and the content of each.
     #[serde(skip)]
     pub csv_files: Vec<(String, String)>,
-    /// Names of contenders without a result.
-    #[serde(skip)]
-    pub missing: Vec<String>,
 }
 
 /// A part of the findings with an optional heading.
@@ -138,7 +135,6 @@ impl Findings {
             cards: Vec::new(),
             sections: Vec::new(),
             csv_files: Vec::new(),
-            missing: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 //!   fabric             network namespaces, a switch with priorities, shaped links
 //!   launch, launcher   agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!   machine, clock     cores, background load, time
+//!   repeat             phases that were disturbed are attempted again, and the rest is kept
 //!   packet_socket      all packets of one interface
 //!   layers             import order of a crate's modules, for tests
 //! ```
@@ -22,5 +23,6 @@ pub mod layers;
 pub mod machine;
 pub mod packet_socket;
 pub mod process;
+pub mod repeat;
 
 pub use error::Error;

@@ -13,6 +13,7 @@ const ORDER: &[Layer<'_>] = &[
             "layers",
             "error",
             "machine",
+            "repeat",
             "launcher",
             "packet_socket",
             "fabric",
@@ -21,6 +22,7 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("error", &["fabric"]),
+    ("repeat", &["interference"]),
     ("machine", &["cores", "cpu_ticks", "background_load", "pm_qos"]),
     (
         "fabric",

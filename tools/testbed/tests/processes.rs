@@ -69,6 +69,14 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
                 other.read(&mut [0]).map_or_else(|error| error.to_string(), |n| n.to_string());
             Err(Error::Peer(format!("my peer is gone ({heard})")))
         }
+        "prepare" => {
+            control.ready(([127, 0, 0, 1], 7).into())?;
+            let number: u64 = control.prepare()?;
+            let prepared = clock::now();
+            control.prepared()?;
+            let Begin { details: (), at } = control.begin()?;
+            Ok(json!({ "number": number, "prepared": prepared, "at": at }))
+        }
         "refuse" => Err(Error::Peer("no such luck".to_owned())),
         "panic" => panic!("something that should never happen"),
         other => Err(Error::Peer(format!("no job is named `{other}`"))),
@@ -163,6 +171,29 @@ fn a_crew_begins_together_and_knows_its_peers(host: &Spawner) {
         // All run on this host: the true offset is 0, within the bound of the estimate.
         assert!(clock.to_agent(at).abs_diff(at) <= clock.error(), "{clock:?}");
     }
+}
+
+fn a_crew_begins_when_all_have_prepared(host: &Spawner) {
+    let mut ready = crew(host, &["prepare"; 3]);
+    ready.addresses().unwrap();
+    ready.prepare(&[7, 8, 9], Duration::ZERO).unwrap();
+    let at = ready.begin(&[(); 3], Duration::ZERO).unwrap();
+    let clocks = ready.clocks().to_vec();
+    let results = ready.results::<Value>(Duration::ZERO).all().unwrap();
+    let number = |name: &str, result: &Value| result[name].as_u64().unwrap();
+    let numbers: Vec<u64> = results.iter().map(|result| number("number", result)).collect();
+    assert_eq!(numbers, [7, 8, 9]);
+    for (result, clock) in results.iter().zip(clocks) {
+        assert_eq!(clock.to_parent(number("at", result)), at);
+        assert!(number("prepared", result) <= at, "all run on this host: {result}");
+    }
+    let mut busy = crew(host, &["prepare", "double"]);
+    let error = busy.prepare(&[1, 2], Duration::ZERO).unwrap_err().to_string();
+    assert_eq!(error, "double agent 1: done before it was prepared");
+    let mut agent = start(host, "prepare", Value::Null);
+    agent.address().unwrap();
+    let error = agent.stop::<Value>().unwrap_err().to_string();
+    assert_eq!(error, "prepare agent: stopped before it could begin");
 }
 
 fn an_agent_reads_its_clock_while_it_works(host: &Spawner) {
@@ -269,8 +300,7 @@ fn a_paused_agent_does_nothing_until_it_resumes(host: &Spawner) {
     agent.pause().unwrap();
     agent.sleep(PAUSE).unwrap();
     agent.resume().unwrap();
-    // The agent may take another step before the signal reaches its core.
-    assert!(agent.stop::<u64>().unwrap() >= clock::as_nanoseconds(PAUSE * 4 / 5));
+    assert!(agent.stop::<u64>().unwrap() >= clock::as_nanoseconds(PAUSE));
 }
 
 fn a_paused_agent_that_is_dropped_ends(host: &Spawner) {
@@ -328,6 +358,7 @@ fn main() -> ExitCode {
         an_agent_reads_its_clock_while_it_works,
         a_stop_ends_the_wait_for_the_start,
         a_crew_begins_together_and_knows_its_peers,
+        a_crew_begins_when_all_have_prepared,
         the_first_failure_is_the_crews,
         reports_of_the_others_are_kept,
         an_agent_that_dies_in_mid_run_is_named,

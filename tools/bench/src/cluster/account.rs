@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bound::{self, Links};
 use super::options::{Mix, Options};
-use super::phases::{Base, Chosen, Phases};
+use super::phases::{Base, Chosen, MixRuns, Phases};
 use super::report::{Measured, Run, Settings, Transport};
 use super::run::RunResult;
 use super::setting::Setting;
@@ -31,23 +31,23 @@ impl Account<'_> {
     /// Returns everything, for a report. `runs` are those of each mix of the options.
     pub(super) fn measured(
         &self,
-        runs: Vec<Vec<RunResult>>,
+        runs: &[MixRuns],
         mut notes: Vec<String>,
         command: String,
     ) -> Result<Measured, Error> {
         let mut transports = Vec::new();
         for (mix, runs) in self.options.transports.iter().zip(runs) {
-            let parts = runs.first().into_iter().flat_map(|run| mix.parts().zip(&run.parts));
+            let parts = runs.of.first().into_iter().flat_map(|run| mix.parts().zip(&run.parts));
             for (name, part) in parts {
                 notes.extend(part.caveat.iter().map(|caveat| format!("{name}: {caveat}")));
             }
-            transports.extend(self.transports(mix, &runs)?);
+            transports.extend(self.transports(mix, runs)?);
         }
         Ok(Measured { settings: self.settings(command), transports, notes })
     }
 
     /// Returns those that ran together.
-    fn transports(&self, mix: &Mix, runs: &[RunResult]) -> Result<Vec<Transport>, Error> {
+    fn transports(&self, mix: &Mix, runs: &MixRuns) -> Result<Vec<Transport>, Error> {
         let names: Vec<&str> = mix.parts().collect();
         let offered_load = self.options.load / names.len() as f64;
         let run = |part: usize, run: &RunResult| {
@@ -70,13 +70,15 @@ impl Account<'_> {
         let transport = |part: usize| {
             let mut beside: Vec<String> = names.iter().map(ToString::to_string).collect();
             let name = beside.remove(part);
+            let MixRuns { of, counts, why_lost } = runs;
             // As the nodes had them: this process may have other rights than theirs.
-            let settings = match runs.first() {
+            let settings = match of.first() {
                 Some(run) => run.parts[part].settings.clone(),
                 None => transport::parse(&name)?.settings(),
             };
-            let runs = runs.iter().map(|each| run(part, each)).collect();
-            Ok(Transport { name, beside, settings, runs })
+            let (counts, why_lost) = (*counts, why_lost.clone());
+            let runs = of.iter().map(|each| run(part, each)).collect();
+            Ok(Transport { name, beside, settings, runs, counts, why_lost })
         };
         (0..names.len()).map(transport).collect()
     }

@@ -34,7 +34,8 @@ pub(super) struct Found {
 }
 
 /// Searches the rate for `mixes` mixes. `busy` returns the share of the time that the cores are busy with one of
-/// them at a rate.
+/// them at a rate; `None` if it cannot be had, and the rate is then too high for that mix or the mix is left out. Returns
+/// `None` if no mix can be had.
 ///
 /// # Errors
 ///
@@ -42,8 +43,8 @@ pub(super) struct Found {
 pub(super) fn search(
     start: u64,
     mixes: usize,
-    mut busy: impl FnMut(usize, u64) -> Result<f64, Error>,
-) -> Result<Found, Error> {
+    mut busy: impl FnMut(usize, u64) -> Result<Option<f64>, Error>,
+) -> Result<Option<Found>, Error> {
     let mut mbps = start;
     let mut hungriest = None;
     // The least busy time that was too much, and the highest rate that was not.
@@ -51,12 +52,13 @@ pub(super) fn search(
     let mut seen = 1.0;
     for _ in 0..TRIALS {
         seen = match hungriest {
-            Some(mix) => busy(mix, mbps)?,
+            Some(mix) => busy(mix, mbps)?.unwrap_or(1.0),
             None => {
                 let all = (0..mixes).map(|mix| Ok((busy(mix, mbps)?, mix)));
                 let all = all.collect::<Result<Vec<_>, Error>>()?;
-                let most = all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-                let (most, mix) = most.expect("there is a mix");
+                let known = all.into_iter().filter_map(|(busy, mix)| Some((busy?, mix)));
+                let most = known.max_by(|a, b| a.0.total_cmp(&b.0));
+                let Some((most, mix)) = most else { return Ok(None) };
                 hungriest = (most < SATURATED || mbps == 1).then_some(mix);
                 most
             }
@@ -76,7 +78,7 @@ pub(super) fn search(
     }
     // If none was good enough, the last one is what comes nearest.
     let (mbps, seen) = found.unwrap_or((mbps, seen));
-    Ok(Found { mbps, hungriest: hungriest.unwrap_or(0), idle: 1.0 - seen })
+    Ok(Some(Found { mbps, hungriest: hungriest.unwrap_or(0), idle: 1.0 - seen }))
 }
 
 /// Two digits, rounded down; at least 1.
@@ -94,9 +96,9 @@ mod tests {
         let mut trials = 0;
         let found = search(40, per_mbit.len(), |mix, mbps| {
             trials += 1;
-            Ok((per_mbit[mix] * mbps as f64).min(1.0))
+            Ok(Some((per_mbit[mix] * mbps as f64).min(1.0)))
         });
-        (found.unwrap(), trials)
+        (found.unwrap().unwrap(), trials)
     }
 
     #[test]
@@ -121,6 +123,15 @@ mod tests {
     fn a_failure_ends_the_search() {
         let failing = |_, _| Err(Error::Peer("no".to_owned()));
         assert_eq!(search(40, 1, failing).unwrap_err().to_string(), "no");
+    }
+
+    #[test]
+    fn a_mix_that_cannot_be_had_is_left_out() {
+        let busy = |mix, mbps| Ok((mix == 1).then_some(0.01 * mbps as f64));
+        let found = search(40, 3, busy).unwrap().unwrap();
+        assert_eq!(found.hungriest, 1);
+        assert!(found.idle >= IDLE, "{found:?}");
+        assert_eq!(search(40, 3, |_, _| Ok(None)).unwrap(), None);
     }
 
     #[test]

@@ -39,13 +39,13 @@ use apus_workload::Rate;
 use serde_json::Value;
 
 use self::account::Account;
-use self::phases::{Phases, Runs};
+use self::phases::Phases;
 use self::report::Analysis;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::BackgroundLoad;
 use apus_testbed::process::{Control, Task};
+use apus_testbed::repeat::Repeater;
 
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "cluster";
@@ -56,7 +56,8 @@ pub const IDLE: f64 = 0.4;
 
 /// Measures everything, and puts together what came out.
 ///
-/// A run that fails does not keep the others: what they found is kept, and the result says what failed.
+/// A run that is disturbed or fails is repeated. One that cannot be had does not end the others: what they found is kept,
+/// and the result says what is missing.
 ///
 /// # Errors
 ///
@@ -65,22 +66,23 @@ pub const IDLE: f64 = 0.4;
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     options.check()?;
     venue.check(options)?;
-    let neighbours = BackgroundLoad::watch();
-    let progress =
-        Progress::of(options.alone().len() + options.repetition.runs * options.transports.len());
-    let phases = Phases::new(venue, options, &progress)?;
+    let steps = options.alone().len() + options.repetition.runs * options.transports.len();
+    let repeater = Repeater::of(steps, Progress::of(steps));
+    let phases = Phases::new(venue, options, &repeater)?;
     let link = phases.link()?;
     let base = phases.base(link.mbps)?;
-    let Runs { of, notes } = phases.runs(link.mbps, &phases.scale(&base), &options.transports);
-    if of.iter().all(Vec::is_empty) {
-        // The others failed for the same reason more often than not.
-        let first = notes.first().cloned().unwrap_or_default();
-        return Err(Error::Peer(format!("no run succeeded; {first}")));
+    let mut record = repeater.take();
+    let runs = phases.runs(link.mbps, &phases.scale(&base), &options.transports)?;
+    if runs.are_none() {
+        return Err(repeater.failure());
     }
-    let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
+    record.extend(runs.record.clone());
+    let notes = record.notes().into_iter().chain(repeater.neighbours()).collect();
     let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
     let account = Account { venue, options, phases: &phases, link: &link, base: &base };
-    Ok(Analysis::of(account.measured(of, notes, command)?).findings())
+    let mut findings = Analysis::of(account.measured(&runs.mixes, notes, command)?).findings();
+    findings.outcome.phases = Some(record);
+    Ok(findings)
 }
 
 /// Does one node's work in an agent.

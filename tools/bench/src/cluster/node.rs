@@ -1,7 +1,7 @@
 //! A node: the agent of one port of a host, server and client.
 //!
-//! A node opens its transport, reports its address, receives the addresses of the others, connects, and begins at the
-//! common start.
+//! A node opens its transport, reports its address, receives the addresses of the others and connects to them. When all
+//! have, they begin at a common start.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -168,20 +168,24 @@ fn work(
     control: &mut Control,
 ) -> Result<Value, Error> {
     control.ready(node.address())?;
-    let Begin { details: work, at } = control.begin::<Work>()?;
+    let work: Work = control.prepare()?;
     let idle = if poll == PollMode::Spin { Idle::Spin } else { Idle::Wait };
     match &work.phase {
-        Phase::Serve => Ok(json!(null)),
+        Phase::Serve => {
+            start(control)?;
+            Ok(json!(null))
+        }
         Phase::Unloaded { duration } => {
             let client = &mut *node.connect(&work.peers[..1], 1)?;
             let sizes: Vec<u32> = work.shares.iter().map(|&(size, _)| size).collect();
-            clock::sleep_until(at);
+            clock::sleep_until(start(control)?);
             let best = unloaded(client, &sizes, clock::as_nanoseconds(*duration), idle)?;
             Ok(json!(best))
         }
         Phase::Load { client_max, .. } => {
             let client = &mut *node.connect(&work.peers, *client_max as usize)?;
             let before = node.counters();
+            let at = start(control)?;
             let mut result = load(client, &work, at, idle)?;
             (result.settings, result.caveat) = (transport.settings(), transport.caveat());
             result.counters = node.counters();
@@ -193,6 +197,13 @@ fn work(
     }
 }
 
+/// Reports that this node has connected, and returns the common start.
+fn start(control: &mut Control) -> Result<u64, Error> {
+    control.prepared()?;
+    let Begin { details: (), at } = control.begin()?;
+    Ok(at)
+}
+
 fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<NodeResult, Error> {
     let Phase::Load { rate, warm, measure, grace, client_max, scale, watch_cores } = &work.phase
     else {
@@ -201,7 +212,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     let late = clock::now().saturating_sub(at);
     if late > 0 {
         let late = Duration::from_nanos(late).as_millis();
-        return Err(Error::Peer(format!("connected to the others {late} ms after the start")));
+        return Err(Error::Peer(format!("heard of the start {late} ms after it")));
     }
     let warm = clock::as_nanoseconds(*warm);
     let ends = warm + clock::as_nanoseconds(*measure);

@@ -12,8 +12,9 @@ use super::site::Venue;
 use super::{auto, offered_load};
 use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
-use apus_report::progress::Progress;
+use apus_report::result::{PhaseCounts, Phases as PhaseRecord};
 use apus_testbed::error::Error;
+use apus_testbed::repeat::Repeater;
 
 /// Duration of the unloaded phase of each transport, unless runs are much shorter than usual.
 const UNLOADED: Duration = Duration::from_secs(2);
@@ -23,10 +24,6 @@ const UNLOADED_RUNS: f64 = 2.0;
 
 /// Seconds for which a rate is tried.
 const TRIAL: f64 = 1.5;
-
-/// Runs that may fail one after the other before the rest is given up. Chosen by us: what fails so often is no
-/// accident, and each failure may take as long as a timeout.
-const PATIENCE: usize = 3;
 
 /// A rate of the links.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,24 +38,34 @@ pub(super) struct Chosen {
 pub(super) struct Base {
     /// The least time of each size in nanoseconds, and which transport reached it.
     pub(super) best: BTreeMap<u32, (u64, String)>,
-    /// Transports that were not able to show theirs, and why.
+    /// What readers have to know about it, for a sweep.
     pub(super) notes: Vec<String>,
 }
 
-/// Runs of several mixes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Runs of several mixes, in the order of the mixes.
+#[derive(Debug)]
 pub(super) struct Runs {
-    /// Those that succeeded of each mix, in the order of the mixes.
-    pub(super) of: Vec<Vec<RunResult>>,
-    /// Failed runs, and why.
-    pub(super) notes: Vec<String>,
+    pub(super) mixes: Vec<MixRuns>,
+    /// What became of all phases.
+    pub(super) record: PhaseRecord,
+}
+
+/// The runs of one mix.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MixRuns {
+    /// Those that have a result.
+    pub(super) of: Vec<RunResult>,
+    /// How many were repeated, disturbed or lost.
+    pub(super) counts: PhaseCounts,
+    /// Why the first one was lost.
+    pub(super) why_lost: Option<String>,
 }
 
 /// The phases for some options.
 pub(super) struct Phases<'a> {
     venue: &'a Venue,
     options: &'a Options,
-    progress: &'a Progress,
+    repeater: &'a Repeater,
     /// Text before each step of the progress.
     about: String,
     workload: Workload,
@@ -69,11 +76,11 @@ impl<'a> Phases<'a> {
     pub(super) fn new(
         venue: &'a Venue,
         options: &'a Options,
-        progress: &'a Progress,
+        repeater: &'a Repeater,
     ) -> Result<Self, Error> {
         let workload = options.workload()?;
         let shares = workload.sizes().iter().collect();
-        Ok(Self { venue, options, progress, about: String::new(), workload, shares })
+        Ok(Self { venue, options, repeater, about: String::new(), workload, shares })
     }
 
     /// Sets the text before each step of the progress, which says which options are measured.
@@ -102,8 +109,12 @@ impl<'a> Phases<'a> {
         let mixes = &self.options.transports;
         let found = auto::search(start, mixes.len(), |index, mbps| {
             let mix = &mixes[index];
-            self.progress.note(&format!("{}which link: {mbps} Mbit/s with {mix}", self.about));
-            let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
+            let what = format!("{}which link: {mbps} Mbit/s", self.about);
+            self.repeater.progress().note(&format!("{what} with {mix}"));
+            let trial = || self.load(mbps, mix, 0, &scale, TRIAL);
+            let Some(trial) = self.repeater.attempt(&mix.to_string(), &what, trial)? else {
+                return Ok(None);
+            };
             let idle = trial.idle.ok_or_else(|| Error::Option {
                 option: "link",
                 problem: "the system does not say how busy the cores are; try 200mbit".to_owned(),
@@ -111,8 +122,9 @@ impl<'a> Phases<'a> {
             // A second or two do not contain as many long messages as there are on average.
             let carried: f64 = trial.parts.iter().map(|part| part.throughput).sum();
             let fewer = self.throughput(mbps) / carried.max(1.0);
-            Ok(((1.0 - idle) * fewer.clamp(0.8, 1.6)).min(1.0))
+            Ok(Some(((1.0 - idle) * fewer.clamp(0.8, 1.6)).min(1.0)))
         })?;
+        let Some(found) = found else { return Err(self.repeater.failure()) };
         let (idle, mix) = (found.idle * 100.0, &mixes[found.hungriest]);
         let how = format!(
             "auto: {idle:.0} % of the cores' time is left with {mix}, which needs most of it"
@@ -127,24 +139,17 @@ impl<'a> Phases<'a> {
         let names = self.options.alone();
         let time =
             UNLOADED.min(Duration::from_secs_f64(UNLOADED_RUNS * self.options.repetition.seconds));
-        let mut failures = Vec::new();
         for name in &names {
-            self.progress.step(&format!("{}best time of each size: {name}", self.about));
-            let times = run::unloaded(self.venue, self.options, mbps, name, &self.shares, time);
-            match times {
-                Ok(times) => base.take(&times, name),
-                // This would be the end of all others, too.
-                Err(error @ (Error::Fabric(_) | Error::Option { .. })) => return Err(error),
-                Err(error) => {
-                    base.notes.push(format!("the best times of {name} are not known: {error}"));
-                    failures.push(error);
-                }
+            let what = format!("{}best times", self.about);
+            self.repeater.progress().step(&format!("{what}: {name}"));
+            let times = self.repeater.attempt(name, &what, || {
+                run::unloaded(self.venue, self.options, mbps, name, &self.shares, time)
+            })?;
+            if let Some(times) = times {
+                base.take(&times, name);
             }
         }
-        match failures.pop() {
-            Some(error) if failures.len() + 1 == names.len() => Err(error),
-            _ => Ok(base),
-        }
+        if base.best.is_empty() { Err(self.repeater.failure()) } else { Ok(base) }
     }
 
     /// Returns what slowdown is held against.
@@ -161,35 +166,28 @@ impl<'a> Phases<'a> {
     }
 
     /// Returns all runs of each mix. Another one begins each round.
-    pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Runs {
-        let mut runs = Runs::none(mixes);
+    pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Result<Runs, Error> {
+        let mut found = vec![MixRuns::default(); mixes.len()];
         let Repetition { runs: rounds, seconds, .. } = self.options.repetition;
-        let mut in_a_row = 0;
-        let turns = (0..rounds)
-            .flat_map(|run| (0..mixes.len()).map(move |turn| (run, (run + turn) % mixes.len())));
-        for (run, index) in turns {
-            let mix = &mixes[index];
-            let what = format!("{}run {} of {rounds}: {mix}", self.about, run + 1);
-            self.progress.step(&what);
-            match self.load(mbps, mix, run, scale, seconds) {
-                Ok(result) => {
-                    in_a_row = 0;
-                    runs.of[index].push(result);
-                }
-                // What the other runs found is worth keeping.
-                Err(error) => {
-                    in_a_row += 1;
-                    runs.notes.push(format!("run {} of {mix} failed: {error}", run + 1));
-                }
-            }
-            if in_a_row == PATIENCE {
-                let given_up =
-                    format!("{PATIENCE} runs failed one after the other: the rest was given up");
-                runs.notes.push(given_up);
-                break;
+        for run in 0..rounds {
+            for turn in 0..mixes.len() {
+                let index = (run + turn) % mixes.len();
+                let mix = &mixes[index];
+                let what = format!("{}run {}", self.about, run + 1);
+                self.repeater.progress().step(&format!("{what} of {rounds}: {mix}"));
+                let result = self.repeater.attempt(&mix.to_string(), &what, || {
+                    self.load(mbps, mix, run, scale, seconds)
+                })?;
+                found[index].of.extend(result);
             }
         }
-        runs
+        let record = self.repeater.take();
+        for (mix, found) in mixes.iter().zip(&mut found) {
+            let name = mix.to_string();
+            found.counts = record.of(&name);
+            found.why_lost = record.why_lost(&name).map(str::to_owned);
+        }
+        Ok(Runs { mixes: found, record })
     }
 
     fn load(
@@ -219,9 +217,16 @@ impl<'a> Phases<'a> {
 }
 
 impl Runs {
-    /// Not a single one.
-    pub(super) fn none(mixes: &[Mix]) -> Self {
-        Self { of: vec![Vec::new(); mixes.len()], notes: Vec::new() }
+    /// Returns whether no mix has a result.
+    pub(super) fn are_none(&self) -> bool {
+        self.mixes.iter().all(|mix| mix.of.is_empty())
+    }
+}
+
+impl MixRuns {
+    /// Not a single one, for this reason.
+    pub(super) fn none(why: &str) -> Self {
+        Self { why_lost: Some(why.to_owned()), ..Self::default() }
     }
 }
 

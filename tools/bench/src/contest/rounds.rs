@@ -11,8 +11,9 @@ use apus_contenders::contender::{Contender, Plan, Side};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
+use apus_testbed::repeat::Repeater;
 
 /// The observations of both sides of one contender in one run.
 #[derive(Clone, Debug)]
@@ -36,7 +37,6 @@ struct Details {
 /// Runs an experiment and puts the result together.
 pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
@@ -50,19 +50,22 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
             .push("apus goes over raw IP, protocol 146, in the kernel's profile".to_owned());
     }
     outcome.config.insert("settings".to_owned(), settings(&contenders));
-    let progress = Progress::of(runs * contenders.len());
-    let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
-    for run in 0..runs {
+    let phases = runs * contenders.len();
+    let repeater = Repeater::of(phases, Progress::of(phases));
+    let mut pairs: Vec<Vec<(usize, Pair)>> = contenders.iter().map(|_| Vec::new()).collect();
+    for run in 1..=runs {
         for turn in 0..contenders.len() {
-            let index = (run + turn) % contenders.len();
+            let index = (run - 1 + turn) % contenders.len();
             let name = contenders[index].name();
-            progress.step(&format!("run {} of {}: {name}", run + 1, runs));
-            pairs[index].push(measure(contest, name, &plan, host, cores)?);
+            repeater.progress().step(&format!("run {run} of {runs}: {name}"));
+            let pair = repeater.attempt(name, &format!("run {run}"), || {
+                measure(contest, name, &plan, host, cores)
+            })?;
+            pairs[index].extend(pair.map(|pair| (run, pair)));
         }
     }
-    drop(progress);
-    outcome.notes.extend(neighbours.note());
-    summarize(contest, &contenders, &pairs, &mut outcome)?;
+    summarize(contest, &contenders, &pairs, &mut outcome);
+    repeater.account(&mut outcome)?;
     Ok(outcome)
 }
 
@@ -99,7 +102,7 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 
-/// Returns one contender in one run.
+/// Returns one contender in one run, which has completed something in the time that counts.
 pub(super) fn measure(
     contest: &Contest,
     contender: &str,
@@ -123,30 +126,34 @@ pub(super) fn measure(
     let address = server.address()?;
     let client = host.start(task("client", cores.client, Some(address)))?;
     let client = client.result(plan.duration())?;
-    Ok(Pair { client, server: server.stop()? })
+    let pair = Pair { client, server: server.stop()? };
+    if (contest.figures)(&pair).iter().all(|(_, reading)| reading.value().is_finite()) {
+        return Ok(pair);
+    }
+    let said = format!("completed nothing in {:?}; try more --seconds", plan.measure);
+    Err(Error::Agent { agent: format!("{contender} client"), said })
 }
 
-/// Turns what was seen into rows and ratios.
+/// Turns what was seen into rows and ratios. Each pair has the number of its run.
 fn summarize(
     contest: &Contest,
     contenders: &[Box<dyn Contender>],
-    pairs: &[Vec<Pair>],
+    pairs: &[Vec<(usize, Pair)>],
     outcome: &mut Outcome,
-) -> Result<(), Error> {
-    let mut compared: Vec<(&str, Vec<f64>)> = Vec::new();
+) {
+    let mut compared: Vec<(&str, Vec<(usize, f64)>)> = Vec::new();
     for (contender, pairs) in contenders.iter().zip(pairs) {
         let name = contender.name();
+        let runs: Vec<_> =
+            pairs.iter().map(|(run, pair)| (*run, (contest.figures)(pair))).collect();
+        let Some((_, first)) = runs.first() else { continue };
         let mut row = Row::new(name);
-        let runs: Vec<_> = pairs.iter().map(contest.figures).collect();
-        for (index, &(figure, _)) in runs[0].iter().enumerate() {
-            let readings: Vec<Reading> = runs.iter().map(|figures| figures[index].1).collect();
-            let Some(value) = Reading::over_runs(&readings) else {
-                let problem = format!("{name} completed nothing in the time that counts; try 1");
-                return Err(Error::Option { option: "seconds", problem });
-            };
-            row = row.with(figure, value);
+        for (index, &(figure, _)) in first.iter().enumerate() {
+            let readings: Vec<Reading> = runs.iter().map(|(_, run)| run[index].1).collect();
+            row = row.with(figure, Reading::over_runs(&readings));
             if figure == contest.compared {
-                compared.push((name, readings.into_iter().map(Reading::value).collect()));
+                let values = runs.iter().map(|(run, figures)| (*run, figures[index].1.value()));
+                compared.push((name, values.collect()));
             }
         }
         outcome.rows.push(row);
@@ -154,11 +161,10 @@ fn summarize(
     let of = |name| compared.iter().find(|(each, _)| *each == name).map(|(_, values)| values);
     for (dividend, divisor) in contest.ratios {
         if let (Some(a), Some(b)) = (of(*dividend), of(*divisor)) {
-            let ratio = Ratio::over(a, b);
+            let ratio = Ratio::paired(a, b);
             outcome.ratios.extend(ratio.map(|ratio| (format!("{dividend}/{divisor}"), ratio)));
         }
     }
-    Ok(())
 }
 
 /// Does one side's work.

@@ -7,7 +7,7 @@ use crate::contest::{self, Contest, RATE, RTT};
 use crate::slowdown::OURS;
 use apus_report::experiment::config;
 use apus_report::findings::Findings;
-use apus_report::result::{Outcome, Ratio, Row};
+use apus_report::result::{Outcome, Phases, Ratio, Row};
 use apus_testbed::error::Error;
 use apus_testbed::process::Spawner;
 
@@ -23,6 +23,8 @@ pub(super) struct Measured {
     rows: Vec<Row>,
     ratios: Vec<(String, Ratio)>,
     notes: Vec<String>,
+    /// What became of the measurements.
+    phases: Phases,
 }
 
 /// Measures the round trip of one request at a time, and the rate of many small ones.
@@ -34,6 +36,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
         let mut row = Row::new(name);
         for (outcome, wanted) in figures {
             let found = outcome.rows.iter().find(|row| row.name == *name);
+            row.missing = row.missing.or_else(|| found?.missing.clone());
             for figure in found.into_iter().flat_map(|row| &row.figures) {
                 row.figures.extend(wanted.contains(&&*figure.0).then(|| figure.clone()));
             }
@@ -46,11 +49,13 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
     });
     let ratios = ratios.collect();
     let rows = TRANSPORTS.iter().map(row).collect();
+    let mut phases = rtt.phases.clone().unwrap_or_default();
+    phases.extend(rate.phases.clone().unwrap_or_default());
     let about = |what: &'static str, notes: Vec<String>| {
         notes.into_iter().map(move |note| format!("{what} over loopback: {note}"))
     };
     let notes = about("round trips", rtt.notes).chain(about("rate", rate.notes)).collect();
-    Ok(Measured { rows, ratios, notes })
+    Ok(Measured { rows, ratios, notes, phases })
 }
 
 fn contest(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
@@ -75,6 +80,11 @@ impl Measured {
         &self.rows
     }
 
+    /// Returns what became of the measurements.
+    pub(super) const fn phases(&self) -> &Phases {
+        &self.phases
+    }
+
     /// Returns reservations about the figures.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
@@ -85,6 +95,7 @@ impl Measured {
         let loopback = self.json();
         let mut outcome = Outcome::new("demo", config(options));
         outcome.members.insert("loopback".to_owned(), loopback);
+        outcome.phases = Some(self.phases);
         (outcome.rows, outcome.ratios, outcome.notes) = (self.rows, self.ratios, self.notes);
         let lead = "Round trip of one request of 100 bytes at a time, and rate of many of them.";
         Findings::new(outcome, "How fast are small requests on an idle machine?", lead).with_all(

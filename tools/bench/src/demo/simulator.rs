@@ -241,6 +241,7 @@ pub(super) fn add_loopback(findings: &mut Findings, measured: &loopback::Measure
     let outcome = &mut findings.outcome;
     outcome.members.insert("loopback".to_owned(), measured.json());
     outcome.notes.extend(measured.notes().iter().cloned());
+    outcome.phases = Some(measured.phases().clone());
     let title =
         "in addition, over loopback of this machine: round trip and rate of requests of 100 bytes";
     let table = table::rows(measured.rows(), &table::columns(measured.rows()));

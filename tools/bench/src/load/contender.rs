@@ -16,7 +16,7 @@ use apus_testbed::clock;
 pub(super) struct Contender {
     pub(super) name: String,
     pub(super) settings: String,
-    /// Requests per second with all of them outstanding, in each run.
+    /// Requests per second with all of them outstanding, in each run that has a result.
     pub(super) capacity: Vec<Measured<f64>>,
     /// Requests completed in each second, in each run.
     pub(super) hold: Vec<Measured<Vec<u64>>>,
@@ -34,17 +34,23 @@ pub(super) struct Recoveries {
 impl Contender {
     /// Returns requests per second, the median over the runs.
     pub(super) fn median_capacity(&self) -> f64 {
-        Spread::over(&self.capacities()).median
+        let each: Vec<f64> = self.capacity.iter().map(|run| run.result).collect();
+        Spread::over(&each).median
     }
 
-    /// Returns requests per second in each run.
-    pub(super) fn capacities(&self) -> Vec<f64> {
-        self.capacity.iter().map(|run| run.result).collect()
+    /// Returns whether it has a result in every phase that its row needs.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.capacity.is_empty() && !self.loads.is_empty()
     }
 
-    /// Returns a figure of each run under load.
-    pub(super) fn over_loads(&self, figure: impl Fn(&LoadResult) -> f64) -> Vec<f64> {
-        self.loads.iter().map(|run| figure(&run.result)).collect()
+    /// Returns requests per second in each run, with the number of the run.
+    pub(super) fn capacities(&self) -> Vec<(usize, f64)> {
+        self.capacity.iter().map(|run| (run.run, run.result)).collect()
+    }
+
+    /// Returns a figure of each run under load, with the number of the run.
+    pub(super) fn over_loads(&self, figure: impl Fn(&LoadResult) -> f64) -> Vec<(usize, f64)> {
+        self.loads.iter().map(|run| (run.run, figure(&run.result))).collect()
     }
 
     pub(super) fn curve(&self) -> Curve {
@@ -158,7 +164,7 @@ impl Contender {
 
     /// Returns what a reader has to know about this contender's runs, if they went wrong.
     pub(super) fn trouble(&self) -> Option<String> {
-        let kept_up = Spread::over(&self.over_loads(|run| run.kept_up)).min;
+        let kept_up = self.loads.iter().map(|run| run.result.kept_up).fold(1.0, f64::min);
         loopback::trouble(&self.name, self.errors(), kept_up)
     }
 }

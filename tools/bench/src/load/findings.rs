@@ -159,8 +159,8 @@ fn ratios(contenders: &[Contender]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for other in contenders.iter().filter(|each| each.name != OURS) {
         let name = &other.name;
-        let mut compare = |what: String, dividend: &[f64], divisor: &[f64]| {
-            ratios.extend(Ratio::over(dividend, divisor).map(|ratio| (what, ratio)));
+        let mut compare = |what: String, dividend: &[(usize, f64)], divisor: &[(usize, f64)]| {
+            ratios.extend(Ratio::paired(dividend, divisor).map(|ratio| (what, ratio)));
         };
         let mut slowdown = |figure: &str, of: fn(&LoadResult) -> f64| {
             let what = format!("{figure} {name}/{OURS}");

@@ -6,7 +6,7 @@ use super::contender::Contender;
 use super::course::{self, Course};
 use super::findings::{Setup, findings};
 use super::options::{Options, Path};
-use crate::loopback::{self, Bench, LoadPhase, Messages, Repeats};
+use crate::loopback::{self, Bench, LoadPhase, Messages};
 use crate::options::check_only;
 use crate::slowdown::OURS;
 use apus_contenders::transport::Transport;
@@ -14,8 +14,9 @@ use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
+use apus_testbed::repeat::Repeater;
 
 /// Longest measured time of one measurement of capacity.
 const MAX_CAPACITY: Duration = Duration::from_secs(1);
@@ -26,13 +27,13 @@ const MIN_CAPACITY_RUNS: usize = 3;
 /// Runs all phases.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = selected(options)?;
     let runs = options.repetition.runs;
     let capacity_runs = runs.max(MIN_CAPACITY_RUNS);
     let hold_runs = if options.hold.is_some() { runs } else { 0 };
+    let phases = (1 + capacity_runs + hold_runs + runs) * contenders.len();
     let bench = Bench {
         host,
         cores,
@@ -42,20 +43,22 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
             truncate: options.sizes.truncate,
             seed: options.repetition.seed,
         },
-        progress: Progress::of((1 + capacity_runs + hold_runs + runs) * contenders.len()),
         contenders,
-        repeats: Repeats::allow(runs),
+        repeater: Repeater::of(phases, Progress::of(phases)),
     };
-    let scale = bench.scale()?;
+    let Some(scale) = bench.scale()? else { return Err(bench.repeater.failure()) };
     let seconds = Duration::from_secs_f64(options.repetition.seconds);
     let capacity = bench.capacity(capacity_runs, options.outstanding, seconds.min(MAX_CAPACITY))?;
-    let medians: Vec<f64> = capacity.iter().map(|runs| median(runs)).collect();
     let names: Vec<String> = bench.contenders.iter().map(|each| each.name()).collect();
-    let base = names.iter().position(|name| name == OURS).unwrap_or(0);
-    let rate = options.rate.unwrap_or(options.load * medians[base]);
+    let medians: Vec<Option<f64>> = capacity.iter().map(|runs| median(runs)).collect();
+    let ours = names.iter().position(|name| name == OURS).filter(|&ours| medians[ours].is_some());
+    let base = ours.or_else(|| medians.iter().position(Option::is_some));
+    let Some((base, whole)) = base.and_then(|base| Some((base, medians[base]?))) else {
+        return Err(bench.repeater.failure());
+    };
+    let rate = options.rate.unwrap_or(options.load * whole);
     let hold = bench.hold(hold_runs, options.outstanding, options.hold.unwrap_or_default())?;
-    let course =
-        Course::of(options.repetition.seconds, rate / medians[base], options.disturbance());
+    let course = Course::of(options.repetition.seconds, rate / whole, options.disturbance());
     let window = course.disturbance.map(|_| course::window(rate));
     let load = LoadPhase {
         rate,
@@ -67,7 +70,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
         scale,
     };
     let loads = bench.loads(runs, &load, course.disturbance)?;
-    let setup = Setup { options, base: (names[base].clone(), medians[base]), load };
+    let setup = Setup { options, base: (names[base].clone(), whole), load };
     let found = bench.contenders.iter().zip(names).zip(capacity).zip(hold).zip(loads);
     let found = found.map(|((((contender, name), capacity), hold), loads)| Contender {
         name,
@@ -76,9 +79,13 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
         hold,
         loads,
     });
-    let mut findings = findings(&setup, &found.collect::<Vec<_>>())?;
-    let notes = cores.note().into_iter().chain(neighbours.note());
-    findings.outcome.notes.extend(bench.repeats.notes().into_iter().chain(notes));
+    let found: Vec<Contender> = found.filter(Contender::is_complete).collect();
+    if found.is_empty() {
+        return Err(bench.repeater.failure());
+    }
+    let mut findings = findings(&setup, &found)?;
+    findings.outcome.notes.extend(cores.note());
+    bench.repeater.account(&mut findings.outcome)?;
     Ok(findings)
 }
 
@@ -92,7 +99,8 @@ fn selected(options: &Options) -> Result<Vec<Box<dyn Transport>>, Error> {
     Ok(contenders)
 }
 
-/// Returns the median over the runs.
-fn median(runs: &[loopback::Measured<f64>]) -> f64 {
-    Spread::over(&runs.iter().map(|run| run.result).collect::<Vec<_>>()).median
+/// Returns the median over the runs; `None` if all were lost.
+fn median(runs: &[loopback::Measured<f64>]) -> Option<f64> {
+    let results: Vec<f64> = runs.iter().map(|run| run.result).collect();
+    (!results.is_empty()).then(|| Spread::over(&results).median)
 }

@@ -17,8 +17,9 @@ use apus_contenders::contender::{Plan, Replies, Side};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::{Crew, Spawner, Task};
+use apus_testbed::repeat::Repeater;
 
 /// Time between the notice of the common start and the start. Chosen by us: notifying one agent takes a tenth of a
 /// millisecond.
@@ -29,30 +30,30 @@ struct Bench<'a> {
     host: &'a Spawner,
     options: &'a Options,
     entrants: Vec<Entrant>,
-    progress: Progress,
+    repeater: Repeater,
 }
 
 /// Runs all phases.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let mut notes = Vec::new();
     let entrants = selected(options, &mut notes)?;
     let [workers, clients] = [options.workers, options.clients].map(Options::counts);
-    let phases = 2 * options.sizes.len() + 2 * workers.len() + clients.len();
-    let progress = Progress::of(options.repetition.runs * entrants.len() * phases);
-    let bench = Bench { host, options, entrants, progress };
+    let each = options.sizes.len() + workers.len() + clients.len();
+    let phases = options.repetition.runs * entrants.len() * each;
+    let repeater = Repeater::of(phases, Progress::of(phases));
+    let bench = Bench { host, options, entrants, repeater };
     let runs = (0..options.repetition.runs)
         .map(|run| bench.run(run, &workers, &clients))
         .collect::<Result<Vec<_>, _>>()?;
-    let Bench { entrants, progress, .. } = bench;
-    drop(progress);
+    let Bench { entrants, repeater, .. } = bench;
     notes.extend(cores.note());
     notes.extend(crowded(&workers, &clients));
-    notes.extend(neighbours.note());
-    report::findings(options, &entrants, (&workers, &clients), &runs, notes)
+    let mut findings = report::findings(options, &entrants, (&workers, &clients), &runs, notes);
+    repeater.account(&mut findings.outcome)?;
+    Ok(findings)
 }
 
 /// Returns the selected contenders that can take part with at least one size.
@@ -91,13 +92,12 @@ impl Bench<'_> {
         let options = self.options;
         let sizes = options.sizes.iter();
         Ok(Run {
+            number: run,
             sizes: sizes
                 .map(|&size| {
                     self.turns(run, &format!("{size} bytes"), |entrant| {
-                        if sits_out(entrant, size, options).is_some() {
-                            return Ok(None);
-                        }
-                        self.at_size(entrant, size).map(Some)
+                        let takes_part = sits_out(entrant, size, options).is_none();
+                        takes_part.then(|| self.at_size(entrant, size)).transpose()
                     })
                 })
                 .collect::<Result<_, _>>()?,
@@ -120,7 +120,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Returns what was measured of each contender, in the order of the rows.
+    /// Returns what was measured of each contender, in the order of the rows; `None` if it sat out, or was lost.
     fn turns<T>(
         &self,
         run: usize,
@@ -133,8 +133,9 @@ impl Bench<'_> {
             let index = (run + turn) % count;
             let entrant = self.entrants[index];
             let (runs, name) = (self.options.repetition.runs, entrant.name());
-            self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
-            results[index] = measure(entrant)?;
+            let phase = format!("{what}, run {}", run + 1);
+            self.repeater.progress().step(&format!("{phase} of {runs}: {name}"));
+            results[index] = self.repeater.attempt(name, &phase, || measure(entrant))?.flatten();
         }
         Ok(results)
     }
@@ -148,7 +149,8 @@ impl Bench<'_> {
         let replies = if large { Replies::Short } else { Replies::Echo };
         let plan = self.options.plan(size, self.options.many(size), poll);
         let many = self.pairs(entrant, Calls::Many(replies), &plan, 1)?;
-        Ok(Figures::at_size(&one.clients[0], &many.clients[0], large.then_some(&many.servers[0])))
+        let server = large.then_some(&many.servers[0]);
+        Figures::at_size(&one.clients[0], &many.clients[0], server).checked(entrant)
     }
 
     /// Measures `count` workers at a time: both sides in one task, then a ping-pong between two.
@@ -161,7 +163,7 @@ impl Bench<'_> {
         let alone = self.together(tasks, &plan)?;
         let plan = self.options.plan(1, 1, self.poll_of(2 * count));
         let apart = self.pairs(entrant, Calls::OneByOne, &plan, count)?;
-        Ok(Figures::of_workers(&alone, &apart.clients))
+        Figures::of_workers(&alone, &apart.clients).checked(entrant)
     }
 
     /// Measures `count` clients of one server, which together have as many outstanding messages as one has otherwise.
@@ -183,7 +185,7 @@ impl Bench<'_> {
         });
         let clients = self.together(clients, &plan)?;
         server.stop::<Side>()?;
-        Ok(Figures::of_clients(&clients))
+        Figures::of_clients(&clients).checked(entrant)
     }
 
     /// Runs `count` pairs of a client and a server at a time.

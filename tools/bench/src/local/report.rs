@@ -4,13 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
-use super::series::{Line, Measurements, Run, is_time, lines};
+use super::series::{Line, Measurements, Run, Values, is_time, lines, spread};
 use super::tables::tables;
 use apus_contenders::apus::Calls;
 use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, rounded};
 use apus_report::stats::Spread;
-use apus_testbed::error::Error;
 
 /// Figures of a row that all runs have a value for.
 const FIGURES: [&str; 5] = ["p50_us", "p99_us", "krps", "gbps", "kops"];
@@ -26,20 +25,21 @@ pub(super) fn findings(
     counts: (&[usize], &[usize]),
     runs: &[Run],
     notes: Vec<String>,
-) -> Result<Findings, Error> {
+) -> Findings {
     let measured = &Measurements { options, lines: lines(entrants), counts, runs };
     let mut outcome = Outcome::new("local", options.config());
     outcome.config.insert("settings".to_owned(), settings(entrants));
     outcome.notes = notes;
-    for line in &measured.lines {
-        outcome.rows.push(row(measured, line)?);
-    }
+    outcome.rows = measured.lines.iter().filter_map(|line| row(measured, line)).collect();
     outcome.notes.extend(which_kind(measured));
     outcome.ratios = ratios(measured);
     let lead = "Processes of one host exchange messages through the endpoints' shared memory, through unix sockets and over \
                 loopback. p50 and p99 are of one request at a time, krps of many; gbps is of large messages.";
-    Ok(Findings::new(outcome, "What do messages between processes of one host cost?", lead)
-        .with_all(Vec::new(), Vec::new(), tables(measured)))
+    Findings::new(outcome, "What do messages between processes of one host cost?", lead).with_all(
+        Vec::new(),
+        Vec::new(),
+        tables(measured),
+    )
 }
 
 /// Returns how each contender is set up.
@@ -61,7 +61,7 @@ fn which_kind(measured: &Measurements<'_>) -> Option<String> {
     let kinds =
         measured.lines.iter().filter(|line| line.of.len() == 1 && unix.of.contains(&line.of[0]));
     let best = |figure: &str| {
-        let median = |line: &Line| Some(Spread::over(&measured.main(line, figure)?).median);
+        let median = |line: &Line| Some(spread(&measured.main(line, figure)?).median);
         let sign = if is_time(figure) { -1.0 } else { 1.0 };
         let each = kinds.clone().filter_map(|kind| Some((sign * median(kind)?, kind.name)));
         let (_, name) = each.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -71,16 +71,12 @@ fn which_kind(measured: &Measurements<'_>) -> Option<String> {
     Some(format!("{UNIX} is the faster kind in each run, mostly: {}", found.join(", ")))
 }
 
-fn row(measured: &Measurements<'_>, line: &Line) -> Result<Row, Error> {
-    let name = line.name;
-    let mut row = Row::new(name);
+/// Returns the row of a line; `None` if everything of it was lost.
+fn row(measured: &Measurements<'_>, line: &Line) -> Option<Row> {
+    let mut row = Row::new(line.name);
     for figure in FIGURES {
         let Some(values) = measured.main(line, figure) else { continue };
-        if values.iter().any(|value| !value.is_finite()) {
-            let problem = format!("{name} completed nothing in the time that counts; try 1");
-            return Err(Error::Option { option: "seconds", problem });
-        }
-        row = row.with(figure, Figure::Spread(Spread::over(&values)));
+        row = row.with(figure, Figure::Spread(spread(&values)));
     }
     let by_size =
         details("size", &measured.options.sizes, &["p50_us", "p99_us", "krps", "gbps"], {
@@ -94,7 +90,8 @@ fn row(measured: &Measurements<'_>, line: &Line) -> Result<Row, Error> {
     });
     let named = [("by_size", by_size), ("workers", workers), ("clients", clients)];
     let named = named.into_iter().filter(|(_, list)| !list.is_empty());
-    Ok(named.fold(row, |row, (name, list)| row.with(name, Figure::Detail(json!(list)))))
+    let row = named.fold(row, |row, (name, list)| row.with(name, Figure::Detail(json!(list))));
+    (!row.figures.is_empty()).then_some(row)
 }
 
 /// Returns one object for each size, or number: its figures, each with the least and the greatest value.
@@ -102,13 +99,13 @@ fn details(
     key: &str,
     keys: &[usize],
     figures: &[&str],
-    values: impl Fn(usize, &str) -> Option<Vec<f64>>,
+    values: impl Fn(usize, &str) -> Option<Values>,
 ) -> Vec<Value> {
     let object = |(index, value): (usize, &usize)| {
         let mut object = Map::from_iter([(key.to_owned(), json!(value))]);
         for figure in figures {
             let Some(values) = values(index, figure) else { continue };
-            let Spread { median, min, max } = Spread::over(&values);
+            let Spread { median, min, max } = spread(&values);
             object.insert((*figure).to_owned(), json!(rounded(median)));
             object.insert(format!("{figure}_min"), json!(rounded(min)));
             object.insert(format!("{figure}_max"), json!(rounded(max)));
@@ -128,7 +125,7 @@ fn ratios(measured: &Measurements<'_>) -> Vec<(String, Ratio)> {
     for (short, figure) in COMPARED {
         for other in measured.lines.iter().filter(|line| line.name != ours) {
             let both = measured.main(apus, figure).zip(measured.main(other, figure));
-            let ratio = both.and_then(|(ours, theirs)| Ratio::over(&ours, &theirs));
+            let ratio = both.and_then(|(ours, theirs)| Ratio::paired(&ours, &theirs));
             let name = format!("{short} {ours}/{}", other.name);
             ratios.extend(ratio.map(|ratio| (name, ratio)));
         }

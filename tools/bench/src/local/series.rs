@@ -3,6 +3,8 @@
 use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
 use apus_contenders::contender::Side;
+use apus_report::stats::Spread;
+use apus_testbed::error::Error;
 
 /// The observations of both sides of some pairs.
 pub(super) struct Observed {
@@ -10,8 +12,10 @@ pub(super) struct Observed {
     pub(super) servers: Vec<Side>,
 }
 
-/// The results of one run: by size or number first, then by contender; `None` if one sat out.
+/// The results of one run: by size or number first, then by contender; `None` if one sat out, or was lost.
 pub(super) struct Run {
+    /// Number of the run, from 0.
+    pub(super) number: usize,
     pub(super) sizes: Vec<Vec<Option<Figures>>>,
     pub(super) workers: Vec<Vec<Option<Figures>>>,
     pub(super) clients: Vec<Vec<Option<Figures>>>,
@@ -53,6 +57,19 @@ impl Figures {
         ])
     }
 
+    /// Returns the figures if each of them is a number.
+    ///
+    /// # Errors
+    ///
+    /// A side completed nothing in the time that counts.
+    pub(super) fn checked(self, entrant: Entrant) -> Result<Self, Error> {
+        if self.0.iter().all(|(_, value)| value.is_finite()) {
+            return Ok(self);
+        }
+        let said = "completed nothing in the time that counts; try more --seconds".to_owned();
+        Err(Error::Agent { agent: entrant.name().to_owned(), said })
+    }
+
     fn get(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|(figure, _)| *figure == name).map(|(_, value)| *value)
     }
@@ -88,6 +105,14 @@ pub(super) fn lines(entrants: &[Entrant]) -> Vec<Line> {
     lines
 }
 
+/// One value per run, with the number of the run.
+pub(super) type Values = Vec<(usize, f64)>;
+
+/// Returns the spread over the runs.
+pub(super) fn spread(values: &[(usize, f64)]) -> Spread {
+    Spread::over(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+}
+
 /// All measurements, as rows, ratios and tables read them.
 pub(super) struct Measurements<'a> {
     pub(super) options: &'a Options,
@@ -98,19 +123,19 @@ pub(super) struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// Returns a figure of a line at the size with that index, one value per run; `None` if no contender of the line took
-    /// part.
-    pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
+    /// Returns a figure of a line at the size with that index: one value for each run that has one, with the number of the
+    /// run. `None` if no run has one.
+    pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Values> {
         self.series(line, name, |run| &run.sizes[size])
     }
 
     /// Returns a figure of a line with the number of workers at that index.
-    pub(super) fn of_workers(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
+    pub(super) fn of_workers(&self, count: usize, line: &Line, name: &str) -> Option<Values> {
         self.series(line, name, |run| &run.workers[count])
     }
 
     /// Returns a figure of a line with the number of clients at that index.
-    pub(super) fn of_clients(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
+    pub(super) fn of_clients(&self, count: usize, line: &Line, name: &str) -> Option<Values> {
         self.series(line, name, |run| &run.clients[count])
     }
 
@@ -119,17 +144,18 @@ impl Measurements<'_> {
         line: &Line,
         name: &str,
         of: impl Fn(&Run) -> &Vec<Option<Figures>>,
-    ) -> Option<Vec<f64>> {
+    ) -> Option<Values> {
         let better = if is_time(name) { f64::min } else { f64::max };
         let value = |run: &Run| {
             let each = line.of.iter().filter_map(|index| of(run)[*index].as_ref()?.get(name));
-            each.reduce(better)
+            Some((run.number, each.reduce(better)?))
         };
-        self.runs.iter().map(value).collect()
+        let values: Values = self.runs.iter().filter_map(value).collect();
+        (!values.is_empty()).then_some(values)
     }
 
     /// Returns the figure that rows and ratios show, of that name.
-    pub(super) fn main(&self, line: &Line, name: &str) -> Option<Vec<f64>> {
+    pub(super) fn main(&self, line: &Line, name: &str) -> Option<Values> {
         match name {
             "gbps" => self.at_size(self.largest()?, line, name),
             "kops" => self.of_workers(self.counts.0.len().checked_sub(1)?, line, name),

@@ -1,9 +1,8 @@
 //! Tables of the local experiment: figures by size, by workers and by clients.
 
-use super::series::{Line, Measurements};
+use super::series::{Line, Measurements, Values, spread};
 use apus_report::result::Table;
 use apus_report::result::table::spread_in_words;
-use apus_report::stats::Spread;
 
 /// Returns one table for each figure with several values.
 pub(super) fn tables(measured: &Measurements<'_>) -> Vec<Table> {
@@ -46,12 +45,12 @@ fn table_of(
     key: &str,
     keys: &[usize],
     measured: &Measurements<'_>,
-    values: impl Fn(usize, &Line) -> Option<Vec<f64>>,
+    values: impl Fn(usize, &Line) -> Option<Values>,
 ) -> Option<Table> {
     let has_value = |column: &&Line| (0..keys.len()).any(|at| values(at, column).is_some());
     let columns: Vec<&Line> = measured.lines.iter().filter(has_value).collect();
     let cell = |at, column: &&Line| {
-        values(at, column).map_or_else(String::new, |runs| spread_in_words(&Spread::over(&runs)))
+        values(at, column).map_or_else(String::new, |runs| spread_in_words(&spread(&runs)))
     };
     let line = |(at, key): (usize, &usize)| {
         let cells = columns.iter().map(|column| cell(at, column));

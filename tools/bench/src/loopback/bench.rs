@@ -1,6 +1,5 @@
 //! The measurements of all contenders, each with fresh processes.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -18,11 +17,11 @@ use super::sides::{
 use crate::options;
 use crate::slowdown::{Scale, tenths};
 use apus_contenders::transport::Transport;
-use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::{Agent, Spawner, Task};
+use apus_testbed::repeat::Repeater;
 
 /// Duration of the unloaded phase of each contender.
 const UNLOADED: Duration = Duration::from_millis(400);
@@ -33,10 +32,6 @@ const WARM: Duration = Duration::from_millis(100);
 /// Time from the order to begin a load to its begin: enough for the order to arrive on a busy machine.
 const LEAD: Duration = Duration::from_millis(20);
 
-/// Share of the machine's time that other programs may use during one measurement before it is repeated. Chosen by us:
-/// as much as half of a core of four, which no tail hides.
-const DISTURBED: f64 = 0.12;
-
 /// The contenders on a host.
 pub(crate) struct Bench<'a> {
     pub(crate) host: &'a Spawner,
@@ -45,40 +40,14 @@ pub(crate) struct Bench<'a> {
     pub(crate) poll: PollMode,
     pub(crate) messages: Messages,
     pub(crate) contenders: Vec<Box<dyn Transport>>,
-    pub(crate) progress: Progress,
-    pub(crate) repeats: Repeats,
-}
-
-/// Measurements that may be repeated because they failed or because other programs ran meanwhile.
-#[derive(Debug)]
-pub(crate) struct Repeats {
-    left: Cell<usize>,
-    notes: RefCell<Vec<String>>,
-}
-
-impl Repeats {
-    /// Allows `count` repetitions in the whole experiment: if other programs run all the time, it must end all the same.
-    pub(crate) const fn allow(count: usize) -> Self {
-        Self { left: Cell::new(count), notes: RefCell::new(Vec::new()) }
-    }
-
-    /// Takes one, if one is left.
-    fn take(&self, why: String) -> bool {
-        let Some(left) = self.left.get().checked_sub(1) else { return false };
-        self.left.set(left);
-        self.notes.borrow_mut().push(why);
-        true
-    }
-
-    /// Returns why measurements were repeated.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.notes.borrow().clone()
-    }
+    pub(crate) repeater: Repeater,
 }
 
 /// What one phase of one contender found.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured<T> {
+    /// Number of the run, from 0.
+    pub(crate) run: usize,
     pub(crate) result: T,
     /// Counters of both sides, warm-up included.
     pub(crate) client: Counters,
@@ -88,24 +57,27 @@ pub(crate) struct Measured<T> {
 }
 
 impl Bench<'_> {
-    /// Returns the base of all slowdowns: the least time of each size over all contenders.
-    pub(crate) fn scale(&self) -> Result<Scale, Error> {
+    /// Returns the base of all slowdowns: the least time of each size over all contenders. `None` if no contender has
+    /// shown its times.
+    pub(crate) fn scale(&self) -> Result<Option<Scale>, Error> {
         let mut best: BTreeMap<u32, u64> = BTreeMap::new();
         for contender in &self.contenders {
             let name = contender.name();
-            self.progress.step(&format!("best time of each size: {name}"));
+            self.repeater.progress().step(&format!("best time of each size: {name}"));
             let phase = Phase::Unloaded { duration: UNLOADED };
-            let times: Vec<(u32, u64)> = self.closed(&name, 0, &phase, UNLOADED)?.result;
-            for (size, time) in times {
+            let times: Option<Measured<Vec<(u32, u64)>>> =
+                self.repeater
+                    .attempt(&name, "best times", || self.closed(&name, 0, &phase, UNLOADED))?;
+            for (size, time) in times.into_iter().flat_map(|times| times.result) {
                 best.entry(size).and_modify(|least| *least = time.min(*least)).or_insert(time);
             }
         }
         let workload = options::workload(&self.messages.workload, self.messages.truncate)?;
-        Ok(Scale {
+        Ok((!best.is_empty()).then(|| Scale {
             best: best.into_iter().collect(),
             groups: tenths(workload.sizes()),
             short: workload.sizes().quantile(0.5),
-        })
+        }))
     }
 
     /// Returns the requests per second that each contender completes in each run with `outstanding` requests.
@@ -116,7 +88,14 @@ impl Bench<'_> {
         measure: Duration,
     ) -> Result<Vec<Vec<Measured<f64>>>, Error> {
         let phase = Phase::Capacity { outstanding, warm: WARM, measure };
-        self.rounds(runs, "capacity", |name, _| self.closed(name, 0, &phase, WARM + measure))
+        self.rounds(runs, "capacity", |name, run| {
+            let measured: Measured<f64> = self.closed(name, 0, &phase, WARM + measure)?;
+            if measured.result > 0.0 {
+                return Ok(Measured { run, ..measured });
+            }
+            let said = "completed nothing while its capacity was measured".to_owned();
+            Err(Error::Agent { agent: format!("{name} client"), said })
+        })
     }
 
     /// Returns the requests that each contender completes in each second of each run with `outstanding` requests.
@@ -129,7 +108,7 @@ impl Bench<'_> {
         let phase = Phase::Hold { outstanding, warm: WARM, seconds };
         let duration = WARM + Duration::from_secs(seconds.into());
         self.rounds(runs, &format!("{outstanding} outstanding"), |name, run| {
-            self.closed(name, run as u64, &phase, duration)
+            self.closed(name, run, &phase, duration)
         })
     }
 
@@ -141,12 +120,11 @@ impl Bench<'_> {
         load: &LoadPhase,
         disturbance: Option<(Duration, Disturbance)>,
     ) -> Result<Vec<Vec<Measured<LoadResult>>>, Error> {
-        self.rounds(runs, "load", |name, run| {
-            self.repeatable(name, || self.load(name, run as u64, load, disturbance))
-        })
+        self.rounds(runs, "load", |name, run| self.load(name, run, load, disturbance))
     }
 
-    /// Returns what `measure` finds of each contender in each run. Another contender begins each run.
+    /// Returns what `measure` finds of each contender, without the runs that are lost. Another contender begins each
+    /// run.
     fn rounds<T>(
         &self,
         runs: usize,
@@ -159,54 +137,31 @@ impl Bench<'_> {
             for turn in 0..count {
                 let index = (run + turn) % count;
                 let name = self.contenders[index].name();
-                self.progress.step(&format!("{what}, run {} of {runs}: {name}", run + 1));
-                found[index].push(measure(&name, run)?);
+                let phase = format!("{what}, run {}", run + 1);
+                self.repeater.progress().step(&format!("{phase} of {runs}: {name}"));
+                found[index].extend(self.repeater.attempt(&name, &phase, || measure(&name, run))?);
             }
         }
         Ok(found)
-    }
-
-    /// Returns a measurement, repeated if it was disturbed as long as repetitions are left.
-    fn repeatable<T>(
-        &self,
-        contender: &str,
-        measure: impl Fn() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        loop {
-            let others = BackgroundLoad::watch();
-            let result = measure();
-            let share = others.share().unwrap_or(0.0);
-            let why = match &result {
-                Ok(_) if share <= DISTURBED => return result,
-                Ok(_) => format!("other programs used {:.0} % of the processors", 100.0 * share),
-                Err(Error::Option { .. }) => return result,
-                Err(error) => error.to_string(),
-            };
-            if !self.repeats.take(format!("a measurement of {contender} was repeated: {why}")) {
-                return result;
-            }
-        }
     }
 
     /// Returns a phase that begins by itself.
     fn closed<T: DeserializeOwned>(
         &self,
         contender: &str,
-        run: u64,
+        run: usize,
         phase: &Phase,
         duration: Duration,
     ) -> Result<Measured<T>, Error> {
-        self.repeatable(contender, || {
-            let (server, client) = self.start(contender, run, phase.clone(), false)?;
-            finish(server, client, duration, None)
-        })
+        let (server, client) = self.start(contender, run, phase.clone(), false)?;
+        finish(server, client, run, duration, None)
     }
 
     /// Returns a load with its disturbance.
     fn load(
         &self,
         contender: &str,
-        run: u64,
+        run: usize,
         load: &LoadPhase,
         disturbance: Option<(Duration, Disturbance)>,
     ) -> Result<Measured<LoadResult>, Error> {
@@ -232,14 +187,14 @@ impl Bench<'_> {
                 Some(clock::as_nanoseconds(begin)..clock::as_nanoseconds(end))
             }
         };
-        finish(server, client, duration, disturbed)
+        finish(server, client, run, duration, disturbed)
     }
 
     /// Starts a server that may be paused, and a client of it.
     fn start(
         &self,
         contender: &str,
-        run: u64,
+        run: usize,
         phase: Phase,
         pauses: bool,
     ) -> Result<(Agent, Agent), Error> {
@@ -255,7 +210,7 @@ impl Bench<'_> {
         let side = Side::Client(Box::new(ClientSide {
             server: server.address()?,
             messages: Messages {
-                seed: self.messages.seed.wrapping_add(run),
+                seed: self.messages.seed.wrapping_add(run as u64),
                 ..self.messages.clone()
             },
             alone_on_core: self.cores.client.is_some(),
@@ -285,24 +240,12 @@ fn interrupt(
 fn finish<T: DeserializeOwned>(
     server: Agent,
     client: Agent,
+    run: usize,
     duration: Duration,
     disturbed: Option<Range<u64>>,
 ) -> Result<Measured<T>, Error> {
     let report: ClientReport = client.result(duration)?;
     let result = serde_json::from_value(report.result)
         .map_err(|error| Error::Peer(format!("an unexpected result: {error}")))?;
-    Ok(Measured { result, client: report.counters, server: server.stop()?, disturbed })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repetitions_end_and_leave_notes() {
-        let repeats = Repeats::allow(2);
-        assert!(repeats.take("one".to_owned()) && repeats.take("two".to_owned()));
-        assert!(!repeats.take("three".to_owned()), "a machine that is always busy");
-        assert_eq!(repeats.notes(), ["one", "two"]);
-    }
+    Ok(Measured { run, result, client: report.counters, server: server.stop()?, disturbed })
 }

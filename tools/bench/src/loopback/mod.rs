@@ -17,7 +17,7 @@ mod sides;
 mod trouble;
 mod windows;
 
-pub(crate) use bench::{Bench, Measured, Repeats};
+pub(crate) use bench::{Bench, Measured};
 pub use disturbance::Burst;
 pub(crate) use disturbance::{Disturbance, parse_period};
 pub(crate) use sides::{Counters, LoadPhase, LoadResult, Messages};

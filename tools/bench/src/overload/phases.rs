@@ -13,8 +13,9 @@ use apus_contenders::transport::{Transport, Work};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::{Spawner, Task};
+use apus_testbed::repeat::Repeater;
 
 /// Warm-up before anything counts. Chosen by us: a server that is offered several times its capacity has found out
 /// after some tens of milliseconds, and works off what it had accepted until then.
@@ -34,67 +35,90 @@ struct Bench<'a> {
     options: &'a Options,
     work: Work,
     contenders: [Box<dyn Transport>; 2],
-    progress: Progress,
+    repeater: Repeater,
 }
 
 /// Runs all phases.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = contenders(options.threads);
-    let steps = options.repetition.runs * (1 + contenders.len() * (1 + options.loads.len()));
+    let phases = options.repetition.runs * (1 + contenders.len() * (1 + options.loads.len()));
     let bench = Bench {
         host,
         cores,
         options,
         work: Work::lasting(options.cost()),
         contenders,
-        progress: Progress::of(steps),
+        repeater: Repeater::of(phases, Progress::of(phases)),
     };
-    let runs =
-        (0..options.repetition.runs).map(|run| bench.run(run)).collect::<Result<Vec<_>, _>>()?;
+    let runs = (0..options.repetition.runs).filter_map(|run| bench.run(run).transpose());
+    let runs = runs.collect::<Result<Vec<_>, Error>>()?;
+    if runs.is_empty() {
+        return Err(bench.repeater.failure());
+    }
     let mut outcome = report::outcome(options, &bench.contenders, &runs);
-    drop(bench);
-    outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
+    outcome.notes.extend(cores.note());
+    bench.repeater.account(&mut outcome)?;
     Ok(report::findings(outcome))
 }
 
 impl Bench<'_> {
-    /// Returns everything once. Another contender begins each run.
-    fn run(&self, run: usize) -> Result<Run, Error> {
+    /// Returns everything once; `None` if the capacity, of which the loads are multiples, cannot be had. Another contender
+    /// begins each run.
+    fn run(&self, run: usize) -> Result<Option<Run>, Error> {
         let count = self.contenders.len();
         let turns = || (0..count).map(|turn| (run + turn) % count);
-        self.step(run, "capacity", 0);
-        let phase = Phase::Capacity { warm: WARM, measure: CAPACITY };
-        let (capacity, _): (f64, Served) = self.measure(0, phase, WARM + CAPACITY)?;
-        let mut found = Run::new(capacity, count);
+        let row = |load: f64, contender| report::at_load(load, contender, &self.contenders);
+        let first = row(self.options.loads[0], 0);
+        let capacity = self.attempt(run, &first, "capacity", || {
+            let phase = Phase::Capacity { warm: WARM, measure: CAPACITY };
+            let (capacity, _): (f64, Served) = self.measure(0, phase, WARM + CAPACITY)?;
+            let said = "completed nothing while its capacity was measured".to_owned();
+            let silent = || Error::Agent { agent: "apus client".to_owned(), said };
+            if capacity > 0.0 { Ok(capacity) } else { Err(silent()) }
+        })?;
+        let Some(capacity) = capacity else { return Ok(None) };
+        let mut found = Run::new(run, capacity, count);
         for &load in &self.options.loads {
             for contender in turns() {
-                self.step(run, &format!("load {load}"), contender);
                 let measure = Duration::from_secs_f64(self.options.repetition.seconds);
                 let patience = Duration::from_secs_f64(self.options.patience_ms / 1e3);
                 let (warm, rate) = (WARM.max(measure / 10), load * capacity);
                 let seed = self.options.repetition.seed + run as u64;
                 let phase = Phase::Load { rate, warm, measure, patience, seed };
-                let (result, served) = self.measure(contender, phase, warm + measure + patience)?;
-                found.loads[contender].push(AtLoad { rate, result, served });
+                let at = self.attempt(run, &row(load, contender), "load", || {
+                    let duration = warm + measure + patience;
+                    let (result, served) = self.measure(contender, phase.clone(), duration)?;
+                    Ok(AtLoad { rate, result, served })
+                })?;
+                found.loads[contender].push(at);
             }
         }
         for contender in turns() {
-            self.step(run, "idle", contender);
-            let phase =
-                Phase::Idle { pause: PAUSE, times: PAUSES, poll: self.options.repetition.poll };
-            let (first, served) = self.measure(contender, phase, PAUSE * PAUSES as u32)?;
-            found.idle[contender] = Some(Paused { first, served });
+            let row = report::at_rest(contender, &self.contenders);
+            found.idle[contender] = self.attempt(run, &row, "pauses", || {
+                let poll = self.options.repetition.poll;
+                let phase = Phase::Idle { pause: PAUSE, times: PAUSES, poll };
+                let (first, served) = self.measure(contender, phase, PAUSE * PAUSES as u32)?;
+                Ok(Paused { first, served })
+            })?;
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
-    fn step(&self, run: usize, what: &str, contender: usize) {
-        let (runs, name) = (self.options.repetition.runs, self.contenders[contender].name());
-        self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
+    /// Attempts a phase of a row.
+    fn attempt<T>(
+        &self,
+        run: usize,
+        row: &str,
+        phase: &str,
+        measure: impl FnMut() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let (run, runs) = (run + 1, self.options.repetition.runs);
+        self.repeater.progress().step(&format!("run {run} of {runs}, {phase}: {row}"));
+        self.repeater.attempt(row, &format!("{phase}, run {run}"), measure)
     }
 
     /// Returns one phase of one contender, with fresh processes.

@@ -16,11 +16,13 @@ use apus_report::stats::{Percentiles, Spread};
 /// The results of one run.
 #[derive(Debug)]
 pub(super) struct Run {
+    /// Number of the run, from 0.
+    number: usize,
     /// Requests per second.
     pub(super) capacity: f64,
-    /// By contender, and then by load.
-    pub(super) loads: Vec<Vec<AtLoad>>,
-    /// By contender.
+    /// By contender, and then by load; `None` if it was lost.
+    pub(super) loads: Vec<Vec<Option<AtLoad>>>,
+    /// By contender; `None` if it was lost.
     pub(super) idle: Vec<Option<Paused>>,
 }
 
@@ -42,9 +44,9 @@ pub(super) struct Paused {
 }
 
 impl Run {
-    pub(super) fn new(capacity: f64, contenders: usize) -> Self {
+    pub(super) fn new(number: usize, capacity: f64, contenders: usize) -> Self {
         let loads = (0..contenders).map(|_| Vec::new()).collect();
-        Self { capacity, loads, idle: (0..contenders).map(|_| None).collect() }
+        Self { number, capacity, loads, idle: (0..contenders).map(|_| None).collect() }
     }
 }
 
@@ -86,23 +88,37 @@ pub(super) fn outcome(
         json!(apus_report::result::rounded(Spread::over(&capacity).median)),
     );
     outcome.config.insert("settings".to_owned(), Value::Object(settings.collect()));
-    for (contender, transport) in contenders.iter().enumerate() {
+    for contender in 0..contenders.len() {
         for (index, load) in options.loads.iter().enumerate() {
-            let at: Vec<&AtLoad> = runs.iter().map(|run| &run.loads[contender][index]).collect();
-            let name = format!("{}load={load}", prefix(contender, &**transport));
+            let at = runs.iter().filter_map(|run| run.loads[contender][index].as_ref());
+            let at: Vec<&AtLoad> = at.collect();
+            if at.is_empty() {
+                continue;
+            }
+            let name = at_load(*load, contender, contenders);
             outcome.rows.push(load_row(&name, options, &at));
             outcome
                 .notes
                 .extend(why(&name, &at).into_iter().chain(unanswered(&name, options, &at)));
         }
     }
-    for (contender, transport) in contenders.iter().enumerate() {
-        let name = format!("{}idle", prefix(contender, &**transport));
+    for contender in 0..contenders.len() {
+        let name = at_rest(contender, contenders);
         let paused = runs.iter().filter_map(|run| run.idle[contender].as_ref());
         outcome.rows.extend(idle_row(&name, paused));
     }
     outcome.ratios = ratios(options, contenders, runs);
     outcome
+}
+
+/// Returns the name of the row of a contender at a load.
+pub(super) fn at_load(load: f64, contender: usize, contenders: &[Box<dyn Transport>]) -> String {
+    format!("{}load={load}", prefix(contender, &*contenders[contender]))
+}
+
+/// Returns the name of the row of a contender that has nothing to do for most of the time.
+pub(super) fn at_rest(contender: usize, contenders: &[Box<dyn Transport>]) -> String {
+    format!("{}idle", prefix(contender, &*contenders[contender]))
 }
 
 /// Returns the rows of apus are what the experiment is about, and have no name before theirs.
@@ -175,10 +191,14 @@ fn why(name: &str, runs: &[&AtLoad]) -> Option<String> {
 }
 
 /// Returns the goodputs, one per run, at the load where their median is greatest: the peak of the curve that is drawn.
-/// The greatest of each run would be the luckiest of eight tries, which no single one can keep up with.
-fn peak(curve: &[Vec<f64>]) -> &[f64] {
-    let median = |goodputs: &Vec<f64>| Spread::over(goodputs).median;
-    let peak = curve.iter().max_by(|one, other| median(one).total_cmp(&median(other)));
+/// The greatest of each run would be the luckiest of eight tries, which no single one can keep up with. Goodputs have the
+/// numbers of their runs.
+fn peak(curve: &[Vec<(usize, f64)>]) -> &[(usize, f64)] {
+    let median = |goodputs: &Vec<(usize, f64)>| {
+        Spread::over(&goodputs.iter().map(|(_, goodput)| *goodput).collect::<Vec<_>>()).median
+    };
+    let known = curve.iter().filter(|goodputs| !goodputs.is_empty());
+    let peak = known.max_by(|one, other| median(one).total_cmp(&median(other)));
     peak.map_or(&[], Vec::as_slice)
 }
 
@@ -237,31 +257,34 @@ fn against_load(outcome: &Outcome, heading: Heading<'_>, figure: &str, y: (&str,
 }
 
 /// Goodput and tail at the greatest load, beside the best goodput and the tail of a busy server.
-fn ratios(
+fn ratios<'a>(
     options: &Options,
     contenders: &[Box<dyn Transport>],
-    runs: &[Run],
+    runs: &'a [Run],
 ) -> Vec<(String, Ratio)> {
     let last = options.loads.len() - 1;
     let most = options.loads[last];
     let busy = options.loads.iter().position(|load| *load == Options::BUSY);
     let mut ratios = Vec::new();
-    let mut compare = |name: String, dividend: Vec<f64>, divisor: Vec<f64>| {
-        ratios.extend(Ratio::over(&dividend, &divisor).map(|ratio| (name, ratio)));
+    let mut compare = |name: String, dividend: Vec<(usize, f64)>, divisor: Vec<(usize, f64)>| {
+        ratios.extend(Ratio::paired(&dividend, &divisor).map(|ratio| (name, ratio)));
     };
     for (contender, transport) in contenders.iter().enumerate() {
         let prefix = prefix(contender, &**transport);
-        let goodputs = |load: usize| -> Vec<f64> {
-            runs.iter()
-                .map(|run| run.loads[contender][load].goodput(options.repetition.seconds))
-                .collect()
+        let at = |load: usize| {
+            let at = move |run: &'a Run| Some((run.number, run.loads[contender][load].as_ref()?));
+            runs.iter().filter_map(at)
         };
-        let curve: Vec<Vec<f64>> = (0..=last).map(goodputs).collect();
+        let goodputs = |load: usize| -> Vec<(usize, f64)> {
+            let goodput = |at: &AtLoad| at.goodput(options.repetition.seconds);
+            at(load).map(|(run, at)| (run, goodput(at))).collect()
+        };
+        let curve: Vec<Vec<(usize, f64)>> = (0..=last).map(goodputs).collect();
         compare(format!("{prefix}{most}x/peak"), curve[last].clone(), peak(&curve).to_vec());
         if let Some(busy) = busy {
             // Only if something was answered in each run: nothing is not soon.
-            let tails = |load: usize| -> Option<Vec<f64>> {
-                runs.iter().map(|run| run.loads[contender][load].p99_us()).collect()
+            let tails = |load: usize| -> Option<Vec<(usize, f64)>> {
+                at(load).map(|(run, at)| Some((run, at.p99_us()?))).collect()
             };
             if let Some((most_tails, busy_tails)) = tails(last).zip(tails(busy)) {
                 let name = format!("{prefix}p99 {most}x/{}x", Options::BUSY);
@@ -270,12 +293,12 @@ fn ratios(
         }
     }
     let wakeups = |contender: usize| {
-        let each = runs.iter().filter_map(|run| run.idle[contender].as_ref());
+        let each = runs.iter().filter_map(|run| Some((run.number, run.idle[contender].as_ref()?)));
         let median = |paused: &Paused| {
             let first: Vec<f64> = paused.first.iter().map(|nanos| *nanos as f64).collect();
             Spread::over(&first).median
         };
-        each.map(median).collect::<Vec<f64>>()
+        each.map(|(run, paused)| (run, median(paused))).collect::<Vec<(usize, f64)>>()
     };
     compare("wakeup apus/tcp".to_owned(), wakeups(0), wakeups(1));
     ratios
@@ -308,15 +331,18 @@ mod tests {
             let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000, ..Served::default() };
             Some(Paused { first: vec![9_000_000, first, first], served })
         };
+        let [busy_apus, busy_tcp] = [2_000, 1_000].map(|p99_us| at(750.0, 750, 0, p99_us));
         Run {
+            number: 0,
             capacity: 1_000.0,
-            loads: vec![vec![at(750.0, 750, 0, 2_000), apus], vec![at(750.0, 750, 0, 1_000), tcp]],
+            loads: vec![vec![Some(busy_apus), Some(apus)], vec![Some(busy_tcp), Some(tcp)]],
             idle: vec![idle(60_000), idle(40_000)],
         }
     }
 
-    fn of(runs: &[Run]) -> Outcome {
-        outcome(&options(), &contenders(1), runs)
+    fn of(mut runs: Vec<Run>) -> Outcome {
+        runs.iter_mut().enumerate().for_each(|(number, run)| run.number = number);
+        outcome(&options(), &contenders(1), &runs)
     }
 
     fn figure(outcome: &Outcome, row: &str, name: &str) -> Value {
@@ -331,7 +357,7 @@ mod tests {
 
     #[test]
     fn every_request_is_in_one_column() {
-        let found = of(&[
+        let found = of(vec![
             run(at(4_000.0, 1_010, 2_980, 4_000), at(4_000.0, 100, 0, 50_000)),
             run(at(4_000.0, 910, 3_090, 6_000), at(4_000.0, 100, 0, 50_000)),
         ]);
@@ -354,14 +380,14 @@ mod tests {
     fn who_answers_nothing_has_no_latency_rather_than_none() {
         let silent = || run(at(4_000.0, 1_000, 3_000, 4_000), at(4_000.0, 0, 0, 0));
         let slow = run(at(4_000.0, 1_000, 3_000, 4_000), at(4_000.0, 10, 0, 50_000));
-        let found = of(&[silent(), slow, silent()]);
+        let found = of(vec![silent(), slow, silent()]);
         assert_eq!(figure(&found, "tcp load=4", "p99_us"), 50_000.0, "of the run that has one");
         assert_eq!(ratio(&found, "tcp p99 4x/0.75x"), None);
         assert_eq!(ratio(&found, "p99 4x/0.75x"), Some(2.0), "apus has one");
         assert_eq!(found.notes.len(), 1);
         assert!(found.notes[0].starts_with("tcp load=4: in 2 of 3 runs none"), "{:?}", found.notes);
 
-        let found = of(&[silent()]);
+        let found = of(vec![silent()]);
         assert_eq!(figure(&found, "tcp load=4", "p99_us"), Value::Null);
         assert_eq!(figure(&found, "tcp load=4", "goodput_krps"), 0.0);
         assert_eq!(figure(&found, "tcp load=4", "dropped"), 4_000);
@@ -370,10 +396,10 @@ mod tests {
     #[test]
     fn what_failed_for_another_reason_is_said() {
         let mut one = run(at(4_000.0, 1_000, 2_000, 4_000), at(4_000.0, 10, 0, 50_000));
-        let result = &mut one.loads[0][1].result;
+        let result = &mut one.loads[0][1].as_mut().unwrap().result;
         result.failed = 7;
         result.why = Some("call X: silent for 1 s".to_owned());
-        let found = of(&[one]);
+        let found = of(vec![one]);
         assert_eq!(found.notes, ["load=4: a call failed: call X: silent for 1 s"]);
         let load = |name| figure(&found, "load=4", name);
         assert_eq!([load("refused"), load("failed"), load("dropped")], [2_000, 7, 993]);
@@ -381,8 +407,28 @@ mod tests {
 
     #[test]
     fn a_lucky_run_makes_no_peak() {
-        let curve = [vec![1.0, 9.0, 1.0], vec![5.0, 4.0, 5.0], vec![4.0, 4.0, 4.0]];
-        assert_eq!(peak(&curve), [5.0, 4.0, 5.0]);
-        assert_eq!(peak(&[]), [0.0; 0]);
+        let curve = [[1.0, 9.0, 1.0], [5.0, 4.0, 5.0], [4.0, 4.0, 4.0]];
+        let mut curve = curve.map(|goodputs| goodputs.into_iter().enumerate().collect()).to_vec();
+        curve.push(Vec::new());
+        assert_eq!(peak(&curve), [(0, 5.0), (1, 4.0), (2, 5.0)]);
+        assert_eq!(peak(&[]), []);
+    }
+
+    #[test]
+    fn what_was_lost_leaves_the_rest_as_it_is() {
+        let whole = || run(at(4_000.0, 1_010, 2_980, 4_000), at(4_000.0, 100, 0, 50_000));
+        let mut broken = whole();
+        broken.loads[0][1] = None;
+        broken.idle[0] = None;
+        let found = of(vec![broken, whole()]);
+        assert_eq!(figure(&found, "load=4", "dropped"), 10, "of one run");
+        assert_eq!(figure(&found, "load=0.75", "dropped"), 0);
+        assert_eq!(ratio(&found, "4x/peak"), Some(1.0));
+        assert_eq!(ratio(&found, "wakeup apus/tcp"), Some(1.5));
+        let mut broken = whole();
+        broken.loads[1][1] = None;
+        let found = of(vec![broken]);
+        assert!(found.rows.iter().all(|row| row.name != "tcp load=4"));
+        assert_eq!(ratio(&found, "tcp 4x/peak"), None);
     }
 }

@@ -17,8 +17,9 @@ use crate::failure::Failure;
 /// fresh connections and a fresh network.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done; 1 a transport has no run that succeeded, or nothing could be measured;
-2 wrong arguments. What a run that failed does not spoil is shown, with a note of what failed.
+    after_help = "Exit status: 0 the question was answered; 1 apus or all others have no result; 2 wrong
+arguments. A run that was disturbed or failed is repeated. What cannot be had is said in its row,
+and the rest is shown.
 
 Examples:
   apus bench cluster --workload w4 --load 0.8

@@ -20,9 +20,9 @@ use crate::failure::Failure;
 /// `apus sim run --param` does the same in the simulator.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done; 1 a transport has no run that succeeded with some value, or nothing \
-could be
-measured; 2 wrong arguments.
+    after_help = "Exit status: 0 the question was answered; 1 fewer than two rows have a result; 2 wrong
+arguments. A run that was disturbed or failed is repeated. What cannot be had is said in its row,
+and the rest is shown.
 
 Examples:
   apus bench sweep --param poll_usecs=0,10,50 --transports apus,tcp

@@ -39,7 +39,7 @@ fn local_prints_one_object_as_promised() {
 
 #[test]
 fn overload_prints_one_object_as_promised() {
-    let words = "bench overload --loads 0.75,4 --seconds 0.5 --runs 1 --json";
+    let words = "bench overload --loads 0.75,4 --seconds 0.5 --patience 2000 --runs 1 --json";
     let output = run(words.split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("overload", &text(&output.stdout)).unwrap();

@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::{descendants, is_agent, start_time};
 use crate::contract::check;
@@ -247,8 +247,8 @@ fn without_packets_small_writes_are_explained_by_counters_of_the_kernel() {
 
 /// The killed worker may hold the lock for which the other one waits.
 #[test]
-fn a_killed_worker_is_reported_and_the_other_one_ends() {
-    let words = "lab contention --workers 2 --as processes --seconds 1 --runs 1";
+fn a_killed_worker_is_reported_the_other_one_ends_and_both_are_measured_again() {
+    let words = "lab contention --workers 2 --as processes --seconds 1 --runs 1 --json";
     let mut command = apus();
     command.args(words.split(' ')).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -264,9 +264,11 @@ fn a_killed_worker_is_reported_and_the_other_one_ends() {
         thread::yield_now();
     };
     let output = child.wait_with_output().unwrap();
-    let stderr = text(&output.stderr);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()), "{stderr}");
-    assert!(stderr.contains(" worker ") && stderr.contains("signal: 9 (SIGKILL)"), "{stderr}");
+    let json = object(&output);
+    let notes = json["notes"].to_string();
+    assert!(notes.contains(" processes, run 1: repeated") && notes.contains(" worker "), "{notes}");
+    assert!(notes.contains("signal: 9 (SIGKILL)"), "{notes}");
+    assert_eq!((&json["phases"]["measured"], &json["phases"]["lost"]), (&json!(6), &json!(0)));
     for (pid, time) in running {
         assert_ne!(start_time(pid), Some(time), "{pid} still runs");
     }

@@ -62,12 +62,16 @@ mod tests {
     fn decision(factor: f64) -> Decision {
         let base = [10.0, 10.1, 9.9];
         let other = base.map(|value| value * factor);
-        let candidate = |value: &str, figures: &[f64], base: Option<&[f64]>| Candidate {
-            value: value.to_owned(),
-            effects: vec![Effect::of(Goal::Latency, figures, base, 1)],
+        let rounds = |figures: &[f64]| -> Vec<(usize, f64)> {
+            figures.iter().copied().enumerate().collect()
         };
+        let candidate = |value: &str, figures: &[f64], base: Option<&[(usize, f64)]>| Candidate {
+            value: value.to_owned(),
+            effects: vec![Effect::of(Goal::Latency, &rounds(figures), base, 1)],
+        };
+        let base_rounds = rounds(&base);
         let candidates =
-            vec![candidate("hybrid", &base, None), candidate("spin", &other, Some(&base))];
+            vec![candidate("hybrid", &base, None), candidate("spin", &other, Some(&base_rounds))];
         Decision::between("poll", candidates)
     }
 

@@ -46,17 +46,26 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Compares the figures of each round with those of the current value in the same round. `others` is the number of
-    /// values compared with it; the confidence of each is raised accordingly (Bonferroni).
-    pub(super) fn of(goal: Goal, figures: &[f64], base: Option<&[f64]>, others: usize) -> Self {
+    /// Compares the figures of each round with those of the current value in the same round; figures have the numbers of
+    /// their rounds. `others` is the number of values compared with it; the confidence of each is raised accordingly
+    /// (Bonferroni).
+    pub(super) fn of(
+        goal: Goal,
+        figures: &[(usize, f64)],
+        base: Option<&[(usize, f64)]>,
+        others: usize,
+    ) -> Self {
         let confidence = 1.0 - (1.0 - Difference::CONFIDENCE) / others.max(1) as f64;
         let paired = base.and_then(|base| {
+            let of_round = |round| base.iter().find(|(other, _)| *other == round);
+            let both = figures.iter().filter_map(|(round, own)| Some((*own, of_round(*round)?.1)));
+            let (own, base): (Vec<f64>, Vec<f64>) = both.unzip();
             // Ordered so that a greater ratio is better.
-            let (before, after) =
-                if goal.less_is_better() { (figures, base) } else { (base, figures) };
-            Paired::of(before, after, confidence)
+            let (before, after) = if goal.less_is_better() { (own, base) } else { (base, own) };
+            Paired::of(&before, &after, confidence)
         });
-        Self { goal, figure: goal.figure(), spread: Spread::over(figures), paired }
+        let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
+        Self { goal, figure: goal.figure(), spread: Spread::over(&values), paired }
     }
 
     fn is_better(&self) -> bool {
@@ -162,13 +171,19 @@ pub(super) fn lines(decision: &Decision) -> Vec<Vec<String>> {
 mod tests {
     use super::*;
 
+    /// Returns the figures of rounds, with their numbers.
+    fn rounds(figures: &[f64]) -> Vec<(usize, f64)> {
+        figures.iter().copied().enumerate().collect()
+    }
+
     const BASE: [f64; 4] = [10.0, 10.1, 9.9, 10.0];
 
     fn candidate(value: &str, latency: [f64; 4], rate: [f64; 4], base: bool) -> Candidate {
-        let base = (!base).then_some(&BASE[..]);
+        let usual = rounds(&BASE);
+        let base = (!base).then_some(&usual[..]);
         let effects = vec![
-            Effect::of(Goal::Latency, &latency, base, 1),
-            Effect::of(Goal::Rate, &rate, base, 1),
+            Effect::of(Goal::Latency, &rounds(&latency), base, 1),
+            Effect::of(Goal::Rate, &rounds(&rate), base, 1),
         ];
         Candidate { value: value.to_owned(), effects }
     }
@@ -215,10 +230,19 @@ mod tests {
     fn confidence_grows_with_the_number_of_values() {
         let figures = [9.0, 10.0, 9.1, 9.6];
         let width = |others| {
-            let paired = Effect::of(Goal::Latency, &figures, Some(&BASE), others).paired.unwrap();
+            let effect = Effect::of(Goal::Latency, &rounds(&figures), Some(&rounds(&BASE)), others);
+            let paired = effect.paired.unwrap();
             paired.high - paired.low
         };
         assert!(width(4) > 1.5 * width(1));
+    }
+
+    #[test]
+    fn a_round_that_one_value_lost_does_not_count_for_the_other() {
+        let faster = [(0, 5.0), (2, 4.95), (3, 5.0)];
+        let paired = Effect::of(Goal::Latency, &faster, Some(&rounds(&BASE)), 1).paired.unwrap();
+        assert_eq!(paired.pairs, 3);
+        assert!((paired.ratio - 2.0).abs() < 1e-9, "{paired:?}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_report::stats::Paired;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
 
 /// Result of a search.
@@ -53,10 +53,9 @@ pub struct Findings {
 /// An option is out of range, or nothing could be measured within the time limit.
 pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let background = BackgroundLoad::watch();
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
-    let found = search::run(options, spawner, cores);
+    let found = search::run(options, spawner, cores)?;
     if found.decisions.is_empty() {
         let problem = format!(
             "no setting could be measured in this time; try more seconds ({})",
@@ -71,8 +70,8 @@ pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
             .to_owned(),
     );
     outcome.notes.extend(cores.note());
-    outcome.notes.extend(background.note());
     outcome.rows = found.decisions.iter().flat_map(rows).collect();
+    found.repeater.account(&mut outcome)?;
     outcome.config.insert("recommended".to_owned(), json!({ "toml": found.settings.toml() }));
     let preamble = config_file::preamble(options, &outcome);
     Ok(Findings { outcome, settings: found.settings, decisions: found.decisions, preamble })

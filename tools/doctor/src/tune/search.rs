@@ -12,12 +12,15 @@ use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{self, Cores};
 use apus_testbed::process::Spawner;
+use apus_testbed::repeat::Repeater;
 
 /// Result of the search.
 pub(super) struct SearchResult {
     pub(super) settings: Settings,
     pub(super) decisions: Vec<Decision>,
     pub(super) notes: Vec<String>,
+    /// What became of the measurements.
+    pub(super) repeater: Repeater,
 }
 
 /// Initial estimate for starting and stopping both sides.
@@ -32,21 +35,28 @@ const MAX_MEASURE: Duration = Duration::from_secs(3);
 const MIN_ROUNDS: usize = 3;
 
 /// Compares settings until the time limit.
-pub(super) fn run(options: &Options, spawner: &Spawner, cores: Cores) -> SearchResult {
+///
+/// # Errors
+///
+/// An error that another measurement cannot change.
+pub(super) fn run(
+    options: &Options,
+    spawner: &Spawner,
+    cores: Cores,
+) -> Result<SearchResult, Error> {
+    let all = SETTINGS.iter().map(|setting| measurements(setting, &options.settings, options));
+    let repeater = Repeater::of(all.sum(), Progress::of_whole());
     let mut search = Search {
         spawner,
         cores,
         began: Instant::now(),
         ends: Duration::from_secs_f64(options.seconds),
         overhead: OVERHEAD,
-        progress: Progress::of_whole(),
+        repeater,
         notes: Vec::new(),
     };
-    let mut found = SearchResult {
-        settings: options.settings.clone(),
-        decisions: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut settings = options.settings.clone();
+    let (mut decisions, mut notes) = (Vec::new(), Vec::new());
     let of_each = machine::allowed().len() / 2;
     let (tried, too_big): (Vec<&Setting>, Vec<&Setting>) = SETTINGS
         .iter()
@@ -54,7 +64,7 @@ pub(super) fn run(options: &Options, spawner: &Spawner, cores: Cores) -> SearchR
         .partition(|setting| setting.cores <= of_each.max(1));
     for setting in too_big {
         let needs = 2 * setting.cores;
-        found.notes.push(format!(
+        notes.push(format!(
             "{} was not tried: it needs {needs} cores, {} for each side, and this process may use {}",
             setting.name,
             setting.cores,
@@ -62,36 +72,37 @@ pub(super) fn run(options: &Options, spawner: &Spawner, cores: Cores) -> SearchR
         ));
     }
     for (index, setting) in tried.iter().enumerate() {
-        let left = tried[index..]
-            .iter()
-            .map(|setting| measurements(setting, &found.settings, options))
-            .sum();
-        match search.setting(setting, &found.settings, options, left) {
+        let left =
+            tried[index..].iter().map(|setting| measurements(setting, &settings, options)).sum();
+        match search.setting(setting, &settings, options, left)? {
             Ok(decision) => {
                 if decision.is_change() {
-                    found.settings = setting.with(&found.settings, &decision.recommended);
+                    settings = setting.with(&settings, &decision.recommended);
                 }
-                found.decisions.push(decision);
+                decisions.push(decision);
             }
             Err(why) => search.notes.push(format!("{} was not tried: {why}", setting.name)),
         }
     }
-    found.notes.append(&mut search.notes);
-    found
+    notes.append(&mut search.notes);
+    Ok(SearchResult { settings, decisions, notes, repeater: search.repeater })
 }
 
 /// Measurements of one value of a setting.
 struct ValueRuns {
     value: String,
-    /// Figures by goal and round.
-    figures: Vec<Vec<f64>>,
-    /// Error that ended the measurements.
-    failure: Option<String>,
+    /// Figures by goal, with the numbers of their rounds. A measurement that was lost has none.
+    figures: Vec<Vec<(usize, f64)>>,
 }
 
 impl ValueRuns {
     fn of(value: String, goals: usize) -> Self {
-        Self { value, figures: vec![Vec::new(); goals], failure: None }
+        Self { value, figures: vec![Vec::new(); goals] }
+    }
+
+    /// Returns whether there is a figure for each goal.
+    fn is_measured(&self) -> bool {
+        self.figures.iter().all(|figures| !figures.is_empty())
     }
 }
 
@@ -106,20 +117,24 @@ struct Search<'a> {
     began: Instant,
     ends: Duration,
     overhead: Duration,
-    progress: Progress,
+    repeater: Repeater,
     notes: Vec<String>,
 }
 
 impl Search<'_> {
     /// Compares all values of a setting. `left` is the number of measurements that remain, this setting included.
     /// Returns the reason if they could not be compared.
+    ///
+    /// # Errors
+    ///
+    /// An error that another measurement cannot change.
     fn setting(
         &mut self,
         setting: &Setting,
         settings: &Settings,
         options: &Options,
         left: usize,
-    ) -> Result<Decision, String> {
+    ) -> Result<Result<Decision, String>, Error> {
         const LATE: &str = "the time limit was reached";
         let goals = setting.goals(&options.goals);
         let mut runs: Vec<ValueRuns> = setting
@@ -127,13 +142,13 @@ impl Search<'_> {
             .into_iter()
             .map(|value| ValueRuns::of(value, goals.len()))
             .collect();
-        let each = self.time_for_each(left).ok_or(LATE)?;
+        let Some(each) = self.time_for_each(left) else { return Ok(Err(LATE.to_owned())) };
         let cores = self.cores_for(setting, settings);
         let in_a_round = u32::try_from(runs.len() * goals.len()).unwrap_or(u32::MAX);
         for round in 0..options.runs {
             if self.is_over((each + self.overhead) * in_a_round) {
                 if round < MIN_ROUNDS {
-                    return Err(LATE.to_owned());
+                    return Ok(Err(LATE.to_owned()));
                 }
                 break;
             }
@@ -148,21 +163,27 @@ impl Search<'_> {
                     setting.name,
                     runs.value
                 );
-                self.progress
+                self.repeater
+                    .progress()
                     .done(self.began.elapsed().as_secs_f64() / self.ends.as_secs_f64(), &what);
-                self.measure_value(runs, &goals, &setting.with(settings, &runs.value), each, cores);
-            }
-            // All other values are compared with the first one.
-            if let Some(failure) = &runs[0].failure {
-                return Err(format!("the current value failed: {failure}"));
+                let with_value = setting.with(settings, &runs.value);
+                for (goal, figures) in goals.iter().zip(&mut runs.figures) {
+                    let row = format!("{}={}", setting.name, runs.value);
+                    let phase = format!("{goal}, round {}", round + 1);
+                    let (overhead, repeater) = (&mut self.overhead, &self.repeater);
+                    let measure = Measure { spawner: self.spawner, cores: self.cores, each };
+                    let figure = repeater.attempt(&row, &phase, || {
+                        measure.figure(*goal, &with_value, cores, overhead)
+                    })?;
+                    figures.extend(figure.map(|figure| (round, figure)));
+                }
             }
         }
-        for ValueRuns { value, failure, .. } in &runs {
-            let failure =
-                failure.iter().map(|it| format!("{} = {value} was excluded: {it}", setting.name));
-            self.notes.extend(failure);
+        // All other values are compared with the first one. The reasons are in the record of the measurements.
+        if !runs[0].is_measured() {
+            return Ok(Err("the current value could not be measured".to_owned()));
         }
-        runs.retain(|runs| runs.failure.is_none());
+        runs.retain(ValueRuns::is_measured);
         let others = runs.len() - 1;
         let candidates = runs.iter().enumerate().map(|(index, own)| {
             let effect = |(goal, name): (usize, &Goal)| {
@@ -172,27 +193,7 @@ impl Search<'_> {
             let effects = goals.iter().enumerate().map(effect).collect();
             Candidate { value: own.value.clone(), effects }
         });
-        Ok(Decision::between(setting.name, candidates.collect()))
-    }
-
-    /// Measures a value for each goal, unless an earlier measurement failed.
-    fn measure_value(
-        &mut self,
-        runs: &mut ValueRuns,
-        goals: &[Goal],
-        settings: &Settings,
-        each: Duration,
-        cores: Cores,
-    ) {
-        for (goal, figures) in goals.iter().zip(&mut runs.figures) {
-            if runs.failure.is_some() {
-                return;
-            }
-            match self.measure(*goal, settings, each, cores) {
-                Ok(figure) => figures.push(figure),
-                Err(error) => runs.failure = Some(error.to_string()),
-            }
-        }
+        Ok(Ok(Decision::between(setting.name, candidates.collect())))
     }
 
     /// Returns the cores of both sides: one for each, or any core if the engine may need a second one.
@@ -218,13 +219,26 @@ impl Search<'_> {
     fn is_over(&self, more: Duration) -> bool {
         self.began.elapsed() + more > self.ends
     }
+}
 
-    fn measure(
-        &mut self,
+/// The way of one measurement.
+struct Measure<'a> {
+    spawner: &'a Spawner,
+    /// Cores of both sides if nothing else is set up.
+    cores: Cores,
+    /// Time that counts.
+    each: Duration,
+}
+
+impl Measure<'_> {
+    /// Returns the figure of a goal with these settings, and updates the time that a measurement takes beyond the one that
+    /// counts.
+    fn figure(
+        &self,
         goal: Goal,
         settings: &Settings,
-        counts: Duration,
         cores: Cores,
+        overhead: &mut Duration,
     ) -> Result<f64, Error> {
         let experiment = goal.experiment();
         let usual = (experiment.defaults)();
@@ -235,25 +249,25 @@ impl Search<'_> {
             outstanding: usual.outstanding,
             poll,
             settings: settings.clone(),
-            warmup: counts / 10,
-            measure: counts,
+            warmup: self.each / 10,
+            measure: self.each,
             seed: usual.repetition.seed,
             raw: false,
         };
         let began = Instant::now();
         let figures = experiment.apus_alone(&plan, self.spawner, cores)?;
-        let took = began.elapsed().saturating_sub(counts.mul_f64(1.1));
-        // Moving average of the overhead.
-        self.overhead = (self.overhead + took) / 2;
+        let took = began.elapsed().saturating_sub(self.each.mul_f64(1.1));
+        // Moving average.
+        *overhead = (*overhead + took) / 2;
         let figure = figures.into_iter().find(|(name, _)| *name == goal.figure());
         let value = figure
             .map(|(_, reading)| reading.value())
             .filter(|value| value.is_finite() && *value > 0.0);
-        value.ok_or_else(|| Error::Option {
-            option: "seconds",
-            problem: format!(
-                "no call was completed in the measured time for {goal}; try more seconds"
-            ),
+        value.ok_or_else(|| {
+            Error::Peer(format!(
+                "no call was completed in {:?} for {goal}; try more --seconds",
+                self.each
+            ))
         })
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Case {
 /// The result of some workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
+    /// Number of the run, from 1.
+    pub(super) run: usize,
     /// Operations a second, all workers together.
     pub(super) rate: f64,
     /// Waits at locks; `None` for locks that cannot be observed.
@@ -120,16 +122,17 @@ const LEAD_EACH: Duration = Duration::from_micros(500);
 /// worker waits for a core.
 const LONGER: u32 = 6;
 
-/// Measures one point. Workers have the cores in turn. A window in which other programs had the cores all the time says
+/// Measures one point in a run. Workers have the cores in turn. A window in which other programs had the cores all the time says
 /// nothing: a longer one is tried.
 pub(super) fn measure(
+    run: usize,
     case: Case,
     mut window: Window,
     cores: &[usize],
     host: &Spawner,
 ) -> Result<Point, Error> {
     for _ in 0..LONGER {
-        let point = measure_in(case, window, cores, host)?;
+        let point = measure_in(run, case, window, cores, host)?;
         if point.rate > 0.0 {
             return Ok(point);
         }
@@ -144,7 +147,13 @@ pub(super) fn measure(
 }
 
 /// Returns the same in this window; the rate may be 0.
-fn measure_in(case: Case, window: Window, cores: &[usize], host: &Spawner) -> Result<Point, Error> {
+fn measure_in(
+    run: usize,
+    case: Case,
+    window: Window,
+    cores: &[usize],
+    host: &Spawner,
+) -> Result<Point, Error> {
     let Case { contender, tasks, workers } = case;
     let registry = (contender == Contender::GlobalLock).then(|| GlobalRegistry::create(workers));
     let registry = registry.transpose().doing(|| "make a registry".to_owned())?;
@@ -166,11 +175,11 @@ fn measure_in(case: Case, window: Window, cores: &[usize], host: &Spawner) -> Re
     let reports = crew.results::<Report>(took).all()?;
     // Until here: the agents find the registry through this process.
     drop(registry);
-    Ok(sum(contender, window, &reports))
+    Ok(sum(run, contender, window, &reports))
 }
 
 /// Returns all workers together.
-fn sum(contender: Contender, window: Window, reports: &[Report]) -> Point {
+fn sum(run: usize, contender: Contender, window: Window, reports: &[Report]) -> Point {
     let tallies = || reports.iter().flat_map(|report| &report.tallies);
     let operations: u64 = tallies().map(|tally| tally.operations).sum();
     let turns = TURNS * operations;
@@ -192,7 +201,8 @@ fn sum(contender: Contender, window: Window, reports: &[Report]) -> Point {
     };
     let holds: Vec<f64> = tallies().filter_map(|tally| tally.hold).collect();
     let hold = (!holds.is_empty()).then(|| holds.iter().sum::<f64>() / holds.len() as f64);
-    Point { rate: operations as f64 * 1e9 / window.time as f64, wait, hold }
+    let rate = operations as f64 * 1e9 / window.time as f64;
+    Point { run, rate, wait, hold }
 }
 
 /// Is one agent: all of its workers, each in a thread.
@@ -312,7 +322,7 @@ mod tests {
         };
         let reports = [report(&[100; 20]), report(&[300; 20])];
         let window = Window { warm_up: 7, time: 1_000_000 };
-        let sum = |contender| sum(contender, window, &reports);
+        let sum = |contender| sum(1, contender, window, &reports);
         let point = sum(Contender::GlobalLock);
         assert_eq!((point.rate, point.hold), (1e6, Some(60.0)));
         assert_eq!(point.wait, Some(Wait { mean: 4.0, p99: Some(100.0), taken: 0.02 }));

@@ -19,7 +19,7 @@ pub(super) struct Curve {
 #[derive(Clone, Debug)]
 pub(super) struct Points {
     pub(super) workers: usize,
-    /// At least one.
+    /// Those that have a result: at least one.
     pub(super) runs: Vec<Point>,
 }
 
@@ -27,6 +27,11 @@ impl Points {
     /// Thousand operations a second, in each run.
     pub(super) fn kops(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.rate / 1e3).collect()
+    }
+
+    /// Returns thousand operations a second in each run, with the number of the run.
+    pub(super) fn kops_by_run(&self) -> Vec<(usize, f64)> {
+        self.runs.iter().map(|run| (run.run, run.rate / 1e3)).collect()
     }
 
     /// Returns the mean nanoseconds that locks were waited for in each run, if they can be seen.
@@ -100,7 +105,8 @@ pub(super) mod made_up {
         kops: &[(usize, &[f64])],
     ) -> Curve {
         let visible = contender != Contender::Unix;
-        let point = |workers: usize, kops: f64| Point {
+        let point = |workers: usize, run: usize, kops: f64| Point {
+            run,
             rate: kops * 1e3,
             wait: visible.then(|| {
                 let mean = 100.0 * workers as f64;
@@ -110,7 +116,7 @@ pub(super) mod made_up {
         };
         let points = kops.iter().map(|&(workers, runs)| Points {
             workers,
-            runs: runs.iter().map(|&kops| point(workers, kops)).collect(),
+            runs: (1..).zip(runs).map(|(run, &kops)| point(workers, run, kops)).collect(),
         });
         Curve { contender, tasks, points: points.collect() }
     }

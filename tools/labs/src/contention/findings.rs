@@ -20,12 +20,7 @@ const WAITS: &str = "waits are of all turns at a lock, those that found it free 
                      kernel's locks cannot be seen";
 
 /// Returns the result, for people and machines.
-pub(super) fn found(
-    options: &Options,
-    curves: &[Curve],
-    cores: usize,
-    neighbours: Option<String>,
-) -> Findings {
+pub(super) fn found(options: &Options, curves: &[Curve], cores: usize) -> Findings {
     let kinds = options.tasks.each();
     let forecasts: Vec<Forecast> =
         kinds.iter().filter_map(|tasks| Forecast::of(*tasks, curves, cores)).collect();
@@ -44,7 +39,6 @@ pub(super) fn found(
     }
     outcome.notes.push(WAITS.to_owned());
     outcome.notes.extend(crowded(options, cores));
-    outcome.notes.extend(neighbours);
     let mut tables: Vec<Table> = Vec::new();
     for tasks in kinds {
         tables.extend(by_workers(curves, *tasks));
@@ -85,16 +79,24 @@ fn mark(tasks: Tasks, plain: Tasks) -> String {
     if tasks == plain { String::new() } else { format!(" {tasks}") }
 }
 
+/// Returns the name of the row of a contender.
+pub(super) fn name(contender: Contender, tasks: Tasks, plain: Tasks) -> String {
+    format!("{contender}{}", mark(tasks, plain))
+}
+
 fn row(curve: &Curve, plain: Tasks, forecast: Option<&Forecast>) -> Row {
     let (first, last) = (curve.first(), curve.last());
-    let scaling: Vec<f64> = last.kops().iter().zip(first.kops()).map(|(n, one)| n / one).collect();
+    let one = |run| first.runs.iter().find(|one| one.run == run);
+    let scaling = last.runs.iter().filter_map(|n| Some(n.rate / one(n.run)?.rate));
+    let scaling: Vec<f64> = scaling.collect();
+    let scaling = (!scaling.is_empty()).then(|| Figure::Spread(Spread::over(&scaling)));
     let points: Vec<Value> = curve.points.iter().map(point).collect();
     let model = forecast.and_then(|forecast| forecast.json(curve.contender));
-    Row::new(&format!("{}{}", curve.contender, mark(curve.tasks, plain)))
+    Row::new(&name(curve.contender, curve.tasks, plain))
         .with("workers", Figure::Detail(json!(points)))
         .with("one_kops", Figure::Spread(Spread::over(&first.kops())))
         .with("most_kops", Figure::Spread(Spread::over(&last.kops())))
-        .with("scaling", Figure::Spread(Spread::over(&scaling)))
+        .with_known("scaling", scaling)
         .with_known("wait_ns", last.wait_mean().map(Figure::Spread))
         .with_known("wait_p99_ns", last.wait_p99().map(Figure::Spread))
         .with_known("found_taken", last.taken().map(Figure::Spread))
@@ -157,8 +159,8 @@ impl Of<'_> {
         let mark = &self.mark;
         let mut ratios = Vec::new();
         let mut add = |name: String, dividend: &Points, divisor: &Points| {
-            ratios
-                .extend(Ratio::over(&dividend.kops(), &divisor.kops()).map(|ratio| (name, ratio)));
+            let ratio = Ratio::paired(&dividend.kops_by_run(), &divisor.kops_by_run());
+            ratios.extend(ratio.map(|ratio| (name, ratio)));
         };
         let Some(ours) = self.get(FineGrained) else { return Vec::new() };
         let beside = || [GlobalLock, Unix].into_iter().filter_map(|other| self.get(other));
@@ -292,7 +294,9 @@ pub(super) mod made_up {
 
     pub(in crate::contention) fn findings() -> Findings {
         let options = Options { workers: 2, runs: 3, ..Options::default() };
-        found(&options, &curves(), 2, Some("others were busy".to_owned()))
+        let mut findings = found(&options, &curves(), 2);
+        findings.outcome.notes.push("others were busy".to_owned());
+        findings
     }
 }
 
@@ -332,7 +336,7 @@ mod tests {
         let curves: Vec<Curve> =
             made_up::curves().into_iter().filter(|it| it.tasks == Tasks::Threads).collect();
         let options = Options { workers: 2, tasks: Tasks::Threads, runs: 3, ..Options::default() };
-        let found = found(&options, &curves, 2, None).outcome;
+        let found = found(&options, &curves, 2).outcome;
         let names: Vec<&str> = found.rows.iter().map(|row| &row.name[..]).take(3).collect();
         assert_eq!(names, ["global-lock", "fine-grained", "unix"]);
         assert!(found.ratios.iter().any(|(name, _)| name == "fine-grained/global-lock"));
@@ -342,7 +346,7 @@ mod tests {
     fn workers_that_share_cores_are_noted() {
         let notes = |workers| {
             let options = Options { workers, ..Options::default() };
-            found(&options, &made_up::curves(), 2, None).outcome.notes.join(" ")
+            found(&options, &made_up::curves(), 2).outcome.notes.join(" ")
         };
         assert!(notes(3).contains("there are 2 cores for up to 3 workers"));
         assert!(!notes(2).contains("there are"));

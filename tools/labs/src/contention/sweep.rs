@@ -5,14 +5,15 @@ use rand::seq::SliceRandom;
 
 use super::crew::{Case, measure};
 use super::curve::{Curve, Points};
-use super::findings::found;
+use super::findings::{found, name};
 use super::worker::Window;
 use super::{Contender, Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{self, BackgroundLoad};
+use apus_testbed::machine;
 use apus_testbed::process::Spawner;
+use apus_testbed::repeat::Repeater;
 use std::time::Duration;
 
 /// Work before what counts, in each point.
@@ -26,14 +27,23 @@ const WARM_UP: Duration = Duration::from_millis(50);
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = machine::physical_first();
-    let neighbours = BackgroundLoad::watch();
-    let curves = curves(options, &cores, host)?;
-    Ok(found(options, &curves, cores.len(), neighbours.note()))
+    let (curves, repeater) = curves(options, &cores, host)?;
+    if curves.is_empty() {
+        return Err(repeater.failure());
+    }
+    let mut findings = found(options, &curves, cores.len());
+    repeater.account(&mut findings.outcome)?;
+    Ok(findings)
 }
 
 /// Returns all points of all runs. Each run measures them in a random order, so that changes of the machine's pace
-/// favour no contender and no number of workers.
-fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curve>, Error> {
+/// favour no contender and no number of workers. Points that were lost in every run are left out, and so are curves
+/// without the first point, which all others are compared with.
+fn curves(
+    options: &Options,
+    cores: &[usize],
+    host: &Spawner,
+) -> Result<(Vec<Curve>, Repeater), Error> {
     let time = clock::as_nanoseconds(Duration::from_secs_f64(options.seconds));
     let window = Window { warm_up: clock::as_nanoseconds(WARM_UP), time };
     let counts = options.counts();
@@ -46,17 +56,27 @@ fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curv
     let each = 0..curves.len();
     let mut turns: Vec<(usize, usize)> =
         each.flat_map(|curve| (0..counts.len()).map(move |point| (curve, point))).collect();
-    let progress = Progress::of(options.runs * turns.len());
+    let phases = options.runs * turns.len();
+    let repeater = Repeater::of(phases, Progress::of(phases));
+    let plain = options.tasks.each()[0];
     let mut chance = rng(options.seed, Stream::Order);
     for run in 1..=options.runs {
         turns.shuffle(&mut chance);
         for &(curve, point) in &turns {
             let Curve { contender, tasks, .. } = curves[curve];
             let workers = counts[point];
-            progress.step(&format!("run {run}, {contender}, {workers} {tasks}"));
+            repeater.progress().step(&format!("run {run}, {contender}, {workers} {tasks}"));
             let case = Case { contender, tasks, workers };
-            curves[curve].points[point].runs.push(measure(case, window, cores, host)?);
+            let row = name(contender, tasks, plain);
+            let found = repeater.attempt(&row, &format!("{workers} {tasks}, run {run}"), || {
+                measure(run, case, window, cores, host)
+            })?;
+            curves[curve].points[point].runs.extend(found);
         }
     }
-    Ok(curves)
+    curves.retain(|curve| !curve.first().runs.is_empty());
+    for curve in &mut curves {
+        curve.points.retain(|point| !point.runs.is_empty());
+    }
+    Ok((curves, repeater))
 }

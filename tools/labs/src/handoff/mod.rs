@@ -33,8 +33,8 @@ use serde_json::Value;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::BackgroundLoad;
 use apus_testbed::process::{Control, Spawner, Task};
+use apus_testbed::repeat::Repeater;
 
 /// Runs the experiment.
 ///
@@ -43,21 +43,22 @@ use apus_testbed::process::{Control, Spawner, Task};
 /// An option does not fit, or a trial failed.
 pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let paths = trial::Path::all();
-    let progress = Progress::of(options.runs * paths.len());
+    let phases = options.runs * paths.len();
+    let repeater = Repeater::of(phases, Progress::of(phases));
     let mut found = vec![Vec::new(); paths.len()];
-    for run in 0..options.runs {
+    for run in 1..=options.runs {
         for turn in 0..paths.len() {
-            let index = (run + turn) % paths.len();
-            let name = paths[index].name();
-            progress.step(&format!("trial {} of {}: {name}", run + 1, options.runs));
-            found[index].push(trial::start(options, paths[index], host)?);
+            let index = (run - 1 + turn) % paths.len();
+            let (path, name) = (paths[index], paths[index].name());
+            repeater.progress().step(&format!("trial {run} of {}: {name}", options.runs));
+            let phase = format!("trial {run}");
+            found[index]
+                .extend(repeater.attempt(&name, &phase, || trial::start(options, path, host))?);
         }
     }
-    drop(progress);
     let mut outcome = report::outcome(options, &paths, &found);
-    outcome.notes.extend(neighbours.note());
+    repeater.account(&mut outcome)?;
     let lead = "Handoffs and wake-ups per message of a receive path that makes a message known before its packet is \
                 queued, as the Linux kernel's Homa module did, beside its cure and apus.";
     Ok(Findings::new(outcome, "How often is a thread woken for one message?", lead).with_all(

@@ -6,11 +6,11 @@ use super::trial::Path;
 use apus_report::experiment::config;
 use apus_report::result::{Outcome, Row};
 
-/// Returns the result of the trials of each path.
+/// Returns the result of the trials of each path. A path without any has no row.
 pub(super) fn outcome(options: &Options, paths: &[Path], found: &[Vec<Counts>]) -> Outcome {
     let mut outcome = Outcome::new("lab handoff", config(options));
-    outcome.rows =
-        paths.iter().zip(found).map(|(path, trials)| row(&path.name(), trials)).collect();
+    let measured = paths.iter().zip(found).filter(|(_, trials)| !trials.is_empty());
+    outcome.rows = measured.map(|(path, trials)| row(&path.name(), trials)).collect();
     outcome.notes.push(
         "published for the Linux kernel's module: 1.148 before it was mended, 1.000 in 5 of 5 trials after that"
             .to_owned(),

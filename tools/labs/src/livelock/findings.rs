@@ -16,7 +16,7 @@ use apus_report::stats::Spread;
 const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
 
 /// Returns the result, for people and machines.
-pub(super) fn found(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Findings {
+pub(super) fn found(options: &Options, curves: &[Curve]) -> Findings {
     let mut outcome = Outcome::new("livelock", config(options));
     outcome.rows = curves.iter().map(row).collect();
     for curve in curves {
@@ -24,7 +24,6 @@ pub(super) fn found(options: &Options, curves: &[Curve], neighbours: Option<Stri
         outcome.ratios.extend(ratio.map(|ratio| (format!("{}@max/peak", curve.case), ratio)));
     }
     outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
-    outcome.notes.extend(neighbours);
     let modes = options.modes.iter().map(|mode| (mode.to_string(), mode.words())).collect();
     Findings::new(outcome, TITLE, LEAD)
         .with_columns(&[
@@ -157,7 +156,9 @@ mod tests {
         curves[2].loss_free = 0.0;
         let modes = vec![Mode::Interrupt, Mode::Apus];
         let options = Options { modes, runs: 3, ..Options::default() };
-        found(&options, &curves, Some("others were busy".to_owned()))
+        let mut findings = found(&options, &curves);
+        findings.outcome.notes.push("others were busy".to_owned());
+        findings
     }
 
     #[test]
@@ -193,7 +194,7 @@ mod tests {
     fn with_trains_it_is_said_that_programs_have_the_pauses() {
         let notes = |train| {
             let options = Options { train, ..Options::default() };
-            found(&options, &[], None).outcome.notes
+            found(&options, &[]).outcome.notes
         };
         assert_eq!(notes(None), [""; 0]);
         assert!(notes(Some(10_000))[0].contains("contains these pauses"));

@@ -61,27 +61,13 @@ const DRAIN: Duration = Duration::from_millis(40);
 /// Longest time of processes beyond the load itself, in trains with their pauses.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// Attempts at a point whose generator did not get to send.
-const TRIES: usize = 3;
-
 impl Bench<'_> {
-    /// Offers packets at a rate, or as many as possible, to fresh processes. If the machine kept the generator from its
-    /// core for the whole time, once more.
+    /// Offers packets at a rate, or as many as possible, to fresh processes.
+    ///
+    /// # Errors
+    ///
+    /// A process failed, or the machine kept the generator from its core for the whole time.
     pub(super) fn measure(&self, case: Case, rate: Option<f64>) -> Result<Point, Error> {
-        for _ in 0..TRIES {
-            if let Some(point) = self.try_to_measure(case, rate)? {
-                return Ok(point);
-            }
-        }
-        let problem = format!(
-            "the generator was kept from its core for {} s, {TRIES} times: something else has it; try a longer time",
-            self.seconds
-        );
-        Err(Error::Peer(problem))
-    }
-
-    /// `None` if the generator began when it was over.
-    fn try_to_measure(&self, case: Case, rate: Option<f64>) -> Result<Option<Point>, Error> {
         let tasks = self.tasks(case);
         let [monitor, filter] = [self.monitor, case.filter].map(usize::from);
         let mut crew = Crew::start(tasks)?;
@@ -101,15 +87,13 @@ impl Bench<'_> {
         let mut next = || results.next().expect("a result of each");
         let (sent, share, counters) = (take::<Sent>(next())?, take(next())?, take(next())?);
         let seen = self.monitor.then(|| take(next())).transpose()?;
-        let rates = sent.rates(forwarded);
-        Ok(rates.map(|(offered, forwarded)| Point {
-            offered,
-            forwarded,
-            user_share: share,
-            packets: sent.packets,
-            seen,
-            counters,
-        }))
+        let kept = || {
+            let said = format!("was kept from its core for {} s; try a longer time", self.seconds);
+            Error::Agent { agent: "generator".to_owned(), said }
+        };
+        let (offered, forwarded) = sent.rates(forwarded).ok_or_else(kept)?;
+        let packets = sent.packets;
+        Ok(Point { offered, forwarded, user_share: share, packets, seen, counters })
     }
 
     /// Returns how long the load may take: the last train is sent to its end.

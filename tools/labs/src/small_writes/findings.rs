@@ -6,6 +6,7 @@ use super::anatomy::Anatomy;
 use super::measurements::{Measured, per_thousand};
 use super::plots::plots;
 use super::published::{IN_2008, Published};
+use super::tally::Tally;
 use super::words::{of_variant, sentences};
 use super::{Carrier, Options};
 use apus_report::experiment::config;
@@ -108,15 +109,14 @@ fn published(published: &Published) -> Row {
 
 /// Returns a variant against the one that is not split.
 fn ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
-    against_whole(measured, all, per_thousand)
+    against_whole(measured, all, Tally::per_thousand)
 }
 
 /// Returns the same of the median exchange, which does not see the few that other programs had delayed: of what is only
 /// split.
 fn median_ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
-    let medians =
-        |it: &Measured| it.runs.iter().map(|run| run.latencies.quantile(0.5) as f64).collect();
-    let (name, ratio) = against_whole(measured, all, medians)?;
+    let median = |run: &Tally| run.latencies.quantile(0.5) as f64;
+    let (name, ratio) = against_whole(measured, all, median)?;
     ["tcp split", "apus split"]
         .contains(&measured.variant.name)
         .then(|| (format!("p50 {name}"), ratio))
@@ -125,11 +125,11 @@ fn median_ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)
 fn against_whole(
     measured: &Measured,
     all: &[Measured],
-    of: fn(&Measured) -> Vec<f64>,
+    of: fn(&Tally) -> f64,
 ) -> Option<(String, Ratio)> {
     let variant = measured.variant;
     let base = all.iter().find(|each| each.variant.name == variant.base())?;
-    let ratio = Ratio::over(&of(measured), &of(base))?;
+    let ratio = Ratio::paired(&measured.by_run(of), &base.by_run(of))?;
     (base.variant != variant).then(|| (format!("{variant}/whole"), ratio))
 }
 
@@ -240,7 +240,8 @@ pub(super) mod sample_findings {
             Tally { exchanges: 50, elapsed: 50 * each, latencies, stalled, counted: None }
         };
         let variant = Variant::named(name).unwrap();
-        Measured { variant, runs: runs.iter().map(tally).collect(), anatomy }
+        let numbers = (1..=runs.len()).collect();
+        Measured { variant, runs: runs.iter().map(tally).collect(), numbers, anatomy }
     }
 
     /// Returns all variants, in two runs, with what their packets should look like.

@@ -8,8 +8,10 @@ use super::tally::Tally;
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) variant: &'static Variant,
-    /// Run by run.
+    /// Of each run that has a result.
     pub(super) runs: Vec<Tally>,
+    /// The numbers of these runs, from 1.
+    pub(super) numbers: Vec<usize>,
     /// What its packets show, or why they could not be captured.
     pub(super) anatomy: Result<Anatomy, String>,
 }
@@ -17,4 +19,11 @@ pub(super) struct Measured {
 /// Returns the milliseconds of a thousand exchanges, run by run.
 pub(super) fn per_thousand(measured: &Measured) -> Vec<f64> {
     measured.runs.iter().map(Tally::per_thousand).collect()
+}
+
+impl Measured {
+    /// Returns a figure of each run, with the number of the run.
+    pub(super) fn by_run(&self, figure: impl Fn(&Tally) -> f64) -> Vec<(usize, f64)> {
+        self.numbers.iter().copied().zip(self.runs.iter().map(figure)).collect()
+    }
 }

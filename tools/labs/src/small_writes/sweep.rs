@@ -15,8 +15,9 @@ use super::{Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::machine::Cores;
 use apus_testbed::process::Spawner;
+use apus_testbed::repeat::Repeater;
 
 /// Exchanges before what counts.
 const WARM_UP: u64 = 200;
@@ -28,7 +29,6 @@ const WARM_UP: u64 = 200;
 /// An option does not fit, or a side failed. Packets that cannot be seen are no error: the result says so.
 pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let plan = Plan {
@@ -39,16 +39,26 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
         poll: options.repetition.poll,
     };
     let variants = options.variants();
-    let progress = Progress::of((options.repetition.runs + 1) * variants.len());
+    let phases = (options.repetition.runs + 1) * variants.len();
+    let repeater = Repeater::of(phases, Progress::of(phases));
     let mut measured: Vec<Measured> = variants
         .into_iter()
-        .map(|variant| Measured { variant, runs: Vec::new(), anatomy: Err(String::new()) })
+        .map(|variant| Measured {
+            variant,
+            runs: Vec::new(),
+            numbers: Vec::new(),
+            anatomy: Err(String::new()),
+        })
         .collect();
-    time(options, &plan, cores, program, &progress, &mut measured)?;
-    capture_all(&plan, cores, program, &progress, &mut measured);
-    drop(progress);
-    let notes = cores.note().into_iter().chain(neighbours.note());
-    Ok(found(options, &measured, notes))
+    time(options, &plan, cores, program, &repeater, &mut measured)?;
+    measured.retain(|each| !each.runs.is_empty());
+    if measured.is_empty() {
+        return Err(repeater.failure());
+    }
+    capture_all(&plan, cores, program, repeater.progress(), &mut measured);
+    let mut findings = found(options, &measured, cores.note().into_iter());
+    repeater.account(&mut findings.outcome)?;
+    Ok(findings)
 }
 
 /// Each run measures the variants in a random order, so that changes of the machine's pace favour none of them.
@@ -57,7 +67,7 @@ fn time(
     plan: &Plan,
     cores: Cores,
     program: &Path,
-    progress: &Progress,
+    repeater: &Repeater,
     measured: &mut [Measured],
 ) -> Result<(), Error> {
     let host = Spawner::Processes(program.to_owned());
@@ -66,9 +76,15 @@ fn time(
     for run in 1..=options.repetition.runs {
         order.shuffle(&mut chance);
         for &index in &order {
-            let Measured { variant, runs, .. } = &mut measured[index];
-            progress.step(&format!("run {run} of {}: {variant}", options.repetition.runs));
-            runs.push(exchange(variant, plan, cores, &host)?.0);
+            let Measured { variant, runs, numbers, .. } = &mut measured[index];
+            repeater
+                .progress()
+                .step(&format!("run {run} of {}: {variant}", options.repetition.runs));
+            let tally = repeater.attempt(variant.name, &format!("run {run}"), || {
+                exchange(variant, plan, cores, &host).map(|(tally, _)| tally)
+            })?;
+            numbers.extend(tally.is_some().then_some(run));
+            runs.extend(tally);
         }
     }
     Ok(())

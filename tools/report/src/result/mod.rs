@@ -5,6 +5,7 @@
 mod comparison;
 mod grid;
 mod number;
+mod phases;
 mod ratio;
 mod row;
 pub mod table;
@@ -12,6 +13,7 @@ pub mod table;
 pub use comparison::Comparison;
 pub use grid::Table;
 pub use number::{rounded, short};
+pub use phases::{Incident, PhaseCounts, PhaseEnd, Phases};
 pub use ratio::Ratio;
 pub use row::{Figure, Row};
 
@@ -49,6 +51,9 @@ pub struct Outcome {
     /// Comparisons with a confidence interval; absent where ratios say enough.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
+    /// How often phases were repeated, disturbed or lost; absent where nothing is measured in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
     /// Reservations about the figures; mostly none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -68,8 +73,45 @@ impl Outcome {
             rows: Vec::new(),
             ratios: Vec::new(),
             comparisons: Vec::new(),
+            phases: None,
             notes: Vec::new(),
         }
+    }
+
+    /// Shows the record of the phases: in the JSON object, in the notes, and in the rows of the same names. A row without
+    /// a result is added behind the others, with the reason.
+    pub fn account(&mut self, phases: Phases) {
+        for name in phases.rows() {
+            let counts = phases.of(name);
+            match self.rows.iter_mut().find(|row| row.name == name) {
+                Some(row) => row.count(&counts),
+                None => {
+                    let why = phases.why_lost(name);
+                    self.rows.extend(why.map(|why| Row::missing(name, why, &counts)));
+                }
+            }
+        }
+        self.account_without_rows(phases);
+    }
+
+    /// Shows the record of the phases in the JSON object and in the notes, where rows and phases have different names.
+    pub fn account_without_rows(&mut self, phases: Phases) {
+        self.notes.extend(phases.notes());
+        self.phases = Some(phases);
+    }
+
+    /// Returns the names of the rows without a result.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().filter(|row| row.is_missing()).map(|row| &row.name[..])
+    }
+
+    /// Returns whether the question of the experiment was answered: no row is missing; or at least two rows have a
+    /// result, so that there is a comparison, and the row of apus, if there is one, is among them.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        let missing = self.missing().count();
+        let compared = self.rows.len() - missing >= 2;
+        missing == 0 || (compared && self.missing().all(|name| name != "apus"))
     }
 
     /// Returns one JSON object, as the command line's contract describes it.
@@ -135,6 +177,47 @@ mod tests {
     #[test]
     fn people_read_a_table() {
         insta::assert_snapshot!(outcome().to_string());
+    }
+
+    #[test]
+    fn the_record_of_the_phases_is_in_the_rows_and_in_the_notes() {
+        let mut outcome = outcome();
+        let incident = |row: &str, end| Incident {
+            row: row.to_owned(),
+            phase: "run 1".to_owned(),
+            attempts: 3,
+            end,
+            why: vec!["no answer".to_owned()],
+        };
+        let mut phases = Phases::default();
+        phases.record_measured("apus");
+        phases.record(incident("udp", PhaseEnd::Measured));
+        phases.record(incident("tcp", PhaseEnd::Lost));
+        outcome.account(phases);
+        let json: Value = serde_json::from_str(&outcome.json()).unwrap();
+        assert_eq!((&json["phases"]["measured"], &json["phases"]["lost"]), (&json!(2), &json!(1)));
+        assert_eq!(json["rows"][0].get("phases"), None, "nothing happened to it");
+        assert_eq!(json["rows"][1]["phases"]["repeated"], 2);
+        let counts = json!({ "measured": 0, "repeated": 2, "disturbed": 0, "lost": 1 });
+        let lost = json!({ "name": "tcp", "missing": "no answer", "phases": counts });
+        assert_eq!(json["rows"][2], lost);
+        let table = outcome.to_string();
+        assert!(table.contains(" tcp             no result "), "{table}");
+        assert!(table.contains("tcp, run 1: no result after 3 attempts: no answer"), "{table}");
+        assert_eq!(outcome.missing().collect::<Vec<_>>(), ["tcp"]);
+        assert!(outcome.is_answered(), "apus beside udp");
+    }
+
+    #[test]
+    fn a_comparison_needs_apus_and_another_row() {
+        let answered = |missing: &[&str], others: &[&str]| {
+            let row = |name: &&str| Row::new(name);
+            let lost = |name: &&str| Row::missing(name, "why", &PhaseCounts::default());
+            let rows = missing.iter().map(lost).chain(others.iter().map(row)).collect();
+            Outcome { rows, ..outcome() }.is_answered()
+        };
+        assert!(answered(&[], &["tcp"]) && answered(&["udp"], &["apus", "tcp"]));
+        assert!(!answered(&["apus"], &["udp", "tcp"]) && !answered(&["tcp"], &["apus"]));
     }
 
     #[test]

@@ -23,6 +23,16 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// Returns the ratio of two contenders' figures, each with the number of its run, over the runs that both have. `None`
+    /// if they have no run in common, or a quotient does not exist.
+    #[must_use]
+    pub fn paired(dividend: &[(usize, f64)], divisor: &[(usize, f64)]) -> Option<Self> {
+        let same_run = |run| divisor.iter().find(|(other, _)| *other == run);
+        let both = dividend.iter().filter_map(|(run, value)| Some((*value, same_run(*run)?.1)));
+        let (dividend, divisor): (Vec<f64>, Vec<f64>) = both.unzip();
+        Self::over(&dividend, &divisor)
+    }
+
     /// Returns the ratio of two contenders' figures, of which the n-th are from the n-th run. `None` if a quotient
     /// does not exist, because a figure is 0 or there is no run.
     ///
@@ -64,6 +74,14 @@ mod tests {
         let ratio = Ratio::over(&[2.0, 2.1, 2.0], &[1.0, 1.1, 1.0]).unwrap();
         assert_eq!(ratio.proven, Some(true));
         assert_eq!(Ratio::over(&[2.0], &[1.0]).unwrap().proven, None, "one run proves nothing");
+    }
+
+    #[test]
+    fn a_run_that_one_contender_lost_does_not_count_for_the_other() {
+        let (lost_one, all) = ([(1, 2.0), (3, 9.0)], [(1, 1.0), (2, 5.0), (3, 3.0)]);
+        let ratio = Ratio::paired(&lost_one, &all).unwrap();
+        assert_eq!((ratio.min, ratio.max), (2.0, 3.0));
+        assert_eq!(Ratio::paired(&lost_one, &[(2, 1.0)]), None);
     }
 
     #[test]

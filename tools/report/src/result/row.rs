@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::rounded;
+use super::{PhaseCounts, rounded};
 use crate::stats::Spread;
 
 /// One contender's figures.
@@ -11,6 +11,8 @@ use crate::stats::Spread;
 pub struct Row {
     /// The contender, like `udp`.
     pub name: String,
+    /// Why it has no figures, if all its measurements were lost.
+    pub missing: Option<String>,
     /// Its figures by name, in the order in which they are shown. The name ends with the unit.
     pub figures: Vec<(String, Figure)>,
 }
@@ -38,7 +40,27 @@ impl Row {
     /// Returns a row without figures.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), figures: Vec::new() }
+        Self { name: name.to_owned(), missing: None, figures: Vec::new() }
+    }
+
+    /// Returns the row of a contender without a result.
+    #[must_use]
+    pub fn missing(name: &str, why: &str, counts: &PhaseCounts) -> Self {
+        let mut row = Self { missing: Some(why.to_owned()), ..Self::new(name) };
+        row.count(counts);
+        row
+    }
+
+    /// Returns whether the contender has no result.
+    #[must_use]
+    pub const fn is_missing(&self) -> bool {
+        self.missing.is_some()
+    }
+
+    /// Adds how often its phases were repeated, disturbed or lost, if they were.
+    pub fn count(&mut self, counts: &PhaseCounts) {
+        let detail = counts.detail().map(|detail| ("phases".to_owned(), Figure::Detail(detail)));
+        self.figures.extend(detail);
     }
 
     /// Adds a figure.
@@ -80,6 +102,9 @@ impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
+        if let Some(why) = &self.missing {
+            map.serialize_entry("missing", why)?;
+        }
         for (name, figure) in &self.figures {
             match figure {
                 Figure::Spread(Spread { median, min, max }) => {

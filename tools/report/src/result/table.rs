@@ -87,7 +87,11 @@ pub fn columns(rows: &[Row]) -> Vec<&str> {
 pub fn rows(rows: &[Row], columns: &[&str]) -> Table {
     let header = [""].iter().chain(columns).map(|name| words(name));
     let line = |row: &Row| {
-        let cells = columns.iter().map(|column| row.get(column).map_or_else(String::new, cell));
+        let cells = columns.iter().enumerate().map(|(index, column)| match row.get(column) {
+            Some(figure) => cell(figure),
+            None if row.is_missing() && index == 0 => "no result".to_owned(),
+            None => String::new(),
+        });
         [row.name.clone()].into_iter().chain(cells).collect()
     };
     let rows = if columns.is_empty() { &[] } else { rows };

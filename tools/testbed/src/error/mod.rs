@@ -51,6 +51,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns whether another attempt must fail in the same way: an option is wrong, or this system or user lacks what a
+    /// fabric needs. A program that failed may succeed later.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Option { .. } => true,
+            Self::Fabric(error) => {
+                !matches!(error, FabricError::Command { .. } | FabricError::Strange { .. })
+            }
+            Self::System { .. } | Self::Agent { .. } | Self::Endpoint { .. } | Self::Peer(_) => {
+                false
+            }
+        }
+    }
+
     /// Wraps an endpoint's error with the failed operation, like `call 127.0.0.1:4000`.
     pub fn endpoint(doing: String, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Endpoint { doing, source: Box::new(source) }

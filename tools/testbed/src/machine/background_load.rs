@@ -1,6 +1,6 @@
 //! Processor time that other programs used during an experiment.
 
-use super::cpu_ticks::CpuTicks;
+use super::cpu_ticks::{CpuTicks, ForeignTime};
 
 /// Measures the processor time of other programs while an experiment runs.
 ///
@@ -22,18 +22,19 @@ impl BackgroundLoad {
         Self { began: CpuTicks::now() }
     }
 
-    /// Returns the share of the machine's time that other programs have used; `None` if the system does not tell. To be
-    /// called when all child processes have ended.
+    /// Returns the time that the experiment has not got; `None` if the system does not tell. To be called when all child
+    /// processes have ended.
     #[must_use]
-    pub fn share(&self) -> Option<f64> {
-        self.began?.others_until(CpuTicks::now()?)
+    pub fn foreign_time(&self) -> Option<ForeignTime> {
+        self.began?.foreign_until(CpuTicks::now()?)
     }
 
     /// Returns what readers of a result must know about other programs, if anything. To be called
     /// when all child processes have ended.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let share = self.share()?;
+        let time = self.foreign_time()?;
+        let share = time.others + time.stolen;
         (share > NOTE_THRESHOLD).then(|| {
             format!(
                 "other programs used {:.0} % of the processors meanwhile; tails contain their time \

@@ -13,8 +13,21 @@ pub struct CpuTicks {
     /// Ticks in which interrupts were served. This experiment's packets cause many of them, so they
     /// are charged to no program.
     interrupts: u64,
+    /// Ticks in which the hypervisor withheld the processor.
+    stolen: u64,
     /// Ticks in which this process or an ended child ran.
     own: u64,
+}
+
+/// Time of the machine that an experiment did not get, as shares of the machine's time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ForeignTime {
+    /// Ticks of the time that is judged, over all processors.
+    pub ticks: u64,
+    /// Share that other programs used.
+    pub others: f64,
+    /// Share that the hypervisor withheld.
+    pub stolen: f64,
 }
 
 impl CpuTicks {
@@ -38,16 +51,18 @@ impl CpuTicks {
         let (_, fields) = process.rsplit_once(')')?;
         let fields = fields.split_whitespace().skip(11).take(4);
         let own = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
-        Some(Self { all: busy + idle + iowait, busy, interrupts, own })
+        Some(Self { all: busy + idle + iowait, busy, interrupts, stolen: steal, own })
     }
 
-    /// Returns the share of all time that other programs used between two readings.
-    pub(super) fn others_until(self, later: Self) -> Option<f64> {
+    /// Returns the time between two readings that was not this process's nor its children's.
+    pub(super) fn foreign_until(self, later: Self) -> Option<ForeignTime> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         let busy = later.busy.checked_sub(self.busy)?;
         let interrupts = later.interrupts.checked_sub(self.interrupts)?;
+        let stolen = later.stolen.checked_sub(self.stolen)?;
         let own = later.own.checked_sub(self.own)?;
-        Some(busy.saturating_sub(own + interrupts) as f64 / all as f64)
+        let others = busy.saturating_sub(own + interrupts + stolen) as f64 / all as f64;
+        Some(ForeignTime { ticks: all, others, stolen: stolen as f64 / all as f64 })
     }
 
     /// Returns the share of all time in which no program ran between two readings.
@@ -67,16 +82,20 @@ mod tests {
     #[test]
     fn the_kernels_text_is_parsed() {
         let ticks = CpuTicks::parse(SYSTEM, PROCESS).unwrap();
-        assert_eq!(ticks, CpuTicks { all: 1000, busy: 190, interrupts: 9, own: 11 + 20 + 30 + 5 });
+        assert_eq!(
+            ticks,
+            CpuTicks { all: 1000, busy: 190, interrupts: 9, stolen: 30, own: 11 + 20 + 30 + 5 }
+        );
         assert_eq!(CpuTicks::parse("", ""), None);
     }
 
     #[test]
     fn own_time_is_not_counted_as_other_programs_time() {
-        let before = CpuTicks { all: 1000, busy: 190, interrupts: 9, own: 50 };
-        let after = CpuTicks { all: 2000, busy: 890, interrupts: 109, own: 550 };
-        assert_eq!(before.others_until(after), Some(0.1));
-        assert_eq!(before.others_until(before), None, "no time has passed");
+        let before = CpuTicks { all: 1000, busy: 190, interrupts: 9, stolen: 30, own: 50 };
+        let after = CpuTicks { all: 2000, busy: 890, interrupts: 109, stolen: 70, own: 550 };
+        let foreign = ForeignTime { ticks: 1000, others: 0.06, stolen: 0.04 };
+        assert_eq!(before.foreign_until(after), Some(foreign));
+        assert_eq!(before.foreign_until(before), None, "no time has passed");
         assert!((before.idle_until(after).unwrap() - 0.3).abs() < 1e-9);
     }
 

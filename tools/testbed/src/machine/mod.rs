@@ -7,5 +7,5 @@ mod pm_qos;
 
 pub use background_load::BackgroundLoad;
 pub use cores::{Cores, allowed, physical_first, pin};
-pub use cpu_ticks::CpuTicks;
+pub use cpu_ticks::{CpuTicks, ForeignTime};
 pub use pm_qos::PmQosRequest;

@@ -45,6 +45,7 @@ type ToParent = Mutex<Box<dyn Write + Send>>;
 /// Handle through which an agent's work communicates with its parent.
 pub struct Control {
     to_parent: Arc<ToParent>,
+    prepares: Receiver<Value>,
     begins: Receiver<Begin<Value>>,
     stop: Stop,
     /// Whether the parent has the result.
@@ -82,15 +83,35 @@ impl Control {
         send(&self.to_parent, &AgentMessage::Done(result))
     }
 
+    /// Waits for the order to prepare for the start, by connecting to the others for example. It arrives once, after
+    /// [`Control::ready`], if the parent calls [`Crew::prepare`](super::Crew::prepare). The agent answers with
+    /// [`Control::prepared`].
+    ///
+    /// # Errors
+    ///
+    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
+    pub fn prepare<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+        let Ok(details) = self.prepares.recv() else { return Err(stopped()) };
+        serde_json::from_value(details)
+            .map_err(|error| Error::Peer(format!("an unexpected order to prepare: {error}")))
+    }
+
+    /// Reports to the parent that the agent can begin.
+    ///
+    /// # Errors
+    ///
+    /// The parent has ended.
+    pub fn prepared(&mut self) -> Result<(), Error> {
+        send(&self.to_parent, &AgentMessage::Prepared)
+    }
+
     /// Waits for the order to begin. It arrives once, after [`Control::ready`].
     ///
     /// # Errors
     ///
     /// The parent asked to stop instead, or has ended; or the details are not a `T`.
     pub fn begin<T: DeserializeOwned>(&mut self) -> Result<Begin<T>, Error> {
-        let Ok(Begin { details, at }) = self.begins.recv() else {
-            return Err(Error::Peer("stopped before it could begin".to_owned()));
-        };
+        let Ok(Begin { details, at }) = self.begins.recv() else { return Err(stopped()) };
         let details = serde_json::from_value(details)
             .map_err(|error| Error::Peer(format!("an unexpected order to begin: {error}")))?;
         Ok(Begin { details, at })
@@ -114,6 +135,10 @@ impl Control {
     }
 }
 
+fn stopped() -> Error {
+    Error::Peer("stopped before it could begin".to_owned())
+}
+
 fn send(to_parent: &ToParent, report: &AgentMessage) -> Result<(), Error> {
     let mut to_parent = to_parent.lock().unwrap_or_else(PoisonError::into_inner);
     write_line(&mut **to_parent, report).doing(|| "report to the parent".to_owned())
@@ -132,16 +157,17 @@ pub(super) fn run_agent(
     let Some(ParentMessage::Task(task)) = first else {
         return Err(Error::Peer("an agent's first line is its task".to_owned()));
     };
-    let (sender, begins) = mpsc::channel();
+    let (prepare, prepares) = mpsc::channel();
+    let (begin, begins) = mpsc::channel();
     let to_parent = Arc::new(Mutex::new(to_parent));
     let listener = Listener {
         // Weak, so that the parent sees the end of the output although the listener still reads.
         to_parent: Arc::downgrade(&to_parent),
-        begins: Some(sender),
+        orders: Some((prepare, begin)),
         stop: Stop::default(),
     };
     let stop = listener.stop.clone();
-    let mut control = Control { to_parent, begins, stop, reported: false };
+    let mut control = Control { to_parent, prepares, begins, stop, reported: false };
     thread::spawn(move || listener.listen(&mut *from_parent, orphaned));
     let report = match run(&task, &mut control, runner) {
         Ok(report) => report,
@@ -163,8 +189,8 @@ fn run(task: &Task, control: &mut Control, runner: Runner) -> Result<AgentMessag
 /// Reads the parent's messages while the work runs.
 struct Listener {
     to_parent: Weak<ToParent>,
-    /// `None` once no order to begin can follow.
-    begins: Option<Sender<Begin<Value>>>,
+    /// Orders to prepare and to begin; `None` once none can follow.
+    orders: Option<(Sender<Value>, Sender<Begin<Value>>)>,
     stop: Stop,
 }
 
@@ -178,21 +204,27 @@ impl Listener {
                     // The next read notices a parent that has ended.
                     let _ = send(&to_parent, &AgentMessage::Clock { asked, now: clock::now() });
                 }
-                ParentMessage::Begin { details, at } => {
-                    if let Some(begins) = self.begins.take() {
+                ParentMessage::Prepare(details) => {
+                    if let Some((prepares, _)) = &self.orders {
                         // Work that does not wait for the order ignores it.
+                        let _ = prepares.send(details);
+                    }
+                }
+                ParentMessage::Begin { details, at } => {
+                    if let Some((_, begins)) = self.orders.take() {
+                        // As above.
                         let _ = begins.send(Begin { details, at });
                     }
                 }
                 ParentMessage::Stop => {
-                    self.begins = None;
+                    self.orders = None;
                     self.stop.ask();
                 }
                 // Only the first line is a task; the parent sends no second one.
                 ParentMessage::Task(_) => {}
             }
         }
-        self.begins = None;
+        self.orders = None;
         if !self.stop.is_asked() {
             orphaned();
             self.stop.ask();

@@ -1,9 +1,10 @@
 //! A crew: agents that begin together and report together.
 //!
 //! ```text
-//!   start ──▶ addresses ──▶ begin ──▶ results
-//!     │          │            │          └─ of all; or of those that reported, and the first failure
-//!     │          │            └─ clocks compared, details handed out, one start instant for all
+//!   start ──▶ addresses ──▶ prepare ──▶ begin ──▶ results
+//!     │          │             │           │         └─ of all; or of those that reported, and the first failure
+//!     │          │             │           └─ clocks compared, details handed out, one start instant for all
+//!     │          │             └─ on request: what takes an unknown time, such as connecting, however long it takes
 //!     │          └─ where each of them listens
 //!     └─ each on its host
 //! ```
@@ -136,6 +137,34 @@ impl Crew {
     #[must_use]
     pub fn clocks(&self) -> &[ClockOffset] {
         &self.clocks
+    }
+
+    /// Lets all agents prepare for the start, and waits until all have. Each agent gets its own details, and receives them
+    /// from [`super::Control::prepare`]. `duration` is about the time that it takes on an idle machine.
+    ///
+    /// # Errors
+    ///
+    /// The first agent that failed instead, or takes far longer than `duration`.
+    ///
+    /// # Panics
+    ///
+    /// The number of details differs from that of agents, or they cannot be written as JSON.
+    pub fn prepare<T: Serialize>(
+        &mut self,
+        details: &[T],
+        duration: Duration,
+    ) -> Result<(), Error> {
+        assert_eq!(details.len(), self.members.len(), "details for each agent");
+        for (member, details) in self.members.iter_mut().zip(details) {
+            let details = serde_json::to_value(details).expect("details that JSON can hold");
+            member.order(&ParentMessage::Prepare(details))?;
+        }
+        let timeout = duration.saturating_add(TIMEOUT);
+        self.listen(timeout, |member| member.is_prepared || member.result.is_some())?;
+        match self.members.iter().find(|member| !member.is_prepared) {
+            Some(member) => Err(member.failed("done before it was prepared".to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Lets all agents begin `lead` from now, and returns that instant by this host's clock. Each

@@ -40,6 +40,8 @@ pub(super) struct Member {
     body: AgentHandle,
     /// Where the agent listens, once it is ready.
     pub(super) address: Option<SocketAddr>,
+    /// Whether it has prepared itself.
+    pub(super) is_prepared: bool,
     /// Result of its task.
     pub(super) result: Option<Value>,
     /// Readings of its clock.
@@ -72,6 +74,7 @@ impl Member {
             to_agent: Some(to_agent),
             body,
             address: None,
+            is_prepared: false,
             result: None,
             exchanges: Vec::new(),
             ended: false,
@@ -107,6 +110,10 @@ impl Member {
             }
             Ok(Some(AgentMessage::Ready { address })) => {
                 self.address = Some(address);
+                Ok(())
+            }
+            Ok(Some(AgentMessage::Prepared)) => {
+                self.is_prepared = true;
                 Ok(())
             }
             Ok(Some(AgentMessage::Clock { asked, now })) => {

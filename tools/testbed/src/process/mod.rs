@@ -9,6 +9,8 @@
 //!   parent                                agent
 //!     │ ── {"task": {…}} ──────────────────▶ │ pins itself to its core and begins
 //!     │ ◀── {"ready": {"address": "…"}} ──── │ (agents that others connect to)
+//!     │ ── {"prepare": {…}} ───────────────▶ │ \
+//!     │ ◀── "prepared" ───────────────────── │ / where a start waits for connections, for example
 //!     │ ── {"clock": {"asked": T}} ────────▶ │ \
 //!     │ ◀── {"clock": {"asked": T, …}} ───── │ / several times, where a common start is wanted
 //!     │ ── {"begin": {"at": T, …}} ────────▶ │ (agents that need to know all others first)

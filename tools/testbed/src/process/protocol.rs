@@ -49,6 +49,9 @@ pub(super) enum ParentMessage {
         /// Parent's clock, which the answer repeats.
         asked: u64,
     },
+    /// The order to prepare, with what the parent knows only when all agents are ready. Sent at most once, before the
+    /// order to begin.
+    Prepare(Value),
     /// The order to begin, with what the parent knows only when all agents are ready. Sent at most
     /// once.
     Begin {
@@ -70,6 +73,8 @@ pub(super) enum AgentMessage {
         /// Where the agent listens.
         address: SocketAddr,
     },
+    /// The agent has prepared itself.
+    Prepared,
     /// The agent's clock.
     Clock {
         /// Copied from the question.

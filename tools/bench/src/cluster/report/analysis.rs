@@ -3,7 +3,7 @@
 use super::input::{Measured, Run, Settings, Transport};
 use super::rows;
 use crate::slowdown::{Curve, Summary};
-use apus_report::result::Outcome;
+use apus_report::result::{Outcome, Row};
 
 /// The result of the cluster benchmark, with the runs that it is made from.
 #[derive(Clone, Debug)]
@@ -11,8 +11,6 @@ pub struct Analysis {
     /// Rows, ratios and settings.
     pub outcome: Outcome,
     pub(super) settings: Settings,
-    /// Transports without a result: no run of theirs succeeded.
-    pub(super) missing: Vec<String>,
     /// Transports with a result.
     pub(super) transports: Vec<Transport>,
     /// One for each of them.
@@ -27,15 +25,16 @@ impl Analysis {
         let mut outcome = Outcome::new("cluster", config);
         outcome.notes = rows::notes(&measured);
         let Measured { settings, mut transports, .. } = measured;
-        let missing =
-            transports.iter().filter(|each| each.runs.is_empty()).map(Transport::row).collect();
+        let missing: Vec<Row> =
+            transports.iter().filter(|each| each.runs.is_empty()).map(rows::missing).collect();
         transports.retain(|transport| !transport.runs.is_empty());
         let curves: Vec<Curve> = transports.iter().map(curve).collect();
         let rows = transports.iter().zip(&curves);
-        outcome.rows = rows.map(|(transport, curve)| rows::row(transport, curve)).collect();
+        let rows = rows.map(|(transport, curve)| rows::row(transport, curve));
+        outcome.rows = rows.chain(missing).collect();
         outcome.ratios = rows::ratios(&transports);
         outcome.comparisons = rows::comparisons(&transports);
-        Self { outcome, settings, missing, transports, curves }
+        Self { outcome, settings, transports, curves }
     }
 }
 

@@ -62,7 +62,6 @@ impl Analysis {
                 &[],
                 &[csv::Group { first: Vec::new(), transports: &self.transports }],
             ),
-            missing: self.missing.clone(),
             ..findings
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::SwitchLoad;
 use crate::slowdown::Summary;
-use apus_report::result::rounded;
+use apus_report::result::{PhaseCounts, rounded};
 use apus_report::stats::Spread;
 
 /// Everything that was measured, and the settings.
@@ -78,8 +78,12 @@ pub struct Transport {
     pub beside: Vec<String>,
     /// How it is set up, in words, with everything that affects its figures.
     pub settings: String,
-    /// The runs that succeeded, in order. A transport without any is left out, with a note.
+    /// The runs that have a result, in order. The row of a transport without any says why.
     pub runs: Vec<Run>,
+    /// How many runs were repeated, disturbed or lost.
+    pub counts: PhaseCounts,
+    /// Why the first run was lost, if one was.
+    pub why_lost: Option<String>,
 }
 
 /// The result of one transport in one run, over all nodes.

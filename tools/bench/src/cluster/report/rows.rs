@@ -26,7 +26,7 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
     let queue = |of: fn(&crate::cluster::SwitchLoad) -> f64| {
         known(transport.spread_of(|run| run.switch.as_ref().map(|switch| of(switch) / 1e3)))
     };
-    Row::new(&transport.row())
+    let mut row = Row::new(&transport.row())
         .with("short_p50", spread(|run| run.summary.short.p50))
         .with("short_p99", spread(|run| run.summary.short.p99))
         .with("short_p999", spread(|run| run.summary.short.p999))
@@ -51,7 +51,15 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("beside", Figure::Detail(json!(transport.beside)))
         .with("by_size", Figure::Detail(json!(curve.by_size)))
         .with("counters", Figure::Detail(json!(counters(transport))))
-        .with_known("levels", levels(transport).map(|all| Figure::Detail(json!(all))))
+        .with_known("levels", levels(transport).map(|all| Figure::Detail(json!(all))));
+    row.count(&transport.counts);
+    row
+}
+
+/// Returns the row of a transport without a result.
+pub(super) fn missing(transport: &Transport) -> Row {
+    let why = transport.why_lost.as_deref().unwrap_or("no run succeeded");
+    Row::missing(&transport.row(), why, &transport.counts)
 }
 
 /// Returns what the transport counted in all runs together.

@@ -154,16 +154,7 @@ impl Sweep {
             )
             .with(Section::contenders(outcome).on_page())
             .with(once_more(command));
-        Findings { csv_files: self.csv_files(), missing: self.missing(), ..findings }
-    }
-
-    /// Returns the transports that have no result with a value, as `NAME PARAMETER=VALUE`.
-    fn missing(&self) -> Vec<String> {
-        let missing = |(behind, findings): (String, &Analysis)| {
-            let each = findings.missing.iter().map(move |name| format!("{name} {behind}"));
-            each.collect::<Vec<_>>()
-        };
-        self.points().flat_map(missing).collect()
+        Findings { csv_files: self.csv_files(), ..findings }
     }
 
     /// Returns every run in lines, for spreadsheets: name and content of each file.

@@ -17,15 +17,14 @@ use self::plan::{Plan, Point};
 use self::steps::{Finder, Found, chosen, resolved};
 use super::account::{self, Account};
 use super::options::{Link, Options};
-use super::phases::{Base, Phases};
+use super::phases::{Base, MixRuns, Phases};
 use super::report::{self, Measured, Sweep};
-use super::run::RunResult;
 use super::setting::Setting;
 use super::site::Venue;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::BackgroundLoad;
+use apus_testbed::repeat::Repeater;
 
 /// Measures with each value of each of these settings; those with one value have it all the time. What has been
 /// found is kept in the file, if there is one, and results in the file are not measured again.
@@ -41,10 +40,9 @@ pub fn sweep(
     out: Option<&Path>,
 ) -> Result<Findings, Error> {
     let plan = Plan::new(options, settings, venue)?;
-    let neighbours = BackgroundLoad::watch();
     let mut finder = Finder::new(&plan, venue, out)?;
     let found = finder.all()?;
-    let neighbours = neighbours.note();
+    let neighbours = finder.repeater.neighbours();
     let usual = resolved(&plan.options, &found);
     let assembly = Assembly { venue, found: &found };
     let varied = plan.varied.iter().map(|varied| {
@@ -62,14 +60,13 @@ pub fn sweep(
     let varied = varied.collect::<Result<Vec<_>, Error>>()?;
     let mut all = varied.iter().flat_map(|varied| &varied.points);
     if all.all(|(_, measured)| measured.transports.iter().all(|each| each.runs.is_empty())) {
-        let notes =
-            varied.iter().flat_map(|varied| &varied.points).flat_map(|(_, each)| &each.notes);
-        let first = notes.into_iter().next().cloned().unwrap_or_default();
-        return Err(Error::Peer(format!("no run succeeded; {first}")));
+        return Err(finder.repeater.failure());
     }
     let settings: Vec<Setting> = plan.varied.iter().map(|varied| varied.setting.clone()).collect();
     let command = account::command("sweep", venue, &usual, &settings);
-    Ok(Sweep::new(varied, &command).findings())
+    let mut findings = Sweep::new(varied, &command).findings();
+    findings.outcome.phases = Some(finder.record);
+    Ok(findings)
 }
 
 /// The results of steps, for the points that need them.
@@ -83,8 +80,8 @@ impl Assembly<'_> {
     /// Returns one point, as if it had been measured alone.
     fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
         let options = &resolved(&point.options, self.found);
-        let progress = Progress::of(0);
-        let phases = Phases::new(self.venue, options, &progress)?;
+        let repeater = Repeater::of(0, Progress::of(0));
+        let phases = Phases::new(self.venue, options, &repeater)?;
         let link = match (point.options.link, chosen(self.found)) {
             (Link::Auto, Some(chosen)) => chosen.clone(),
             _ => phases.link()?,
@@ -105,7 +102,7 @@ impl Assembly<'_> {
         }
         let command = account::command("cluster", self.venue, options, &[]);
         let account = Account { venue: self.venue, options, phases: &phases, link: &link, base };
-        account.measured(runs, notes, command)
+        account.measured(&runs, notes, command)
     }
 
     fn base(&self, step: usize) -> &Base {
@@ -113,8 +110,10 @@ impl Assembly<'_> {
         base
     }
 
-    fn runs(&self, step: usize) -> (&[Vec<RunResult>], &[String]) {
-        let Found::Runs(runs) = &self.found[step] else { unreachable!("as the plan says") };
-        (&runs.of, &runs.notes)
+    fn runs(&self, step: usize) -> (&[MixRuns], &[String]) {
+        let Found::Runs { mixes, notes } = &self.found[step] else {
+            unreachable!("as the plan says")
+        };
+        (mixes, notes)
     }
 }

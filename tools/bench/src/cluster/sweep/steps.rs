@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, Step};
 use crate::cluster::options::{Link, Options};
-use crate::cluster::phases::{Base, Chosen, Phases, Runs};
+use crate::cluster::phases::{Base, Chosen, MixRuns, Phases as ClusterPhases, Runs};
 use crate::cluster::site::Venue;
 use apus_report::lines::{self, Lines, LinesError};
 use apus_report::progress::Progress;
+use apus_report::result::Phases;
 use apus_testbed::error::Error;
+use apus_testbed::repeat::Repeater;
 
 /// The result of a step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,7 +20,12 @@ use apus_testbed::error::Error;
 pub(super) enum Found {
     Link(Chosen),
     Base(Base),
-    Runs(Runs),
+    Runs {
+        /// In the order of the step's mixes.
+        mixes: Vec<MixRuns>,
+        /// What readers have to know about them.
+        notes: Vec<String>,
+    },
 }
 
 /// A line of the file that keeps it.
@@ -50,13 +57,13 @@ impl lines::Record for Record {
 
 impl Found {
     const fn is_runs(&self) -> bool {
-        matches!(self, Self::Runs(_))
+        matches!(self, Self::Runs { .. })
     }
 
     /// Returns whether it is worth keeping: what failed altogether is tried again the next time.
     fn is_whole(&self) -> bool {
         match self {
-            Self::Runs(runs) => runs.of.iter().all(|runs| !runs.is_empty()),
+            Self::Runs { mixes, .. } => mixes.iter().all(|runs| !runs.of.is_empty()),
             Self::Base(base) => !base.best.is_empty(),
             Self::Link(_) => true,
         }
@@ -68,7 +75,9 @@ pub(super) struct Finder<'a> {
     plan: &'a Plan,
     venue: &'a Venue,
     lines: Option<Lines<Record>>,
-    progress: Progress,
+    pub(super) repeater: Repeater,
+    /// What became of the phases of all steps.
+    pub(super) record: Phases,
 }
 
 impl<'a> Finder<'a> {
@@ -80,8 +89,9 @@ impl<'a> Finder<'a> {
         let is_stored =
             |index| lines.as_ref().is_some_and(|lines: &Lines<Record>| lines.contains(index));
         let left = (0..).zip(&plan.steps).filter(|(index, _)| !is_stored(*index));
-        let progress = Progress::of(left.map(|(_, step)| Plan::counts(step)).sum());
-        Ok(Self { plan, venue, lines, progress })
+        let phases = left.map(|(_, step)| Plan::counts(step)).sum();
+        let repeater = Repeater::of(phases, Progress::of(phases));
+        Ok(Self { plan, venue, lines, repeater, record: Phases::default() })
     }
 
     /// Returns what all steps find, in order.
@@ -103,32 +113,42 @@ impl<'a> Finder<'a> {
     }
 
     /// Takes a step; `found` is what those before it have found.
-    fn find(&self, step: &Step, found: &[Found]) -> Result<Found, Error> {
+    fn find(&mut self, step: &Step, found: &[Found]) -> Result<Found, Error> {
         let options = match step {
             Step::Link => self.plan.options.clone(),
             Step::Base { options } | Step::Runs { options, .. } => resolved(options, found),
         };
-        let phases = Phases::new(self.venue, &options, &self.progress)?;
-        match step {
-            Step::Link => phases.link().map(Found::Link),
-            Step::Base { .. } => match phases.base(phases.link()?.mbps) {
-                Ok(base) => Ok(Found::Base(base)),
-                // What has been measured on other links is worth keeping, and what is still to come, too.
-                Err(error) if found.iter().any(Found::is_runs) => {
-                    Ok(Found::Base(Base::unknown(&error)))
+        let phases = ClusterPhases::new(self.venue, &options, &self.repeater)?;
+        let (found, record) = match step {
+            Step::Link => (phases.link().map(Found::Link)?, self.repeater.take()),
+            Step::Base { .. } => {
+                let base = phases.base(phases.link()?.mbps);
+                let record = self.repeater.take();
+                match base {
+                    Ok(base) => (Found::Base(Base { notes: record.notes(), ..base }), record),
+                    // What has been measured on other links is worth keeping, and what is still to come, too.
+                    Err(error) if found.iter().any(Found::is_runs) => {
+                        (Found::Base(Base::unknown(&error)), record)
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
             Step::Runs { mixes, base, about, .. } => {
                 let phases = phases.about(about);
                 let Found::Base(base) = &found[*base] else { unreachable!("it comes before") };
                 if base.best.is_empty() {
-                    return Ok(Found::Runs(Runs::none(mixes)));
+                    let why = "the best times are not known";
+                    let mixes = mixes.iter().map(|_| MixRuns::none(why)).collect();
+                    (Found::Runs { mixes, notes: Vec::new() }, Phases::default())
+                } else {
+                    let scale = phases.scale(base);
+                    let Runs { mixes, record } = phases.runs(phases.link()?.mbps, &scale, mixes)?;
+                    (Found::Runs { mixes, notes: record.notes() }, record)
                 }
-                let scale = phases.scale(base);
-                Ok(Found::Runs(phases.runs(phases.link()?.mbps, &scale, mixes)))
             }
-        }
+        };
+        self.record.extend(record);
+        Ok(found)
     }
 
     fn keep(&mut self, index: u32, found: &Found) -> Result<(), Error> {
