@@ -14,7 +14,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
-use crate::builders::{BYTES, data, ethernet, ip, packet, pcap, raw_pcap, snapped_pcap};
+use crate::builders::{
+    BYTES, data, ethernet, ip, packet, pcap, raw_pcap, shared_datagram, snapped_pcap,
+};
 use crate::hostile::sound;
 use crate::kernel_captures::{captures, expected};
 use crate::{example_capture, traffic};
@@ -261,6 +263,19 @@ fn merged_packets_are_split() {
     // Truncated by the capture, within the payload and within the header of the last packet.
     let kept = [0, 20, 120, 150].map(|cut| (&record[..record.len() - cut], record.len()));
     let file = write_file(folder.path(), "merged.pcap", &snapped_pcap(DataLink::RAW, kept));
+    let shown = assert_same(&plug_in, &file);
+    assert!(shown.iter().all(|frame| frame["apus.merged"] == ["4"]), "{shown:?}");
+}
+
+/// Requirement WIRE-29.
+#[test]
+fn packets_that_share_a_datagram_are_split() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let record = ip(Profile::Udp, Role::Client, &shared_datagram());
+    // Truncated by the capture, within the payload and within the header of the last packet.
+    let kept = [0, 4, 20].map(|cut| (&record[..record.len() - cut], record.len()));
+    let file = write_file(folder.path(), "shared.pcap", &snapped_pcap(DataLink::RAW, kept));
     let shown = assert_same(&plug_in, &file);
     assert!(shown.iter().all(|frame| frame["apus.merged"] == ["4"]), "{shown:?}");
 }
