@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
+use crate::engine::core::Deadline;
 use crate::engine::message::EndedCall;
 use crate::engine::tracer::stage;
 use apus_trace::Event;
 
-/// Options of a call. By default a call has no deadline, is executed at most once, and waits for
+/// Options of a call. By default a call fails after the endpoint's
+/// [timeout](crate::EndpointBuilder::call_timeout), 60 s, is executed at most once, and waits for
 /// room.
 ///
 /// ```
@@ -20,7 +22,7 @@ use apus_trace::Event;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct CallOptions {
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Deadline,
     pub(crate) idempotent: bool,
     pub(crate) no_wait: bool,
 }
@@ -28,24 +30,25 @@ pub struct CallOptions {
 impl CallOptions {
     /// Returns the default options.
     pub const fn new() -> Self {
-        Self { deadline: None, idempotent: false, no_wait: false }
+        Self { deadline: Deadline::Endpoint, idempotent: false, no_wait: false }
     }
 
-    /// Sets the time at which the call fails if it has not completed. Waiting for room to send
-    /// counts.
+    /// Sets the time at which the call fails if it has not completed, instead of the endpoint's
+    /// [timeout](crate::EndpointBuilder::call_timeout). Waiting for room to send counts.
     pub const fn deadline(mut self, at: Instant) -> Self {
-        self.deadline = Some(at);
+        self.deadline = Deadline::At(at);
         self
     }
 
-    /// Sets the deadline to `time` from now. A time that is too long to be represented means no
-    /// deadline.
-    pub fn timeout(self, time: Duration) -> Self {
-        let now = Instant::now();
-        match now.checked_add(time) {
-            Some(at) => self.deadline(at),
-            None => self,
-        }
+    /// Sets the [deadline](CallOptions::deadline) to `time` from now. [`Duration::MAX`] means no
+    /// deadline: the call ends when the server replies, ends or becomes unreachable, however long
+    /// that takes.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.deadline = match time {
+            Duration::MAX => Deadline::Never,
+            _ => Instant::now().checked_add(time).map_or(Deadline::Never, Deadline::At),
+        };
+        self
     }
 
     /// Declares that executing the request twice is harmless. The call then survives a restart of

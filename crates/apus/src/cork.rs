@@ -2,7 +2,7 @@
 
 use crate::engine::shard::Shard;
 
-/// Holds messages back until it is dropped; see [`Endpoint::cork`](crate::Endpoint::cork).
+/// Holds messages back until it is dropped; see [`EndpointHandle::cork`](crate::EndpointHandle::cork).
 #[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
     shard: &'a Shard,

@@ -1,23 +1,20 @@
 //! The blocking endpoint.
 
-use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::cork::Cork;
-#[cfg(all(test, not(apus_loom)))]
-use crate::engine::shard::Shard;
-use crate::engine::shard::{DriverSetup, Locked};
+use crate::engine::shard::{Locked, Shard};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
-use crate::error::{BindError, CallError, Closed};
+use crate::error::{CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::request::Request;
 use crate::submission::Submission;
-use apus_driver::Driver;
 use apus_proto::Payload;
 use bytes::Bytes;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::ops::Deref;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
@@ -56,7 +53,7 @@ use std::time::{Duration, Instant};
 ///
 /// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
 /// outcomes of such calls in the order in which they end, each with the cookie that was given to
-/// `send`. A [`Cork`] lets the messages of a busy thread leave together.
+/// `send`. A [`Cork`](crate::Cork) lets the messages of a busy thread leave together.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -94,35 +91,34 @@ impl Deref for Endpoint {
 impl Endpoint {
     /// Gives the engine's own tests access to its internals.
     #[cfg(all(test, not(apus_loom)))]
-    pub(crate) fn shard(&self) -> &std::sync::Arc<Shard> {
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
         &self.handle.shard
     }
 
-    /// Returns a builder with the default settings.
-    pub fn builder() -> EndpointBuilder {
-        EndpointBuilder::default()
-    }
-
-    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
-    /// a free port.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    pub fn bind(address: impl ToSocketAddrs + std::fmt::Debug) -> Result<Self, BindError> {
-        Self::builder().bind(address)
-    }
-
-    /// Opens a UDP socket at a free port and starts an endpoint that does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    pub fn client() -> Result<Self, BindError> {
-        Self::builder().client()
+    /// Returns an endpoint on a shard whose loop `thread` runs.
+    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
+        Self { handle: EndpointHandle::new(shard, Some(thread), observable) }
     }
 
     /// Sends a request and waits for the response.
+    ///
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more; [`CallOptions::timeout`] sets an exact limit. It fails
+    /// sooner if the server ends or becomes unreachable. Waits for room if a limit of the
+    /// configuration is reached.
+    ///
+    /// `to` is an address because a name would have to be resolved in each call. Resolve it once:
+    ///
+    /// ```no_run
+    /// use std::net::ToSocketAddrs;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = "inventory:4000".to_socket_addrs()?.next().ok_or("the name has no address")?;
+    /// let endpoint = apus::Endpoint::client()?;
+    /// assert_eq!(endpoint.call(server, "hello")?, "HELLO");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -160,6 +156,8 @@ impl Endpoint {
     /// returns the outcome later, together with `cookie`.
     ///
     /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more.
     ///
     /// # Errors
     ///
@@ -212,7 +210,7 @@ impl Endpoint {
     }
 
     /// Returns a completion if one is available. If none is, polls the network once and sends what
-    /// a [`Cork`] holds back.
+    /// a [`Cork`](crate::Cork) holds back.
     ///
     /// # Errors
     ///
@@ -257,7 +255,7 @@ impl Endpoint {
     }
 
     /// Returns a request if one is available. If none is, polls the network once and sends what a
-    /// [`Cork`] holds back.
+    /// [`Cork`](crate::Cork) holds back.
     ///
     /// # Errors
     ///
@@ -284,15 +282,6 @@ impl Endpoint {
         self.recv_batch(&AnyRequest, limit, |arrived| requests.push(request(arrived)))
     }
 
-    /// Holds back the messages of this endpoint so that they leave together: when a thread waits
-    /// for something, when 32 messages are held back, or when the cork is dropped.
-    ///
-    /// A cork suits threads that handle many small messages in a row: their packets leave in one
-    /// system call. A thread that computes for long between two messages should not hold one.
-    pub fn cork(&self) -> Cork<'_> {
-        Cork::hold(&self.shard)
-    }
-
     /// Waits until the peers have acknowledged all messages that were sent, for example after the
     /// last reply and before the end of the process.
     ///
@@ -311,8 +300,7 @@ impl Endpoint {
             match submission.submit(&mut core) {
                 Ok(call) => return Ok((core, call)),
                 Err(error) if submission.should_wait(&error) => {
-                    let deadline = submission.options.deadline;
-                    submission.wait();
+                    let deadline = submission.wait(self.shard.call_timeout());
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
                     if room.is_none() && !core.is_closed() {
@@ -354,54 +342,6 @@ impl Endpoint {
         let (mut core, first) = self.shard.wait_for(self.shard.lock(), want, None);
         let Some(first) = first else { return Err(core.closed_error()) };
         Ok(core.take_all(want, first, limit, push))
-    }
-}
-
-impl EndpointBuilder {
-    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
-    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
-    /// that can be bound is used.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    pub fn bind(
-        self,
-        address: impl ToSocketAddrs + std::fmt::Debug,
-    ) -> Result<Endpoint, BindError> {
-        let opened = self.open(&address)?;
-        self.start_blocking(opened)
-    }
-
-    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
-    /// protocol), and starts an endpoint that does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    pub fn client(self) -> Result<Endpoint, BindError> {
-        let opened = self.open_any()?;
-        self.serve(false).start_blocking(opened)
-    }
-
-    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
-    /// not available: it is bound to UDP addresses.
-    ///
-    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
-    /// endpoint of the host uses the same ids.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
-    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.on_driver(driver);
-        self.start_blocking(opened)
-    }
-
-    fn start_blocking(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
-        let (shard, thread) = self.start(opened)?;
-        let observable = self.is_observable();
-        Ok(Endpoint { handle: EndpointHandle::new(shard, Some(thread), observable) })
     }
 }
 

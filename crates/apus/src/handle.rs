@@ -1,6 +1,7 @@
 //! The handle that blocking and async endpoints share: everything that does not wait.
 
 use crate::call::CallId;
+use crate::cork::Cork;
 use crate::engine::shard::Shard;
 use crate::error::Closed;
 #[cfg(feature = "introspection")]
@@ -75,6 +76,15 @@ impl EndpointHandle {
     /// Returns `false` if the call has ended already. Its completion is then received as usual.
     pub fn cancel(&self, call: CallId) -> bool {
         cancel(&mut self.shard.lock(), call)
+    }
+
+    /// Holds back the messages of this endpoint so that they leave together: when a thread or task
+    /// waits for something, when 32 messages are held back, or when the cork is dropped.
+    ///
+    /// A cork suits threads that handle many small messages in a row: their packets leave in one
+    /// system call. A thread that computes for long between two messages should not hold one.
+    pub fn cork(&self) -> Cork<'_> {
+        Cork::hold(&self.shard)
     }
 
     /// Shuts the endpoint down: outstanding calls fail, requests are refused, and every method that

@@ -24,16 +24,28 @@
 //! # }
 //! ```
 //!
-//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind them.
-//! [`Endpoint::builder`] sets options; [`EndpointHandle`] has what does not wait: counters, live
-//! RPCs, cancellation, shutdown.
+//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind all that
+//! open, send, receive or reply. [`Endpoint::builder`] sets options; [`EndpointHandle`] has what
+//! does not wait: counters, live RPCs, cancellation, corks, shutdown.
+//!
+//! # Examples
+//!
+//! Complete programs, in `examples` of the crate's repository:
+//!
+//! | `cargo run --example …` | |
+//! |---|---|
+//! | `echo` | the smallest service and its client |
+//! | `fan-out` | one request to many servers: the first answers count, the other calls are cancelled |
+//! | `file` | files of up to 64 MB, each in one message |
+//! | `tree-sync` | copies a tree of files, over apus and over TCP, used well and badly |
 //!
 //! # Guarantees
 //!
 //! - A request is executed **at most once**, however late its packets arrive or are duplicated. A
 //!   failed call says whether its request may have been executed ([`CallError::execution`]).
 //! - Every accepted call **ends**: with a response, with an error that says what happened, or by
-//!   being cancelled. Lost packets are retransmitted.
+//!   being cancelled. Lost packets are retransmitted. A call that has no deadline of its own fails
+//!   after [60 s](EndpointBuilder::call_timeout).
 //! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
 //! - There is **no order** between calls, and no authentication or encryption.

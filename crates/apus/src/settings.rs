@@ -18,7 +18,7 @@ use apus_socket::UdpConfig;
 /// [`EndpointBuilder`].
 ///
 /// ```
-/// use apus::Settings;
+/// use apus::{Endpoint, Settings};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let settings: Settings = "
@@ -32,7 +32,7 @@ use apus_socket::UdpConfig;
 ///     receive_buffer = 8388608
 /// "
 /// .parse()?;
-/// let endpoint = settings.builder().bind("127.0.0.1:0")?;
+/// let endpoint = Endpoint::builder().settings(&settings).bind("127.0.0.1:0")?;
 /// # drop(endpoint);
 /// # Ok(())
 /// # }
@@ -60,9 +60,13 @@ pub struct Settings {
     /// [`EndpointBuilder::max_queueing`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
+    /// Time after which calls without a deadline fail, in milliseconds:
+    /// [`EndpointBuilder::call_timeout`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_timeout_msecs: Option<u64>,
     /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<u32>,
+    pub core_share: Option<u32>,
     /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
@@ -149,20 +153,32 @@ impl Settings {
         parse(&text, Some(file))
     }
 
-    /// Returns a builder with these settings instead of the defaults.
-    pub fn builder(&self) -> EndpointBuilder {
+    /// Returns the settings that differ from the defaults as TOML, for [`Settings::read`].
+    #[must_use]
+    pub fn toml(&self) -> String {
+        let mut table = toml::Table::try_from(self).expect("names and numbers");
+        // `Config` serialises all parameters of the protocol: leave out those with their default.
+        if let Some(toml::Value::Table(protocol)) = table.get_mut("protocol") {
+            let usual = toml::Table::try_from(Config::default()).expect("names and numbers");
+            protocol.retain(|name, value| usual.get(name) != Some(value));
+        }
+        toml::to_string(&table).expect("a table")
+    }
+
+    /// Sets all options that these settings have.
+    fn apply<E>(&self, builder: EndpointBuilder<E>) -> EndpointBuilder<E> {
         let Self {
             poll,
             engine,
             receivers: _,
             receive_batch,
             max_queueing_usecs,
-            share,
+            call_timeout_msecs,
+            core_share,
             local,
             ..
         } = self;
-        let mut builder =
-            EndpointBuilder::default().config(self.protocol.clone()).udp(self.udp.config());
+        let mut builder = builder.config(self.protocol.clone()).udp(self.udp.config());
         if let Some(poll) = poll {
             builder = builder.poll_mode(*poll);
         }
@@ -175,7 +191,10 @@ impl Settings {
         if let Some(usecs) = max_queueing_usecs {
             builder = builder.max_queueing(Duration::from_micros(*usecs));
         }
-        if let Some(percent) = share {
+        if let Some(msecs) = call_timeout_msecs {
+            builder = builder.call_timeout(Duration::from_millis(*msecs));
+        }
+        if let Some(percent) = core_share {
             builder = builder.core_share(*percent);
         }
         if let Some(local) = local {
@@ -183,17 +202,13 @@ impl Settings {
         }
         self.trace.apply(builder)
     }
+}
 
-    /// Returns the settings that differ from the defaults as TOML, for [`Settings::read`].
-    #[must_use]
-    pub fn toml(&self) -> String {
-        let mut table = toml::Table::try_from(self).expect("names and numbers");
-        // `Config` serialises all parameters of the protocol: leave out those with their default.
-        if let Some(toml::Value::Table(protocol)) = table.get_mut("protocol") {
-            let usual = toml::Table::try_from(Config::default()).expect("names and numbers");
-            protocol.retain(|name, value| usual.get(name) != Some(value));
-        }
-        toml::to_string(&table).expect("a table")
+impl<E> EndpointBuilder<E> {
+    /// Sets the options that `settings` has; [`EndpointBuilder::config`] and
+    /// [`EndpointBuilder::udp`] are replaced as a whole. Needs the feature `toml`.
+    pub fn settings(self, settings: &Settings) -> Self {
+        settings.apply(self)
     }
 }
 
@@ -248,7 +263,7 @@ mod tests {
         assert_eq!(settings, Settings::default());
         assert_eq!(settings.toml(), "");
         assert_eq!(
-            format!("{:?}", settings.builder()),
+            format!("{:?}", EndpointBuilder::default().settings(&settings)),
             format!("{:?}", EndpointBuilder::default())
         );
     }
@@ -261,7 +276,8 @@ mod tests {
             receivers = 2
             receive_batch = 9
             max_queueing_usecs = 1234
-            share = 42
+            call_timeout_msecs = 4321
+            core_share = 42
             local = false
             [udp]
             receive_buffer = 1111111
@@ -279,19 +295,20 @@ mod tests {
             slow_rpc_usecs = 10001
             restart = true
             lost_packet = true
-            tell_peers = true
-            heed_peers = true
+            freeze_peers = true
+            obey_peers = true
             [protocol]
             unsched_bytes_min = 12345
         ";
         let settings: Settings = text.parse().unwrap();
-        let builder = format!("{:?}", settings.builder());
+        let builder = format!("{:?}", EndpointBuilder::default().settings(&settings));
         for expected in [
             "poll: Hybrid(7µs)",
             "engine: Dedicated { cpu: Some(3) }",
             "receive_batch: 9",
             "max_queueing: 1.234ms",
-            "share: 42",
+            "call_timeout: 4.321s",
+            "core_share: 42",
             "local: false",
             "receive_buffer: 1111111",
             "send_buffer: 222222",

@@ -1,11 +1,12 @@
 //! A call on its way into the engine, which is repeated while there is no room.
 
 use crate::call::{CallId, CallOptions};
-use crate::engine::core::{Core, NewCall};
+use crate::engine::core::{Core, Deadline, NewCall};
 use crate::error::CallError;
 use apus_proto::Payload;
 use apus_trace::recorder;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 /// A call to be made. It outlives a failed attempt, so that the caller can repeat it when there is
 /// room.
@@ -46,11 +47,16 @@ impl Submission {
         Ok(CallId { key })
     }
 
-    /// Notes that the call waits for room, which counts towards its duration in the trace.
-    pub(crate) fn wait(&mut self) {
+    /// Notes that the call waits for room, which counts towards its duration in the trace and
+    /// towards the endpoint's `timeout`. Returns until when it may wait.
+    pub(crate) fn wait(&mut self, timeout: Duration) -> Option<Instant> {
         if self.called == 0 {
             self.called = recorder::stamp();
         }
+        if self.options.deadline == Deadline::Endpoint {
+            self.options = self.options.timeout(timeout);
+        }
+        self.options.deadline.exact()
     }
 
     /// Returns whether to wait for room and try again after this error.

@@ -97,20 +97,20 @@ fn the_map_names_every_crate_and_no_other() {
 const LAYERS: &str = "
 crate
     trace error overload engine metrics snapshot introspection
-    call submission cork request handle builder endpoint tokio settings metrics_bridge prometheus
+    call submission cork request handle endpoint builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token sync poll_mode spin alarm signal descriptor cpu paths backlog metrics tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
     poll_loop blocking dedicated background_poller asynchronous model
 crate::engine::core
-    root transmission messages commands shutdown pass
+    root transmission messages commands shutdown timeout pass
 crate::engine::local
     path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
     balance local reading receiver
 crate::engine::state
-    time cork quota observation polling room drain inbox network delivery
+    time call_timeout cork quota observation polling room drain inbox network delivery
 crate::engine::tracer
     stages records probe_events
 ";

@@ -67,7 +67,7 @@ const MAX_RECEIVERS: usize = 1024;
 
 /// Returns the settings of the file, overridden by the arguments.
 fn builder(settings: &Settings, arguments: &Arguments) -> EndpointBuilder {
-    let builder = arguments.path.apply(settings.builder());
+    let builder = arguments.path.apply(Endpoint::builder().settings(settings));
     match arguments.poll {
         Some(poll) => builder.poll_mode(poll),
         None => builder,

@@ -13,6 +13,7 @@ use super::signal::WakeReasons;
 use super::state::WaitKind;
 use super::wait_target::{UntilClosed, WaitTarget};
 use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
+use crate::error::Closed;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use rustix::time::{
@@ -98,12 +99,27 @@ impl Drop for CloseOnDrop {
         let mut core = self.0.lock();
         if !core.is_closed() {
             let error = io::Error::other("the runtime that ran the endpoint's loop has ended");
-            core.close(crate::error::Closed::Driver(error.into()));
+            core.close(Closed::Driver(error.into()));
         }
     }
 }
 
 impl Shard {
+    /// Takes `target` if it is there, for a task that does not wait. If it is not, sends what is
+    /// held back, as before a wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint is closed, and there is nothing left to take.
+    pub(crate) fn try_take<W: WaitTarget>(&self, target: &W) -> Result<Option<W::Output>, Closed> {
+        let mut core = self.lock();
+        if let Some(output) = core.take(target, WaitKind::None) {
+            return Ok(Some(output));
+        }
+        core.transmit_held_back();
+        if core.is_closed() { Err(core.closed_error()) } else { Ok(None) }
+    }
+
     /// Runs the loop for a while. Returns whether nothing is left to do.
     fn work(&self) -> bool {
         let mut receiver = self.receiver();
@@ -117,7 +133,7 @@ impl Shard {
                 }
                 Pass::Idle => return true,
                 Pass::Broken(error) => {
-                    self.lock().close(crate::error::Closed::Driver(error.into()));
+                    self.lock().close(Closed::Driver(error.into()));
                     return true;
                 }
             }

@@ -44,6 +44,9 @@ struct Call {
     path: CallPath,
     /// `None` if it goes over the network.
     local: Option<LocalCall>,
+    /// The interval of the [timeout](super::state::CallTimeout) in which it was made; `None` if it
+    /// has a deadline of its own, or none at all.
+    made: Option<u32>,
     receipt: Receipt,
     /// `None` if it is not traced.
     rpc: Option<Rpc>,
@@ -125,22 +128,33 @@ impl Calls {
         Key { slot: self.slots.vacant_key() as u32, serial: self.serial }
     }
 
-    /// Adds a call over the network. With a cookie any thread may receive its completion, without
-    /// one only its caller.
-    pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
-        self.add(CallPath::Network(rpc), None, cookie)
+    /// Adds a call over the network that was `made` in this interval of the timeout, if it has one.
+    /// With a cookie any thread may receive its completion, without one only its caller.
+    pub(crate) fn insert(&mut self, rpc: RpcKey, made: Option<u32>, cookie: Option<u64>) -> Key {
+        self.add(CallPath::Network(rpc), None, made, cookie)
     }
 
     /// Adds a call through shared memory.
-    pub(super) fn insert_local(&mut self, call: LocalCall, cookie: Option<u64>) -> Key {
-        self.add(CallPath::Local(call.pair), Some(call), cookie)
+    pub(super) fn insert_local(
+        &mut self,
+        call: LocalCall,
+        made: Option<u32>,
+        cookie: Option<u64>,
+    ) -> Key {
+        self.add(CallPath::Local(call.pair), Some(call), made, cookie)
     }
 
-    fn add(&mut self, path: CallPath, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
+    fn add(
+        &mut self,
+        path: CallPath,
+        local: Option<LocalCall>,
+        made: Option<u32>,
+        cookie: Option<u64>,
+    ) -> Key {
         let key = self.next_key();
         self.serial = self.serial.wrapping_add(1);
         let receipt = Receipt::new(cookie);
-        self.slots.insert(Call { serial: key.serial, path, local, receipt, rpc: None });
+        self.slots.insert(Call { serial: key.serial, path, local, made, receipt, rpc: None });
         key
     }
 
@@ -184,6 +198,24 @@ impl Calls {
         all.filter_map(|(slot, call)| Some((call.local.as_ref()?.pair, key(slot, call)))).collect()
     }
 
+    /// Takes the timeout from the calls for which it `is_overdue`, and returns those that have not
+    /// ended.
+    pub(super) fn overdue(&mut self, is_overdue: impl Fn(u32) -> bool) -> Vec<OverdueCall> {
+        let mut overdue = Vec::new();
+        for (slot, call) in &mut self.slots {
+            if call.made.take_if(|made| is_overdue(*made)).is_none() {
+                continue;
+            }
+            let key = Key { slot: slot as u32, serial: call.serial };
+            match call.path {
+                CallPath::Network(rpc) => overdue.push(OverdueCall::Network(rpc)),
+                CallPath::Local(_) if call.local.is_some() => overdue.push(OverdueCall::Local(key)),
+                CallPath::Local(_) => {}
+            }
+        }
+        overdue
+    }
+
     /// Notes that a call through shared memory is repeated over the network.
     pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
@@ -195,6 +227,11 @@ impl Calls {
     /// Returns the number of calls in the table.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Returns whether the table is empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
     }
 
     /// Takes the response to a private call if it is there, and removes the call.
@@ -287,6 +324,15 @@ impl Key {
     pub(crate) const fn from_cookie(cookie: u64) -> Self {
         Self { slot: cookie as u32, serial: (cookie >> 32) as u32 }
     }
+}
+
+/// A call whose timeout has passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OverdueCall {
+    /// It goes over the network, and may have ended.
+    Network(RpcKey),
+    /// It goes through shared memory.
+    Local(Key),
 }
 
 /// The state of a call that is cancelled.

@@ -8,6 +8,7 @@ use super::local::Path;
 use super::poll_mode::PollMode;
 use super::receive::Receiver;
 use super::signal::Signal;
+use super::state::CallTimeout;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) quotas: Quotas,
     pub(crate) serving: bool,
     pub(crate) max_queueing: Duration,
+    /// Time after which a call without a deadline of its own fails.
+    pub(crate) call_timeout: Duration,
     pub(crate) triggers: FreezeTriggers,
 }
 
@@ -54,6 +57,8 @@ pub(crate) struct Shard {
     published: Published,
     clock: Clock,
     poll: PollMode,
+    /// Time after which a call without a deadline of its own fails.
+    call_timeout: Duration,
     /// Number of packets after which a pass of the loop takes no further datagrams from the driver.
     receive_quota: usize,
     local_addr: SocketAddr,
@@ -75,6 +80,9 @@ struct Published {
 }
 
 impl Shard {
+    /// Default of the time after which a call without a deadline of its own fails.
+    pub(crate) const CALL_TIMEOUT: Duration = CallTimeout::DEFAULT;
+
     /// Starts an instance of the protocol over the driver of `opened`.
     ///
     /// # Errors
@@ -86,7 +94,7 @@ impl Shard {
         settings: Settings,
         auto_save: Option<AutoSave>,
     ) -> io::Result<Self> {
-        let Settings { quotas, serving, max_queueing, triggers } = settings;
+        let Settings { quotas, serving, max_queueing, call_timeout, triggers } = settings;
         let DriverSetup { driver, config, first_id, local } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
@@ -114,6 +122,7 @@ impl Shard {
             clock,
             quotas,
             backlog: Backlog::new(max_queueing),
+            call_timeout: CallTimeout::new(call_timeout),
             local: path.clone(),
             tracer: Tracer::new(local_addr, triggers),
             cpu: cpu.clone(),
@@ -127,6 +136,7 @@ impl Shard {
             published: Published::default(),
             clock,
             poll,
+            call_timeout,
             receive_quota: quotas.of(Work::Receive),
             local_addr,
             cpu,
@@ -183,6 +193,11 @@ impl Shard {
             let name = path.connect(peer);
             self.lock().connecting(peer, name, self.clock.now());
         }
+    }
+
+    /// Returns the time after which a call without a deadline of its own fails.
+    pub(crate) const fn call_timeout(&self) -> Duration {
+        self.call_timeout
     }
 
     /// Returns whether the shared-memory path is open.

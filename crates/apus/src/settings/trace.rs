@@ -29,10 +29,10 @@ pub struct TraceSettings {
     pub lost_packet: Option<bool>,
     /// Ask peers to freeze their traces as well: [`FreezeTriggers::freeze_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tell_peers: Option<bool>,
+    pub freeze_peers: Option<bool>,
     /// Freeze when a peer asks for it: [`FreezeTriggers::obey_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub heed_peers: Option<bool>,
+    pub obey_peers: Option<bool>,
 }
 
 impl TraceSettings {
@@ -41,7 +41,7 @@ impl TraceSettings {
     }
 
     /// Adds these settings to a builder.
-    pub(super) fn apply(&self, builder: EndpointBuilder) -> EndpointBuilder {
+    pub(super) fn apply<E>(&self, builder: EndpointBuilder<E>) -> EndpointBuilder<E> {
         let builder = builder.freeze_triggers(self.triggers());
         match self.files() {
             Some(files) => builder.trace_files(files),
@@ -54,8 +54,8 @@ impl TraceSettings {
         let triggers = FreezeTriggers::new()
             .restart(yes(self.restart))
             .lost_packet(yes(self.lost_packet))
-            .freeze_peers(yes(self.tell_peers))
-            .obey_peers(yes(self.heed_peers));
+            .freeze_peers(yes(self.freeze_peers))
+            .obey_peers(yes(self.obey_peers));
         match self.slow_rpc_usecs {
             None | Some(0) => triggers,
             Some(usecs) => triggers.slow_rpc(Duration::from_micros(usecs)),

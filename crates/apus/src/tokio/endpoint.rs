@@ -1,24 +1,22 @@
 //! The async endpoint.
 
 use super::Request;
-use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::shard::{DriverSetup, Shard};
+use crate::engine::shard::Shard;
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::submission::{Submission, cancel};
-use apus_driver::Driver;
 use apus_proto::Payload;
 use bytes::Bytes;
-use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
-use tokio::net::{ToSocketAddrs, lookup_host};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Client and server at once, for async applications; the counterpart of [`crate::Endpoint`].
 ///
@@ -31,6 +29,8 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
+    /// The runtime that runs the endpoint's loop, and its timers.
+    runtime: Handle,
 }
 
 impl Deref for Endpoint {
@@ -42,99 +42,31 @@ impl Deref for Endpoint {
 }
 
 impl Endpoint {
-    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
-    /// a free port.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO enabled.
-    pub async fn bind(address: impl ToSocketAddrs + std::fmt::Debug) -> Result<Self, BindError> {
-        Self::bind_with(EndpointBuilder::default(), address).await
-    }
-
-    /// Opens a socket at `address` and starts an endpoint with the settings of `builder`.
-    ///
-    /// The builder's [`Engine`](crate::Engine) and [`PollMode`](crate::PollMode) have no effect: a
-    /// task of the runtime runs the endpoint's loop and sleeps when there is nothing to do.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO enabled.
-    pub async fn bind_with(
-        builder: EndpointBuilder,
-        address: impl ToSocketAddrs + std::fmt::Debug,
-    ) -> Result<Self, BindError> {
-        let text = format!("{address:?}");
-        let resolve = |source: io::Error| BindError::Resolve { address: text, source };
-        let addresses: Vec<SocketAddr> = match lookup_host(address).await {
-            Ok(addresses) => addresses.collect(),
-            Err(error) => return Err(resolve(error)),
-        };
-        let opened = builder.open(&&addresses[..])?;
-        Self::start(&builder, opened)
-    }
-
-    /// Opens a UDP socket at a free port and starts an endpoint that does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO enabled.
-    pub fn client() -> Result<Self, BindError> {
-        Self::client_with(EndpointBuilder::default())
-    }
-
-    /// Opens a socket at a free port and starts an endpoint with the settings of `builder` that
-    /// does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO enabled.
-    pub fn client_with(builder: EndpointBuilder) -> Result<Self, BindError> {
-        let opened = builder.open_any()?;
-        Self::start(&builder.serve(false), opened)
-    }
-
-    /// Starts an endpoint on a driver other than the built-in ones; see
-    /// [`EndpointBuilder::with_driver`].
-    ///
-    /// # Errors
-    ///
-    /// [`BindError::Start`]: the system refuses a descriptor or a random seed.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime with IO enabled.
-    pub fn with_driver(
-        builder: &EndpointBuilder,
-        driver: Box<dyn Driver>,
-    ) -> Result<Self, BindError> {
-        Self::start(builder, builder.on_driver(driver))
-    }
-
-    fn start(builder: &EndpointBuilder, opened: DriverSetup) -> Result<Self, BindError> {
-        let shard = builder.shard(opened, crate::PollMode::Block)?;
+    /// Starts the task that runs the loop of `shard`, and returns its endpoint.
+    pub(super) fn start(shard: Arc<Shard>, observable: bool) -> Result<Self, BindError> {
         let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
-        Ok(Self { handle: EndpointHandle::new(shard, None, builder.is_observable()) })
+        let handle = EndpointHandle::new(shard, None, observable);
+        Ok(Self { handle, runtime: Handle::current() })
     }
 
     /// Sends a request and waits for the response. Dropping the future cancels the call.
+    ///
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more; [`CallOptions::timeout`] sets an exact limit. It fails
+    /// sooner if the server ends or becomes unreachable. Waits for room if a limit of the
+    /// configuration is reached.
+    ///
+    /// `to` is an address because a name would have to be resolved in each call. Resolve it once:
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = tokio::net::lookup_host("inventory:4000").await?.next().ok_or("the name has no address")?;
+    /// let endpoint = apus::tokio::Endpoint::client().await?;
+    /// assert_eq!(endpoint.call(server, "hello").await?, "HELLO");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -174,6 +106,8 @@ impl Endpoint {
     /// returns the outcome later, together with `cookie`.
     ///
     /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
+    /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
+    /// default and up to a quarter more.
     ///
     /// # Errors
     ///
@@ -216,6 +150,28 @@ impl Endpoint {
         self.recv(AnyCompletion).await.map(Completion::from)
     }
 
+    /// Waits up to `timeout` until any call that was sent has ended. Returns `None` if none has.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
+    pub async fn recv_completion_timeout(
+        &self,
+        timeout: Duration,
+    ) -> Result<Option<Completion>, Closed> {
+        Ok(self.recv_timeout(AnyCompletion, timeout).await?.map(Completion::from))
+    }
+
+    /// Returns a completion if one is available. If none is, sends what a [`Cork`](crate::Cork)
+    /// holds back.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
+    pub fn try_recv_completion(&self) -> Result<Option<Completion>, Closed> {
+        Ok(self.shard.try_take(&AnyCompletion)?.map(Completion::from))
+    }
+
     /// Waits until any call that was sent has ended, then appends up to `limit` available
     /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
@@ -242,6 +198,27 @@ impl Endpoint {
         Ok(Request::new(self.shard.clone(), arrived))
     }
 
+    /// Waits up to `timeout` for a request from any client. Returns `None` if none arrives.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint is closed.
+    pub async fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
+        let arrived = self.recv_timeout(AnyRequest, timeout).await?;
+        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
+    }
+
+    /// Returns a request if one is available. If none is, sends what a [`Cork`](crate::Cork) holds
+    /// back.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint is closed.
+    pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
+        let arrived = self.shard.try_take(&AnyRequest)?;
+        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
+    }
+
     /// Waits for a request from any client, then appends up to `limit` available requests to
     /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
@@ -260,10 +237,13 @@ impl Endpoint {
         self.recv_batch(AnyRequest, limit, |arrived| requests.push(request(arrived))).await
     }
 
-    /// Waits until the peers have acknowledged all messages that were sent, or the endpoint is
-    /// closed.
-    pub async fn drain(&self) {
-        WaitFor::new(&self.shard, AllAcknowledged).await;
+    /// Waits until the peers have acknowledged all messages that were sent, for example after the
+    /// last reply and before the end of the process.
+    ///
+    /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
+    pub async fn drain(&self, timeout: Duration) -> bool {
+        let drained = WaitFor::new(&self.shard, AllAcknowledged);
+        matches!(self.within(timeout, drained).await, Some(Some(())))
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -276,31 +256,42 @@ impl Endpoint {
             };
             match result {
                 Err(error) if submission.should_wait(&error) => {
-                    submission.wait();
-                    self.wait_for_room(seen, submission).await?;
+                    let deadline = submission.wait(self.shard.call_timeout());
+                    self.wait_for_room(seen, deadline).await?;
                 }
                 result => return result,
             }
         }
     }
 
-    async fn wait_for_room(&self, seen: u64, submission: &Submission) -> Result<(), CallError> {
+    async fn wait_for_room(&self, seen: u64, deadline: Option<Instant>) -> Result<(), CallError> {
         let room = WaitFor::new(&self.shard, Room { seen });
-        match submission.options.deadline {
-            None => {
-                room.await;
-                Ok(())
-            }
-            Some(deadline) => match tokio::time::timeout_at(deadline.into(), room).await {
-                Ok(_) => Ok(()),
-                Err(_) => Err(CallError::too_late()),
-            },
-        }
+        let left =
+            deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        self.within(left, room).await.map(drop).ok_or_else(CallError::too_late)
+    }
+
+    /// Awaits `future` for up to `limit`. The timer is that of the endpoint's runtime, so that the
+    /// caller may be outside of it.
+    async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        let timeout = {
+            let _inside = self.runtime.enter();
+            tokio::time::timeout(limit, future)
+        };
+        timeout.await.ok()
     }
 
     async fn recv<W: WaitTarget + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
         let output = WaitFor::new(&self.shard, want).await;
         output.ok_or_else(|| self.shard.lock().closed_error())
+    }
+
+    async fn recv_timeout<W: WaitTarget + Unpin>(
+        &self,
+        want: W,
+        timeout: Duration,
+    ) -> Result<Option<W::Output>, Closed> {
+        self.within(timeout, self.recv(want)).await.transpose()
     }
 
     async fn recv_batch<W: WaitTarget + Unpin + Copy>(

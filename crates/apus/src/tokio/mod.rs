@@ -1,5 +1,6 @@
 //! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` behind
-//! them.
+//! all that open, send, receive, reply or drain. Methods that never wait have none: those of
+//! [`EndpointHandle`](crate::EndpointHandle), `builder`, and `try_recv_…`.
 //!
 //! ```
 //! use apus::tokio::Endpoint;
@@ -15,17 +16,21 @@
 //!     }
 //! });
 //!
-//! let client = Endpoint::client()?;
+//! let client = Endpoint::client().await?;
 //! assert_eq!(client.call(address, "hello").await?, "HELLO");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends.
+//! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends. The
+//! runtime needs IO and time enabled, as `#[tokio::main]` has them.
+//!
 //! Dropping a future cancels what it waits for; the server is notified of a cancelled call.
 
+mod builder;
 mod endpoint;
 mod request;
 
+pub use builder::EndpointBuilder;
 pub use endpoint::Endpoint;
 pub use request::Request;

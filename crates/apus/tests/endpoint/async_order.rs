@@ -1,11 +1,12 @@
 //! The async endpoint, polled by hand where the order of events matters.
 
 use crate::bytes;
-use apus::tokio::Endpoint;
-use apus::{Config, EndpointBuilder, Execution};
+use apus::tokio::{Endpoint, EndpointBuilder};
+use apus::{Config, Execution};
 use apus_driver::loopback::LoopbackNetwork;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// A runtime whose worker runs the loops while the test's own thread polls.
@@ -15,9 +16,9 @@ fn runtime() -> Runtime {
 
 /// Two endpoints on a network of their own; `runtime` runs their loops.
 fn pair(runtime: &Runtime, builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
-    let _inside = runtime.enter();
     let network = LoopbackNetwork::new();
-    let on = || Endpoint::with_driver(builder, Box::new(network.host())).unwrap();
+    let host = || builder.clone().with_driver(Box::new(network.host()));
+    let on = || runtime.block_on(host()).unwrap();
     (on(), on())
 }
 
@@ -30,7 +31,7 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
 #[test]
 fn completions_are_received_although_the_endpoint_was_shut_down() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &EndpointBuilder::default());
+    let (client, server) = pair(&runtime, &Endpoint::builder());
     runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut recv = Box::pin(client.recv_completion());
     assert!(poll(&mut recv).is_pending(), "there is no response");
@@ -45,9 +46,9 @@ fn completions_are_received_although_the_endpoint_was_shut_down() {
 #[test]
 fn cancelling_the_last_call_ends_a_drain() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &EndpointBuilder::default());
+    let (client, server) = pair(&runtime, &Endpoint::builder());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
-    let mut drain = Box::pin(client.drain());
+    let mut drain = Box::pin(client.drain(Duration::from_secs(60)));
     assert!(poll(&mut drain).is_pending(), "there is no response");
     assert!(client.cancel(call));
     assert!(poll(&mut drain).is_ready(), "nothing is left to be acknowledged");
@@ -57,9 +58,9 @@ fn cancelling_the_last_call_ends_a_drain() {
 #[test]
 fn a_drain_that_was_notified_ends_whatever_is_sent_then() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &EndpointBuilder::default());
+    let (client, server) = pair(&runtime, &Endpoint::builder());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
-    let mut drain = Box::pin(client.drain());
+    let mut drain = Box::pin(client.drain(Duration::from_secs(60)));
     assert!(poll(&mut drain).is_pending());
     assert!(client.cancel(call));
     runtime.block_on(client.send(server.local_addr(), "y", 6)).unwrap();
@@ -70,8 +71,7 @@ fn a_drain_that_was_notified_ends_whatever_is_sent_then() {
 #[test]
 fn a_call_that_is_cancelled_makes_room() {
     let runtime = runtime();
-    let builder =
-        EndpointBuilder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let builder = Endpoint::builder().config(Config::builder().max_client_rpcs(1).build().unwrap());
     let (client, server) = pair(&runtime, &builder);
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut send = Box::pin(client.send(server.local_addr(), "y", 6));
@@ -84,7 +84,7 @@ fn a_call_that_is_cancelled_makes_room() {
 #[test]
 fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
     let idle = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (client, _server) = pair(&idle, &EndpointBuilder::default());
+    let (client, _server) = pair(&idle, &Endpoint::builder());
     drop(idle);
     let error = runtime().block_on(client.recv_request()).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
@@ -94,7 +94,7 @@ fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
 #[test]
 fn an_endpoint_is_closed_with_its_runtime() {
     let worker = runtime();
-    let (client, server) = pair(&worker, &EndpointBuilder::default());
+    let (client, server) = pair(&worker, &Endpoint::builder());
     let mut call = Box::pin(client.call(server.local_addr(), bytes(0, 100)));
     assert!(poll(&mut call).is_pending());
     drop(worker);

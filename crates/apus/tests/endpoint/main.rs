@@ -15,6 +15,7 @@ mod metrics;
 mod modes;
 mod overload;
 mod packets;
+mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};
 use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};

@@ -36,15 +36,15 @@ fn tasks_of_one_runtime_call_each_other() {
         runtime.block_on(async {
             let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
             tokio::spawn(echo(server.clone()));
-            let client = Endpoint::client().unwrap();
+            let client = Endpoint::client().await.unwrap();
             connect(&client, &server).await;
             for (seed, size) in [1, 100, 4_000, 100_000, 1_000_000].into_iter().enumerate() {
                 let request = bytes(seed, size);
                 let response = client.call(server.local_addr(), request.clone()).await.unwrap();
                 assert_eq!(response, request, "{size}");
             }
-            client.drain().await;
-            server.drain().await;
+            assert!(client.drain(Duration::from_secs(60)).await);
+            assert!(server.drain(Duration::from_secs(60)).await);
             assert!(client.metrics().engine.local_calls >= 6);
             assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
         });
@@ -110,7 +110,7 @@ fn a_deadline_ends_a_call_of_a_task() {
     runtime.block_on(async {
         let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
         let answering = tokio::spawn(echo(server.clone()));
-        let client = Endpoint::client().unwrap();
+        let client = Endpoint::client().await.unwrap();
         connect(&client, &server).await;
         answering.abort();
         let _ = answering.await;

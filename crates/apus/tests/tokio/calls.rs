@@ -2,9 +2,7 @@
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
-use apus::{
-    Bytes, CallError, CallOptions, EndpointBuilder, Execution, FailureKind, Payload, Refusal,
-};
+use apus::{Bytes, CallError, CallOptions, Execution, FailureKind, Payload, Refusal};
 use std::time::Duration;
 
 /// One byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
@@ -13,7 +11,7 @@ const SIZES: [usize; 8] = [1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
 #[test]
 fn messages_of_all_sizes_come_back_unchanged() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&EndpointBuilder::default());
+        let (client, server, address) = echo_pair(&Endpoint::builder()).await;
         for (seed, size) in SIZES.into_iter().enumerate() {
             let request = bytes(seed, size);
             assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
@@ -25,7 +23,7 @@ fn messages_of_all_sizes_come_back_unchanged() {
 #[test]
 fn a_message_in_slices_arrives_as_one() {
     on_each_runtime(async || {
-        let (client, _server, address) = echo_pair(&EndpointBuilder::default());
+        let (client, _server, address) = echo_pair(&Endpoint::builder()).await;
         let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
         let whole = slices.concat();
         let payload: Payload = slices.map(Bytes::from).into();
@@ -36,7 +34,7 @@ fn a_message_in_slices_arrives_as_one() {
 #[test]
 fn completions_have_the_cookies_of_their_calls() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&EndpointBuilder::default());
+        let (client, server, address) = echo_pair(&Endpoint::builder()).await;
         for cookie in 0..200 {
             client.send(address, bytes(cookie, 1 + cookie * 20), cookie as u64).await.unwrap();
         }
@@ -57,7 +55,7 @@ fn completions_have_the_cookies_of_their_calls() {
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     on_each_runtime(async || {
-        let (a, b) = pair(&EndpointBuilder::default());
+        let (a, b) = pair(&Endpoint::builder()).await;
         let servers = [echo(a.clone()), echo(b.clone())];
         for i in 0..50 {
             assert_eq!(a.call(b.local_addr(), bytes(i, 500)).await.unwrap(), bytes(i, 500));
@@ -74,7 +72,7 @@ fn an_endpoint_calls_and_serves_at_the_same_time() {
 #[test]
 fn a_request_knows_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let to = server.local_addr();
         let call = client.call(to, "who am I?");
         let serve = async {
@@ -91,7 +89,7 @@ fn a_request_knows_its_client() {
 #[test]
 fn a_deadline_ends_a_call_that_is_not_answered() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let options = CallOptions::new().timeout(Duration::from_millis(20));
         let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
         let CallError::Failed(error) = error else { panic!("{error}") };
@@ -105,7 +103,7 @@ fn a_deadline_ends_a_call_that_is_not_answered() {
 #[test]
 fn a_request_that_is_dropped_fails_at_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let drops = async { drop(server.recv_request().await.unwrap()) };
         let (result, ()) = tokio::join!(client.call(server.local_addr(), "please"), drops);
         let CallError::Failed(error) = result.unwrap_err() else { panic!("the server answered") };
@@ -118,7 +116,7 @@ fn a_request_that_is_dropped_fails_at_its_client() {
 #[test]
 fn a_cancelled_call_has_no_completion() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let call = client.send(server.local_addr(), "never mind", 1).await.unwrap();
         let request = server.recv_request().await.unwrap();
         assert!(client.cancel(call));
@@ -139,7 +137,7 @@ fn a_cancelled_call_has_no_completion() {
 #[test]
 fn an_endpoint_that_does_not_serve_says_so() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default().serve(false));
+        let (client, server) = pair(&Endpoint::builder().serve(false)).await;
         let error = client.call(server.local_addr(), "anybody?").await.unwrap_err();
         assert_eq!(error.execution(), Execution::NotExecuted);
         assert!(error.to_string().contains("not serving"), "{error}");
@@ -149,7 +147,7 @@ fn an_endpoint_that_does_not_serve_says_so() {
 #[test]
 fn arguments_out_of_range_are_refused() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
         let error = client.call(address, Vec::<u8>::new()).await.unwrap_err();
         assert!(error.to_string().contains("at least one byte"), "{error}");
@@ -172,7 +170,7 @@ fn arguments_out_of_range_are_refused() {
 #[test]
 fn live_rpcs_are_reported() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         client.send(server.local_addr(), bytes(0, 100), 0).await.unwrap();
         let info = client.info();
         assert_eq!(info.len(), 1);
@@ -188,7 +186,7 @@ fn it_speaks_udp() {
         let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
         let address = server.local_addr();
         echo(server.clone());
-        let client = Endpoint::client().unwrap();
+        let client = Endpoint::client().await.unwrap();
         for (seed, size) in [1, 100, 5_000, 2_000_000].into_iter().enumerate() {
             let request = bytes(seed, size);
             assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");

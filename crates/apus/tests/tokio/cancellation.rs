@@ -1,7 +1,8 @@
 //! Futures that are dropped before they are ready.
 
 use crate::{assert_at_rest, bytes, echo, on_each_runtime, pair, until};
-use apus::{Config, ConfigBuilder, EndpointBuilder, ReplyError};
+use apus::tokio::Endpoint;
+use apus::{Config, ConfigBuilder, ReplyError};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -15,7 +16,7 @@ async fn begin<F: Future>(mut future: std::pin::Pin<&mut F>) {
 #[test]
 fn a_dropped_call_is_cancelled_and_its_server_is_notified() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
         let request = {
             let mut call = pin!(client.call(address, "never mind"));
@@ -32,7 +33,7 @@ fn a_dropped_call_is_cancelled_and_its_server_is_notified() {
 #[test]
 fn other_calls_continue() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
         let mut kept = Vec::new();
         for i in 0..40 {
@@ -65,7 +66,7 @@ fn other_calls_continue() {
 #[test]
 fn a_half_sent_request_leaves_nothing() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
         let is_complete = || server.metrics().queues.requests_waiting > 0;
         {
@@ -89,7 +90,7 @@ fn a_half_sent_request_leaves_nothing() {
 #[test]
 fn a_response_that_is_not_received_is_freed() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         {
             let mut call = pin!(client.call(server.local_addr(), "hello"));
             begin(call.as_mut()).await;
@@ -107,7 +108,7 @@ fn a_response_that_is_not_received_is_freed() {
 #[test]
 fn a_dropped_receiver_loses_no_message() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         for i in 0..200 {
             let mut impatient = [0; 2].map(|_| Box::pin(server.recv_request()));
             for receiver in &mut impatient {
@@ -140,7 +141,7 @@ fn narrow() -> ConfigBuilder {
 #[test]
 fn a_call_dropped_while_it_waits_for_room_was_never_made() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default().config(narrow().build().unwrap()));
+        let (client, server) = pair(&Endpoint::builder().config(narrow().build().unwrap())).await;
         let address = server.local_addr();
         client.send(address, bytes(0, 9_000), 1).await.unwrap();
         {
@@ -159,12 +160,13 @@ fn a_call_dropped_while_it_waits_for_room_was_never_made() {
 fn a_dropped_reply_abandons_its_request() {
     on_each_runtime(async || {
         let network = apus_driver::loopback::LoopbackNetwork::new();
-        let on = |config: ConfigBuilder| {
-            let builder = EndpointBuilder::default().config(config.build().unwrap());
-            apus::tokio::Endpoint::with_driver(&builder, Box::new(network.host())).unwrap()
+        let on = async |config: ConfigBuilder| {
+            let builder = Endpoint::builder().config(config.build().unwrap());
+            builder.with_driver(Box::new(network.host())).await.unwrap()
         };
         // A server that sends no NEED_ACK: acknowledgments arrive with the client's next request.
-        let (client, server) = (on(Config::builder()), on(narrow().need_ack_usecs(10_000_000)));
+        let (client, server) =
+            (on(Config::builder()).await, on(narrow().need_ack_usecs(10_000_000)).await);
         client.send(server.local_addr(), "x", 1).await.unwrap();
         client.send(server.local_addr(), "y", 2).await.unwrap();
         let first = server.recv_request().await.unwrap();

@@ -2,8 +2,9 @@
 
 use crate::{bytes, echo, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
-use apus::{Closed, Config, EndpointBuilder, Execution};
+use apus::{Closed, Config, Execution};
 use apus_driver::loopback::LoopbackNetwork;
+use std::time::Duration;
 
 #[test]
 fn shutting_down_ends_every_wait() {
@@ -12,7 +13,7 @@ fn shutting_down_ends_every_wait() {
             .max_message(10_000)
             .max_send_bytes_per_peer(10_000)
             .max_send_bytes(10_000);
-        let (a, b) = pair(&EndpointBuilder::default().config(config.build().unwrap()));
+        let (a, b) = pair(&Endpoint::builder().config(config.build().unwrap())).await;
         let address = b.local_addr();
         let on = |a: &Endpoint| a.clone();
         let requests: Vec<_> = (0..2)
@@ -34,7 +35,7 @@ fn shutting_down_ends_every_wait() {
         });
         let drain = tokio::spawn({
             let a = on(&a);
-            async move { a.drain().await }
+            async move { a.drain(Duration::MAX).await }
         });
         until(|| a.metrics().protocol.live.client_rpcs == 1).await;
         for _ in 0..100 {
@@ -59,7 +60,7 @@ fn shutting_down_ends_every_wait() {
 #[test]
 fn completions_from_before_a_shutdown_can_be_received_after_it() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         client.send(server.local_addr(), "x", 5).await.unwrap();
         server.recv_request().await.unwrap().reply("y").await.unwrap();
         until(|| client.metrics().protocol.progress.client_responses_done == 1).await;
@@ -73,7 +74,7 @@ fn completions_from_before_a_shutdown_can_be_received_after_it() {
 #[test]
 fn the_last_clone_ends_the_endpoint() {
     on_each_runtime(async || {
-        let (a, b) = pair(&EndpointBuilder::default());
+        let (a, b) = pair(&Endpoint::builder()).await;
         let address = a.local_addr();
         let clone = a.clone();
         drop(a);
@@ -90,7 +91,7 @@ fn the_last_clone_ends_the_endpoint() {
 #[test]
 fn a_request_may_outlive_its_endpoint() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         client.send(server.local_addr(), "x", 5).await.unwrap();
         let request = server.recv_request().await.unwrap();
         drop(server);
@@ -105,8 +106,7 @@ fn a_request_may_outlive_its_endpoint() {
 fn a_call_to_a_closed_port_fails_at_once() {
     on_each_runtime(async || {
         let network = LoopbackNetwork::new();
-        let client =
-            Endpoint::with_driver(&EndpointBuilder::default(), Box::new(network.host())).unwrap();
+        let client = Endpoint::builder().with_driver(Box::new(network.host())).await.unwrap();
         let gone = network.host();
         let address = apus_driver::Driver::local_addr(&gone);
         drop(gone);
@@ -132,7 +132,7 @@ fn bad_addresses_are_named() {
 fn a_runtime_may_end_before_its_endpoint() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (client, server) = runtime.block_on(async {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         echo(server.clone());
         assert_eq!(client.call(server.local_addr(), "x").await.unwrap(), "x");
         (client, server)

@@ -1,7 +1,8 @@
 //! Back-pressure: a caller waits for room, or gets a typed error.
 
 use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
-use apus::{CallOptions, Config, EndpointBuilder};
+use apus::tokio::{Endpoint, EndpointBuilder};
+use apus::{CallOptions, Config};
 use std::time::Duration;
 
 fn small() -> EndpointBuilder {
@@ -10,13 +11,13 @@ fn small() -> EndpointBuilder {
         .max_send_bytes_per_peer(20_000)
         .max_send_bytes(20_000)
         .max_client_rpcs(8);
-    EndpointBuilder::default().config(config.build().unwrap())
+    Endpoint::builder().config(config.build().unwrap())
 }
 
 #[test]
 fn callers_wait_for_room() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&small());
+        let (client, server, address) = echo_pair(&small()).await;
         // Far more than there is room for, from many tasks at once.
         let calls: Vec<_> = (0..100)
             .map(|i| {
@@ -34,7 +35,7 @@ fn callers_wait_for_room() {
 #[test]
 fn a_sender_waits_for_a_receiver_of_completions() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&small());
+        let (client, server, address) = echo_pair(&small()).await;
         let sender = async {
             for cookie in 0..100 {
                 client.send(address, bytes(0, 9_000), cookie).await.unwrap();
@@ -53,7 +54,7 @@ fn a_sender_waits_for_a_receiver_of_completions() {
 #[test]
 fn a_caller_that_does_not_wait_gets_an_error() {
     on_each_runtime(async || {
-        let (client, server) = pair(&small());
+        let (client, server) = pair(&small()).await;
         let options = CallOptions::new().no_wait(true);
         for cookie in 0..2 {
             let request = bytes(0, 9_000);
@@ -68,7 +69,7 @@ fn a_caller_that_does_not_wait_gets_an_error() {
 #[test]
 fn a_deadline_covers_the_wait_for_room() {
     on_each_runtime(async || {
-        let (client, server) = pair(&small());
+        let (client, server) = pair(&small()).await;
         let address = server.local_addr();
         client.send(address, bytes(0, 9_000), 0).await.unwrap();
         client.send(address, bytes(0, 9_000), 1).await.unwrap();

@@ -8,10 +8,10 @@ mod concurrency;
 mod lifecycle;
 mod limits;
 
-use apus::EndpointBuilder;
-use apus::tokio::Endpoint;
+use apus::tokio::{Endpoint, EndpointBuilder};
 use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Runs a test on a runtime of one thread and on one of several.
@@ -23,10 +23,10 @@ fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
 }
 
 /// Two endpoints on a network of their own.
-fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
+async fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
-    let on = || Endpoint::with_driver(builder, Box::new(network.host())).unwrap();
-    (on(), on())
+    let on = async || builder.clone().with_driver(Box::new(network.host())).await.unwrap();
+    (on().await, on().await)
 }
 
 /// Starts a task that responds to each request with the same bytes until the endpoint is shut down.
@@ -45,8 +45,8 @@ fn echo(server: Endpoint) -> JoinHandle<u64> {
 }
 
 /// Returns a client, and an echo server with its address. The server's task ends with its runtime.
-fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint, SocketAddr) {
-    let (client, server) = pair(builder);
+async fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint, SocketAddr) {
+    let (client, server) = pair(builder).await;
     let address = server.local_addr();
     echo(server.clone());
     (client, server, address)
@@ -67,7 +67,7 @@ async fn until(done: impl Fn() -> bool) {
 /// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
 async fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
-        endpoint.drain().await;
+        assert!(endpoint.drain(Duration::from_secs(60)).await);
         let mut live = endpoint.metrics().protocol.live;
         live.peers = 0;
         assert_eq!(live, apus_proto::Live::default());

@@ -78,6 +78,23 @@ impl Transport {
         Ok(())
     }
 
+    /// Sets the deadline of a call instead of the one that it had, if any (RPC-8). A deadline that has passed ends the
+    /// call when timers are handled next.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
+    /// that was received.
+    pub fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) -> Result<(), CommandError> {
+        let entry = self.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
+        let Side::Client(client) = &mut entry.side else { return Err(CommandError::WrongState) };
+        if let Some(before) = client.deadline.replace(deadline) {
+            self.timers.deadlines.remove(before, rpc);
+        }
+        self.timers.deadlines.insert(deadline, rpc);
+        Ok(())
+    }
+
     /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the client with
     /// [`Refusal::Abandoned`].
     ///

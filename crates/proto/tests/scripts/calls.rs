@@ -181,6 +181,37 @@ fn a_deadline() {
     ");
 }
 
+/// RPC-8: a deadline may be set later, and again.
+#[test]
+fn a_deadline_that_is_set_later() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10 deadline=1ms
+        deadline c1 2ms
+        deadline c2 3ms
+        +4ms
+        deadline c1 1ms
+        live
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10 deadline=1ms
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > deadline c1 2ms
+    > deadline c2 3ms
+    > +4ms
+      @2.00ms !! failed c1: deadline exceeded; the request may have been executed
+      @2.00ms -> P ACK c1 prio=7
+      @3.00ms !! failed c2: deadline exceeded; the request may have been executed
+      @3.00ms -> P ACK c2 prio=7
+    > deadline c1 1ms
+      = the RPC has ended
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
 /// AMO-5: as long as part of the request has not left, it was not executed.
 #[test]
 fn a_deadline_before_the_request_has_left() {

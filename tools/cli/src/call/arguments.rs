@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
           allow_negative_numbers = true)]
     pub(super) count: u64,
     /// Fail a call after this many seconds: 0.001 to 86400. Without this option a call fails when the peer has been
-    /// silent for a second
+    /// silent for a second, or after 60 s (`call_timeout_msecs` in --config)
     #[arg(long, value_name = "SECONDS", value_parser = timeout, allow_negative_numbers = true)]
     pub(super) timeout: Option<Duration>,
     /// Write the reply to this file; with --count, the last reply

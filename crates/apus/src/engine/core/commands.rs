@@ -11,13 +11,35 @@ use apus_trace::clock::ticks;
 use apus_trace::{Event, Rpc};
 use std::net::SocketAddr;
 
+/// When a call fails that has not completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    /// When the timeout of the endpoint has passed.
+    #[default]
+    Endpoint,
+    /// Never.
+    Never,
+    /// At this time.
+    At(std::time::Instant),
+}
+
+impl Deadline {
+    /// Returns the time of an exact deadline.
+    pub(crate) const fn exact(self) -> Option<std::time::Instant> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Endpoint | Self::Never => None,
+        }
+    }
+}
+
 /// A call to be made.
 #[derive(Debug)]
 pub(crate) struct NewCall<'a> {
     pub(crate) to: SocketAddr,
     /// Taken if the call is accepted.
     pub(crate) payload: &'a mut Payload,
-    pub(crate) deadline: Option<std::time::Instant>,
+    pub(crate) deadline: Deadline,
     /// Whether executing the request twice is harmless.
     pub(crate) idempotent: bool,
     /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
@@ -51,11 +73,12 @@ impl Core {
 
     /// Makes a call through shared memory; `None` if it must go over the network.
     fn call_locally(&mut self, new: &mut NewCall<'_>) -> Option<Result<Key, CommandError>> {
+        let made = self.interval_of(new.deadline);
         let mut local = self.local_context()?;
         let length = new.payload.len();
-        let deadline = new.deadline.map(|at| local.time.clock().convert(at));
+        let deadline = new.deadline.exact().map(|at| local.time.clock().convert(at));
         let NewCall { to, idempotent, cookie, called, .. } = *new;
-        let options = LocalCallOptions { deadline, idempotent, cookie };
+        let options = LocalCallOptions { deadline, made, idempotent, cookie };
         let sent = local.call(to, new.payload, options)?;
         if let Ok(key) = sent {
             let tracer = &mut self.observation.tracer;
@@ -79,14 +102,15 @@ impl Core {
             to,
             payload: std::mem::take(payload),
             cookie: key.cookie(),
-            deadline: deadline.map(|at| self.time.clock().convert(at)),
+            deadline: deadline.exact().map(|at| self.time.clock().convert(at)),
             idempotent,
         };
         let rpc = self.network.call(now, call).map_err(|rejected| {
             *payload = rejected.payload;
             rejected.reason
         })?;
-        let inserted = self.calls.insert(rpc, cookie);
+        let made = self.interval_of(deadline);
+        let inserted = self.calls.insert(rpc, made, cookie);
         debug_assert_eq!(inserted, key, "the cookie names the call");
         let tracer = &mut self.observation.tracer;
         if traced && let Some(rpc) = tracer.call_made(self.network.transport(), rpc, called, length)
@@ -95,6 +119,15 @@ impl Core {
         }
         self.after_command();
         Ok(key)
+    }
+
+    /// Returns the interval of the timeout in which a call with this deadline is made; `None` if the
+    /// timeout does not apply to it.
+    fn interval_of(&mut self, deadline: Deadline) -> Option<u32> {
+        match deadline {
+            Deadline::Endpoint => self.call_timeout.call_made(&self.time),
+            Deadline::Never | Deadline::At(_) => None,
+        }
     }
 
     /// Cancels a call. Returns whether it was still running.

@@ -87,6 +87,7 @@ impl Core {
     /// Does what is due.
     pub(in crate::engine) fn handle_timers(&mut self) {
         let now = self.time.now();
+        self.handle_call_timeout(now);
         if self.network.handle_timers(now, &mut self.observation.tracer) {
             self.quota.spend(Work::Timers, usize::MAX);
         }
@@ -167,8 +168,8 @@ impl Core {
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
             return Instant::ZERO;
         }
-        let network = self.network.next_timeout();
-        self.local.as_ref().map_or(network, |local| network.min(local.next_due()))
+        let due = self.network.next_timeout().min(self.call_timeout.next_due());
+        self.local.as_ref().map_or(due, |local| due.min(local.next_due()))
     }
 
     /// Returns whether the socket is full.

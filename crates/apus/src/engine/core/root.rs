@@ -7,8 +7,8 @@ use crate::engine::cpu::{Cpu, CpuPart};
 use crate::engine::local::{LocalContext, LocalState, Path};
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::state::{
-    CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota, Polling,
-    RoomWaiters, Time,
+    CallTimeout, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota,
+    Polling, RoomWaiters, Time,
 };
 use crate::engine::tracer::Tracer;
 use crate::engine::wake_list::WakeList;
@@ -31,6 +31,7 @@ pub(crate) struct Core {
     pub(super) polling: Polling,
     pub(super) cork: CorkState,
     pub(super) quota: PassQuota,
+    pub(super) call_timeout: CallTimeout,
     pub(super) wakes: WakeList,
     pub(super) time: Time,
     pub(super) observation: Observation,
@@ -45,6 +46,7 @@ pub(crate) struct CoreParts {
     pub(crate) clock: Clock,
     pub(crate) quotas: Quotas,
     pub(crate) backlog: Backlog,
+    pub(crate) call_timeout: CallTimeout,
     pub(crate) local: Option<Path>,
     pub(crate) tracer: Tracer,
     pub(in crate::engine) cpu: Arc<Cpu>,
@@ -52,7 +54,17 @@ pub(crate) struct CoreParts {
 
 impl Core {
     pub(crate) fn new(parts: CoreParts) -> Self {
-        let CoreParts { transport, transmit, clock, quotas, backlog, local, tracer, cpu } = parts;
+        let CoreParts {
+            transport,
+            transmit,
+            clock,
+            quotas,
+            backlog,
+            call_timeout,
+            local,
+            tracer,
+            cpu,
+        } = parts;
         let mut network = Network::new(transport, transmit);
         let mut observation = Observation::new(tracer, cpu);
         network.renew_probe_filter(&mut observation.tracer);
@@ -66,6 +78,7 @@ impl Core {
             polling: Polling::default(),
             cork: CorkState::default(),
             quota: PassQuota::new(quotas),
+            call_timeout,
             wakes: WakeList::default(),
             time: Time::new(clock),
             observation,

@@ -16,6 +16,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalCallOptions {
     pub(crate) deadline: Option<Instant>,
+    /// The interval of the timeout in which the call is made, if the timeout applies to it.
+    pub(crate) made: Option<u32>,
     /// Whether executing the request twice is harmless.
     pub(crate) idempotent: bool,
     /// The cookie of a call whose completion any thread may receive.
@@ -55,12 +57,12 @@ impl LocalContext<'_> {
                 Err(error) => return Some(Err(command_error(error))),
             },
         };
-        let LocalCallOptions { deadline, idempotent, cookie } = options;
+        let LocalCallOptions { deadline, made, idempotent, cookie } = options;
         let payload = std::mem::take(payload);
         let timed = delivery.observation.time_local_call();
         let call =
             LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, slow_watch };
-        let inserted = delivery.calls.insert_local(call, cookie);
+        let inserted = delivery.calls.insert_local(call, made, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         local.outstanding.insert(key, bytes, deadline);
         delivery.observation.counters.local_calls += 1;

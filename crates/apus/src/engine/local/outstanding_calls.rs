@@ -36,6 +36,11 @@ impl OutstandingCalls {
         self.deadlines.extend(deadline.map(|at| (at, key)));
     }
 
+    /// Sets the deadline of a call that had none.
+    pub(super) fn set_deadline(&mut self, key: Key, deadline: Instant) {
+        self.deadlines.insert((deadline, key));
+    }
+
     /// Removes a call. Returns whether a notification of room is owed.
     #[must_use]
     pub(super) fn remove(&mut self, key: Key, usage: LocalCallUsage) -> bool {

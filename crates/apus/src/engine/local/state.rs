@@ -5,7 +5,7 @@ use super::outstanding_calls::OutstandingCalls;
 use super::path::Path;
 use super::routes::Routes;
 use super::served_requests::ServedRequests;
-use crate::engine::calls::Calls;
+use crate::engine::calls::{Calls, Key};
 use apus_local::Pair;
 use apus_proto::Instant;
 use std::net::SocketAddr;
@@ -43,6 +43,15 @@ impl LocalState {
     /// Returns when there is something to do even if nothing arrives.
     pub(crate) fn next_due(&self) -> Instant {
         self.outstanding.next_deadline().min(self.drain_check_at.unwrap_or(Instant::NEVER))
+    }
+
+    /// Sets the deadline of a call that had none. Does nothing if the call has ended.
+    pub(crate) fn set_deadline(&mut self, key: Key, deadline: Instant, calls: &mut Calls) {
+        if let Some(call) = calls.local(key) {
+            debug_assert!(call.deadline.is_none(), "calls with a deadline have no timeout");
+            call.deadline = Some(deadline);
+            self.outstanding.set_deadline(key, deadline);
+        }
     }
 
     /// Returns whether peers have read everything and answered all calls. If not, checks again

@@ -10,11 +10,13 @@
 //! | [`Inbox`] | requests and completions for the application, and the backlog's bound |
 //! | [`RoomWaiters`], [`DrainWaiters`] | waiters for room to send and for acknowledgements |
 //! | [`Polling`] | the poll role, the leader's sleep, the background poller's alarm |
+//! | [`CallTimeout`] | the intervals in which calls without a deadline were made |
 //! | [`CorkState`] | corks, and the number of messages that are held back |
 //! | [`PassQuota`] | what the current pass may still do, and what the last one left over |
 //! | [`Observation`] | counters, histograms, the tracer |
 //! | [`Time`] | the clock and its last reading |
 
+mod call_timeout;
 mod cork;
 mod delivery;
 mod drain;
@@ -26,6 +28,7 @@ mod quota;
 mod room;
 mod time;
 
+pub(crate) use call_timeout::CallTimeout;
 pub(crate) use cork::CorkState;
 pub(crate) use delivery::Delivery;
 pub(crate) use drain::DrainWaiters;

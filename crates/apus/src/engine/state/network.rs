@@ -45,6 +45,11 @@ impl Network {
         self.transport.call(now, call)
     }
 
+    /// Sets the deadline of a call. Does nothing if the call has ended.
+    pub(crate) fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) {
+        let _ = self.transport.set_deadline(rpc, deadline);
+    }
+
     /// Replies to a request.
     ///
     /// # Errors

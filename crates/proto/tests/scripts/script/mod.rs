@@ -10,6 +10,7 @@
 //! | `meet P` | P and the endpoint have sessions with each other in both directions; nothing is printed |
 //! | `call P 1000 [deadline=5ms] [idempotent]` | the endpoint calls |
 //! | `reply s1 500`, `abandon s1`, `cancel c1` | what the application does |
+//! | `deadline c1 5ms` | the application sets the deadline of a call, from now on |
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
 //! | `buffer 8000000`, `begin_reading`, `finish_reading`, `overflow` | what the engine reports about the socket |
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`packet`] |
@@ -118,6 +119,12 @@ impl Script {
             "cancel" => {
                 let rpc = self.our_call(words[0]).0;
                 let done = self.transport.cancel(self.now, rpc);
+                self.print_error(done);
+            }
+            "deadline" => {
+                let rpc = self.our_call(words[0]).0;
+                let at = self.now + Duration::from_nanos(nanos(words[1]));
+                let done = self.transport.set_deadline(rpc, at);
                 self.print_error(done);
             }
             "meet" => self.meet(words[0]),

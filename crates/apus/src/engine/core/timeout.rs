@@ -1,0 +1,25 @@
+//! The end of calls that have no deadline of their own.
+
+use super::root::Core;
+use crate::engine::calls::OverdueCall;
+use apus_proto::Instant;
+
+impl Core {
+    /// Sets the deadline of calls whose timeout has passed to `now`, so that the timers end them.
+    pub(super) fn handle_call_timeout(&mut self, now: Instant) {
+        if !self.call_timeout.end_interval(now, !self.calls.is_empty()) {
+            return;
+        }
+        let timeout = self.call_timeout;
+        for call in self.calls.overdue(|made| timeout.is_overdue(made)) {
+            match call {
+                OverdueCall::Network(rpc) => self.network.set_deadline(rpc, now),
+                OverdueCall::Local(key) => {
+                    if let Some(local) = &mut self.local {
+                        local.set_deadline(key, now, &mut self.calls);
+                    }
+                }
+            }
+        }
+    }
+}

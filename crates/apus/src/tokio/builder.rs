@@ -1,0 +1,112 @@
+//! How an async endpoint is opened.
+
+use super::Endpoint;
+use crate::PollMode;
+use crate::engine::shard::DriverSetup;
+use crate::error::BindError;
+use apus_driver::Driver;
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use tokio::net::{ToSocketAddrs, lookup_host};
+
+/// Options for a new [`Endpoint`]; every option has a default. [`Endpoint::builder`] returns one.
+///
+/// [`Engine`](crate::Engine) and [`PollMode`] have no effect on an async endpoint: a task of the
+/// runtime runs its loop, and sleeps when there is nothing to do.
+pub type EndpointBuilder = crate::EndpointBuilder<Endpoint>;
+
+impl Endpoint {
+    /// Returns a builder with the default options.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port. If `address` resolves to several addresses, the first that can be bound is
+    /// used.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn bind(address: impl ToSocketAddrs + Debug) -> Result<Self, BindError> {
+        Self::builder().bind(address).await
+    }
+
+    /// Opens a UDP socket at a free port and starts an endpoint that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn client() -> Result<Self, BindError> {
+        Self::builder().client().await
+    }
+}
+
+impl EndpointBuilder {
+    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
+    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
+    /// that can be bound is used.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
+        let text = format!("{address:?}");
+        let addresses: Vec<SocketAddr> = match lookup_host(address).await {
+            Ok(addresses) => addresses.collect(),
+            Err(source) => return Err(BindError::Resolve { address: text, source }),
+        };
+        let opened = self.options.open(&&addresses[..])?;
+        self.start(opened)
+    }
+
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
+    /// protocol), and starts an endpoint that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn client(self) -> Result<Endpoint, BindError> {
+        let opened = self.options.open_any()?;
+        self.serve(false).start(opened)
+    }
+
+    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
+    /// not available: it is bound to UDP addresses.
+    ///
+    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
+    /// endpoint of the host uses the same ids.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a descriptor or a random seed.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let opened = self.options.on_driver(driver);
+        self.start(opened)
+    }
+
+    fn start(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
+        let shard = self.options.shard(opened, PollMode::Block)?;
+        Endpoint::start(shard, self.options.is_observable())
+    }
+}

@@ -1,0 +1,8 @@
+//! The examples do what their heads say.
+//!
+//! `cargo test` builds them before it runs this test; `cargo test --test examples` does not.
+
+mod echo;
+mod fan_out;
+mod file;
+mod program;
