@@ -7,9 +7,11 @@ use apus_report::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
+#[cfg(feature = "top")]
+use crate::top;
 use crate::{
-    bench, call, completions, decode, demo, doctor, fabric, lab, man, metrics, serve, sim, top,
-    trace, tune,
+    bench, call, completions, decode, demo, doctor, fabric, lab, man, metrics, serve, sim, trace,
+    tune,
 };
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
@@ -52,6 +54,7 @@ pub(crate) enum Command {
     Tune(tune::Arguments),
     Trace(trace::Arguments),
     Metrics(metrics::Arguments),
+    #[cfg(feature = "top")]
     Top(top::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),

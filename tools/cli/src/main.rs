@@ -58,6 +58,7 @@ mod processes;
 mod serve;
 mod signals;
 mod sim;
+#[cfg(feature = "top")]
 mod top;
 mod trace;
 mod tracing;
@@ -103,6 +104,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Metrics(arguments) => metrics::run(&arguments),
+        #[cfg(feature = "top")]
         Command::Top(arguments) => top::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, definitions()),
         Command::Man(arguments) => man::run(&arguments, definitions()),

@@ -187,15 +187,16 @@ impl Findings {
         )
     }
 
-    /// Returns the plots as files: the name and the content of each. The heading of a section is part of the names if
-    /// several sections have plots of one name.
+    /// Returns the plots as files: the name and the content of each, in the order of the page. The heading of a section
+    /// is part of the names if several sections have plots of one name.
     #[must_use]
     pub fn svg_files(&self) -> Vec<(String, String)> {
         let all = || self.sections.iter().flat_map(|each| each.plots().map(move |it| (each, it)));
         let is_unique =
             |plot: &Plot| all().filter(|(_, other)| other.name == plot.name).count() == 1;
+        let source = table::origin(&self.outcome);
         let file = |(section, plot): (&Section, &Plot)| {
-            plot.file(if is_unique(plot) { "" } else { &section.heading })
+            plot.file(if is_unique(plot) { "" } else { &section.heading }, &source)
         };
         all().map(file).collect()
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::standalone::standalone;
+use super::standalone::{Words, standalone};
 use super::{Axis, Bars, Chart, Group, Line, Scale, Sequences, decades, short_number};
 
 /// A chart with title, legend and caption.
@@ -108,15 +108,17 @@ impl Plot {
     }
 
     /// Returns a file of its own: its name and its content. `about` is what the plot is about, if there are
-    /// several of its kind.
+    /// several of its kind. `source` says below the chart where its figures are from.
     #[must_use]
-    pub fn file(&self, about: &str) -> (String, String) {
+    pub fn file(&self, about: &str, source: &str) -> (String, String) {
         let (name, title) = if about.is_empty() {
             (self.name.clone(), self.title.clone())
         } else {
             (format!("{} {about}", self.name), format!("{}: {about}", self.title))
         };
         let name = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-        (name + ".svg", standalone(&self.svg, &title, &self.legend))
+        let below = [&self.caption[..], source];
+        let words = Words { title: &title, legend: &self.legend, below: &below };
+        (name + ".svg", standalone(&self.svg, &words))
     }
 }

@@ -7,19 +7,30 @@ use minijinja::HtmlEscape;
 use super::STYLE;
 use super::frame::{HEIGHT, LEFT, WIDTH};
 
-/// Returns a chart as a file of its own: with its style sheet, a title, and the names of its colours.
-///
-/// `svg` is what a chart's `svg` method gives; `legend` is the class of each colour and what it stands for.
-pub(super) fn standalone(svg: &str, title: &str, legend: &[(String, String)]) -> String {
+/// The words around a chart in a file of its own.
+pub(super) struct Words<'a> {
+    pub(super) title: &'a str,
+    /// Class of each colour, and what it stands for.
+    pub(super) legend: &'a [(String, String)],
+    /// Paragraphs below the chart.
+    pub(super) below: &'a [&'a str],
+}
+
+/// Returns a chart as a file of its own, with its style sheet. `svg` is what a chart's `svg` method returns.
+pub(super) fn standalone(svg: &str, words: &Words<'_>) -> String {
     let inner = svg.split_once('>').map_or(svg, |(_, inner)| inner);
     let mut to = String::new();
-    frame(&mut to, inner, title, legend).expect("writing to a string");
+    frame(&mut to, inner, words).expect("writing to a string");
     to
 }
 
 /// Height of the title and of one row of names, and of each further row.
 const HEAD: f64 = 56.0;
 const ROW: f64 = 18.0;
+
+/// Height of a line below the chart, and the number of characters that fit into it.
+const LINE: f64 = 17.0;
+const LINE_LENGTH: usize = 118;
 
 /// Returns where each name of the legend is: as many in a row as there is room for.
 fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
@@ -36,10 +47,28 @@ fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
     places
 }
 
-fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)]) -> fmt::Result {
+/// Returns the paragraph in lines of at most [`LINE_LENGTH`] characters; a longer word has a line of its own.
+fn lines(paragraph: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in paragraph.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LINE_LENGTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn frame(to: &mut String, inner: &str, words: &Words<'_>) -> fmt::Result {
+    let Words { title, legend, below } = words;
     let places = places(legend);
     let head = HEAD + places.last().map_or(0.0, |(_, y)| y - 40.0);
-    let height = HEIGHT + head;
+    let below: Vec<String> = below.iter().flat_map(|paragraph| lines(paragraph)).collect();
+    let foot = if below.is_empty() { 0.0 } else { LINE * (below.len() as f64 + 1.0) };
+    let height = HEIGHT + head + foot;
     writeln!(
         to,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-family="system-ui, sans-serif">"#
@@ -53,6 +82,10 @@ fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)])
         writeln!(to, r#"<polyline class="{class}" points="{x},{y} {end},{y}"/>"#)?;
         writeln!(to, r#"<text x="{text}" y="{base}">{}</text>"#, HtmlEscape(name))?;
     }
+    for (index, line) in below.iter().enumerate() {
+        let y = HEIGHT + head + LINE * (index as f64 + 1.0);
+        writeln!(to, r#"<text x="{LEFT}" y="{y}">{}</text>"#, HtmlEscape(line))?;
+    }
     writeln!(to, r#"<g transform="translate(0 {head})">"#)?;
     to.push_str(inner.trim_end().trim_end_matches("</svg>"));
     writeln!(to, "</g>\n</svg>")
@@ -60,7 +93,7 @@ fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)])
 
 #[cfg(test)]
 mod tests {
-    use super::places;
+    use super::{LINE_LENGTH, lines, places};
     use crate::chart::{Axis, Chart, Line, Plot, Point, Stroke, short_number};
 
     #[test]
@@ -71,14 +104,15 @@ mod tests {
             Line { name: "one".into(), colour: 1, stroke: Stroke::Plain, points: vec![point] };
         let lines = vec![line];
         let chart = Chart { description: "<a>", x: axis("x"), y: axis("y & z"), lines };
-        let plot = Plot::of_lines("name", "title", "", &chart);
-        let (name, svg) = plot.file("w2 load=0.8");
+        let plot = Plot::of_lines("name", "title", "a < b", &chart);
+        let (name, svg) = plot.file("w2 load=0.8", "source & commit");
         assert_eq!(name, "name-w2-load-0.8.svg");
         assert!(svg.contains(">title: w2 load=0.8</text>") && svg.contains(">one</text>"), "{svg}");
         assert_eq!(svg.matches("<svg ").count(), 1);
         assert_eq!(svg.matches("</svg>").count(), 1);
         assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count());
         assert!(svg.contains("y &amp; z") && svg.contains("half"));
+        assert!(svg.contains(">a &lt; b</text>") && svg.contains(">source &amp; commit</text>"));
     }
 
     #[test]
@@ -91,5 +125,16 @@ mod tests {
         assert_eq!(rows(&[10; 6]), [40.0; 6]);
         assert_eq!(rows(&[40, 40, 40, 10]), [40.0, 40.0, 58.0, 58.0]);
         assert_eq!(rows(&[1000, 10]), [40.0, 58.0], "a name that never fits has a row of its own");
+    }
+
+    #[test]
+    fn a_long_paragraph_has_several_lines() {
+        let text = "seven letters and more ".repeat(20);
+        let found = lines(&text);
+        assert!(found.iter().all(|line| line.chars().count() <= LINE_LENGTH), "{found:?}");
+        assert_eq!((found.len(), found.join(" ")), (4, text.trim_end().to_owned()));
+        let long = "x".repeat(2 * LINE_LENGTH);
+        assert_eq!(lines(&format!("a {long} b")), ["a", &long, "b"]);
+        assert!(lines("").is_empty());
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Figure, Outcome, Ratio, Row, Table, short};
+use crate::machine::Machine;
 use crate::stats::Spread;
 
 /// Writes the title, `columns` of the rows, the text `before` the ratios, ratios and comparisons, the text `after` them,
@@ -19,13 +20,7 @@ pub fn write(
     [before, after]: [&str; 2],
     to: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let Outcome { experiment, version, commit, machine, .. } = outcome;
-    writeln!(
-        to,
-        "{experiment}: apus {version} ({commit}), {} cpus, Linux {} {}",
-        machine.cpus, machine.kernel, machine.arch
-    )?;
-    writeln!(to, "{}", config(outcome))?;
+    writeln!(to, "{}\n{}", origin(outcome), config(outcome))?;
     if !outcome.rows.is_empty() && !columns.is_empty() {
         writeln!(to, "\n{}", rows(&outcome.rows, columns).grid())?;
     }
@@ -46,6 +41,14 @@ pub fn write(
         writeln!(to, "\nnote: {note}")?;
     }
     Ok(())
+}
+
+/// Returns the experiment, the version and the machine in one line.
+#[must_use]
+pub fn origin(outcome: &Outcome) -> String {
+    let Outcome { experiment, version, commit, machine, .. } = outcome;
+    let Machine { cpus, kernel, arch } = machine;
+    format!("{experiment}: apus {version} ({commit}), {cpus} cpus, Linux {kernel} {arch}")
 }
 
 /// Returns the options in one line: `size 100, seconds 1, runs 5`.

@@ -125,7 +125,7 @@ impl ReportView {
     /// Returns name and content of each chart.
     #[must_use]
     pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots.iter().map(|plot| plot.file("")).collect()
+        self.plots.iter().map(|plot| plot.file("", "")).collect()
     }
 }
 
