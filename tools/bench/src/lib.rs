@@ -3,9 +3,9 @@
 //! ```text
 //!   contest       one figure (round trip, throughput, rate, handoffs) of contenders that take turns
 //!   local         messages between processes of one host
-//!   demo          messages of a published workload at a load
-//!   load          the same with the processors as the bottleneck: capacity, collapse, recovery
-//!   loopback      client and server of both
+//!   demo          short messages among long ones: on shaped links, in the simulator, or over loopback
+//!   load          a workload with the processors as the bottleneck: capacity, collapse, recovery
+//!   loopback      client and server of `load`
 //!   overload      a server that is offered more than it can serve
 //!   cluster       a workload between hosts on shaped links, for any value of any setting
 //!   slowdown      how much longer messages took than on an idle path

@@ -5,13 +5,13 @@ use std::env;
 use std::process::ExitCode;
 
 use apus::PollMode;
+use apus_bench::agent;
 use apus_bench::contest::{CONTESTS, Options};
 use apus_bench::options::Repetition;
-use apus_bench::{agent, demo};
 use apus_testbed::process::{AGENT, Spawner};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// Each way of waiting. The tests `bench` and `demo` run the sides in threads.
+/// Each way of waiting. The test `bench` runs the sides in threads.
 fn every_experiment_comes_to_its_result(host: &Spawner) {
     for experiment in CONTESTS {
         let defaults = (experiment.defaults)();
@@ -41,19 +41,6 @@ fn every_experiment_comes_to_its_result(host: &Spawner) {
     }
 }
 
-fn the_demo_comes_to_its_result(host: &Spawner) {
-    let defaults = demo::Options::default();
-    let repetition = Repetition { seconds: 0.05, runs: 1, ..defaults.repetition.clone() };
-    let options = demo::Options { rate: Some(500.0), repetition, ..defaults };
-    let findings = demo::run(&options, host).unwrap();
-    let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
-    let rows = json["rows"].as_array().unwrap();
-    assert_eq!((rows.len(), &rows[0]["name"]), (3, &json!("apus")));
-    for row in rows {
-        assert!(row["messages"].as_u64().unwrap() > 0 && row["errors"] == 0, "{row}");
-    }
-}
-
 fn main() -> ExitCode {
     if env::args().nth(1).as_deref() == Some(AGENT) {
         return agent::main();
@@ -67,6 +54,5 @@ fn main() -> ExitCode {
         }
     };
     run("every_experiment_comes_to_its_result", every_experiment_comes_to_its_result);
-    run("the_demo_comes_to_its_result", the_demo_comes_to_its_result);
     ExitCode::SUCCESS
 }

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match contract::check("demo", &text) {
         Ok(json) => {
             let rows = json["rows"].as_array().map_or(0, Vec::len);
-            println!("one object with {rows} rows, as promised");
+            println!("path {}: one object with {rows} rows, as promised", json["path"]);
             ExitCode::SUCCESS
         }
         Err(problem) => {

@@ -1,15 +1,18 @@
-//! `apus demo`: the tail latency of apus beside TCP on this machine.
+//! `apus demo`: short messages among long ones, over apus and beside it.
 
+use std::env;
 use std::path::PathBuf;
 
 use apus_bench::demo;
-use apus_report::experiment::Experiment;
 use clap::Args;
 
 use crate::destination::Destination;
 use crate::experiment::print;
 use crate::failure::Failure;
-use crate::output;
+use crate::{advice, output};
+
+/// File of the page, unless another one is given.
+const PAGE: &str = "apus-demo.html";
 
 // The demo explains the command.
 #[derive(Debug, Args)]
@@ -19,9 +22,9 @@ pub(crate) struct Arguments {
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// File of the page with the charts
-    #[arg(long, value_name = "FILE", default_value = "apus-demo.html")]
-    html: PathBuf,
+    /// File of the page with the charts [default: apus-demo.html, if it can be written]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     no_html: bool,
@@ -29,16 +32,42 @@ pub(crate) struct Arguments {
 
 /// Runs the demo, prints its findings and writes its page.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { options, json, html, no_html } = arguments;
+    let Arguments { options, json, .. } = arguments;
     options.check()?;
-    let page = if *no_html { None } else { Some(Destination::open("--html", html)?) };
-    let findings = options.run()?;
-    if let Some(page) = page {
+    let page = arguments.page()?;
+    let program = env::current_exe().map_err(|error| Failure::of("find this program", &error))?;
+    let findings = demo::run(options, &program, &output::note)?;
+    if let Some((path, page)) = page {
         page.fill(findings.html().as_bytes())?;
         output::note(&format!(
             "The same with charts is in {}; open it in a browser.",
-            html.display()
+            path.display()
         ));
     }
-    print(&findings, *json)
+    print(&findings, *json)?;
+    advice::offer_doctor();
+    Ok(())
+}
+
+impl Arguments {
+    /// Returns where the page goes; `None` if none is wanted, or if none was asked for and the working directory belongs
+    /// to another user.
+    fn page(&self) -> Result<Option<(PathBuf, Destination)>, Failure> {
+        if self.no_html {
+            return Ok(None);
+        }
+        if let Some(path) = &self.html {
+            return Ok(Some((path.clone(), Destination::open("--html", path)?)));
+        }
+        let path = PathBuf::from(PAGE);
+        match Destination::open("--html", &path) {
+            Ok(page) => Ok(Some((path, page))),
+            Err(_) => {
+                output::note(&format!(
+                    "{PAGE} cannot be written here: no page is made; `--html FILE` names another place."
+                ));
+                Ok(None)
+            }
+        }
+    }
 }

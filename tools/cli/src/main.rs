@@ -19,6 +19,7 @@
 //!                         arguments that several commands share
 //!   activity              what a process counted between two snapshots
 //!   output, destination   standard output and files for results
+//!   advice                a line that offers `apus doctor`
 //!   signals               the end of commands that run until they are interrupted
 //!   failure               why a command has no result
 //! ```
@@ -31,6 +32,7 @@
 
 mod activity;
 mod address;
+mod advice;
 mod bench;
 mod call;
 mod command_line;

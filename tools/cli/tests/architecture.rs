@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 7] = [
     &["activity", "failure"],
     &["address", "configuration", "destination", "driver", "network", "output", "path"],
-    &["exit", "files", "processes", "signals", "tracing"],
+    &["advice", "exit", "files", "processes", "signals", "tracing"],
     &["experiment"],
     &[
         "bench",

@@ -32,11 +32,15 @@ impl Account<'_> {
     pub(super) fn measured(
         &self,
         runs: Vec<Vec<RunResult>>,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
         command: String,
     ) -> Result<Measured, Error> {
         let mut transports = Vec::new();
         for (mix, runs) in self.options.transports.iter().zip(runs) {
+            let parts = runs.first().into_iter().flat_map(|run| mix.parts().zip(&run.parts));
+            for (name, part) in parts {
+                notes.extend(part.caveat.iter().map(|caveat| format!("{name}: {caveat}")));
+            }
             transports.extend(self.transports(mix, &runs)?);
         }
         Ok(Measured { settings: self.settings(command), transports, notes })
@@ -66,7 +70,11 @@ impl Account<'_> {
         let transport = |part: usize| {
             let mut beside: Vec<String> = names.iter().map(ToString::to_string).collect();
             let name = beside.remove(part);
-            let settings = transport::parse(&name)?.settings();
+            // As the nodes had them: this process may have other rights than theirs.
+            let settings = match runs.first() {
+                Some(run) => run.parts[part].settings.clone(),
+                None => transport::parse(&name)?.settings(),
+            };
             let runs = runs.iter().map(|each| run(part, each)).collect();
             Ok(Transport { name, beside, settings, runs })
         };

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{self, Client, Node, NodeOptions, Work as Application};
+use apus_contenders::transport::{self, Client, Node, NodeOptions, Transport, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
@@ -106,6 +106,10 @@ pub(super) struct NodeResult {
     pub(super) idle: Option<f64>,
     /// Counters of the transport, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
+    /// The settings that the transport has in the node's namespace.
+    pub(super) settings: String,
+    /// The intended setting that it does not have there, and why.
+    pub(super) caveat: Option<String>,
 }
 
 /// Timer slack of sleeping threads in nanoseconds. The default of 50 µs would
@@ -131,7 +135,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         work: Application::NONE,
         parameters: setup.parameters,
     };
-    let node: Arc<dyn Node> = transport::parse(&setup.transport)?.open(&opening)?.into();
+    let transport = transport::parse(&setup.transport)?;
+    let node: Arc<dyn Node> = transport.open(&opening)?.into();
     let to_wake = Arc::clone(&node);
     let stop = control.stop().clone();
     stop.wake_with(move || to_wake.shutdown());
@@ -142,7 +147,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         };
         let receivers: Vec<_> = (0..setup.receivers).map(serve).collect();
         // The others may need this node for longer than it needs them.
-        let done = work(&*node, setup.poll, control).and_then(|result| control.report(result));
+        let done = work(&*transport, &*node, setup.poll, control)
+            .and_then(|result| control.report(result));
         if done.is_err() {
             // Nothing else would end the receivers.
             stop.ask();
@@ -155,7 +161,12 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 }
 
 /// Returns the client's part.
-fn work(node: &dyn Node, poll: PollMode, control: &mut Control) -> Result<Value, Error> {
+fn work(
+    transport: &dyn Transport,
+    node: &dyn Node,
+    poll: PollMode,
+    control: &mut Control,
+) -> Result<Value, Error> {
     control.ready(node.address())?;
     let Begin { details: work, at } = control.begin::<Work>()?;
     let idle = if poll == PollMode::Spin { Idle::Spin } else { Idle::Wait };
@@ -172,6 +183,7 @@ fn work(node: &dyn Node, poll: PollMode, control: &mut Control) -> Result<Value,
             let client = &mut *node.connect(&work.peers, *client_max as usize)?;
             let before = node.counters();
             let mut result = load(client, &work, at, idle)?;
+            (result.settings, result.caveat) = (transport.settings(), transport.caveat());
             result.counters = node.counters();
             for (name, count) in before {
                 result.counters.entry(name).and_modify(|after| *after -= count);
@@ -224,6 +236,8 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         cpu,
         idle,
         counters: BTreeMap::new(),
+        settings: String::new(),
+        caveat: None,
     })
 }
 

@@ -71,6 +71,10 @@ pub(super) struct PartResult {
     pub(super) late: Latencies,
     /// Counters of the transport at all nodes, warm-up included.
     pub(super) counters: BTreeMap<String, u64>,
+    /// The settings of the transport at its nodes, which are the same at all of them.
+    pub(super) settings: String,
+    /// The intended setting that it did not have there, and why.
+    pub(super) caveat: Option<String>,
 }
 
 /// Messages that nodes send.
@@ -246,6 +250,8 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
         cpu_per_gb: sum(|node| node.cpu) as f64 / bytes.max(1.0),
         late,
         counters,
+        settings: nodes[0].settings.clone(),
+        caveat: nodes[0].caveat.clone(),
     }
 }
 

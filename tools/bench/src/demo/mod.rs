@@ -1,31 +1,98 @@
-//! The demo: the tail latency of a published workload over apus and over TCP, on this machine.
+//! The demo: short messages among long ones, over apus and over the usual transports.
 //!
-//! A server and a client in separate processes exchange messages of a published workload, first one
-//! by one, then as fast as they can, then at a load that leaves every contender some air. Requests
-//! are due at random instants, whether or not earlier ones are done. Each contender carries the same
-//! requests.
+//! W4 at 80 % load. The path is the first of these that this system allows; the result says which one it was, and why:
 //!
 //! ```text
-//!   unloaded   one request at a time, each size      → best possible time of each size
-//!   capacity   200 requests always outstanding         → 100 % = what the slowest contender completes
-//!   load       open loop at 80 % of that, n runs     → slowdown by size
+//!   fabric      real sockets between hosts on shaped links: apus, tcp, tcp-per-request
+//!   simulator   simulated hosts of one rack: apus as it ships, dctcp; and loopback
+//!   loopback    one client and one server of this machine: round trip and rate of apus and tcp
 //! ```
+//!
+//! Settings are fixed, so that nothing is calibrated and everything ends within a minute. `apus bench cluster` and
+//! `apus sim run` have all settings, and a page of the demo has the command that repeats it with one of them.
 
-mod findings;
+mod fabric;
+mod loopback;
 mod options;
-mod phases;
+mod path;
+mod simulator;
 
 pub use options::Options;
 
+use std::path::Path as File;
+
+use serde_json::{Value, json};
+
+use self::path::Path;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
-use apus_testbed::process::Spawner;
+use apus_testbed::process::{Control, Spawner, Task};
 
-/// Runs the demo.
+/// Load of each link: the share of the time for which it is busy with messages.
+const LOAD: f64 = 0.8;
+
+/// Longer messages are cut to this, as in the kernel module and in the published comparisons.
+const LONGEST: u32 = 1_000_000;
+
+/// Runs the demo. `program` is an agent when its first argument is [`AGENT`](apus_testbed::process::AGENT). `say` is
+/// called with lines about what is built and removed, and about paths that this system does not allow.
 ///
 /// # Errors
 ///
-/// An option is out of range, or a contender failed.
-pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
-    phases::run(options, host)
+/// An option is out of range, or not even loopback can be measured.
+pub fn run(options: &Options, program: &File, say: &dyn Fn(&str)) -> Result<Findings, Error> {
+    options.check()?;
+    let host = &Spawner::Processes(program.to_owned());
+    let (path, findings, reasons) = match fabric::run(options, program, say) {
+        Ok(findings) => (Path::Fabric, findings, Vec::new()),
+        Err(error @ Error::Option { .. }) => return Err(error),
+        Err(error) => without_fabric(options, host, &error, say)?,
+    };
+    Ok(labelled(findings, path, reasons))
+}
+
+/// Runs what needs no network between hosts. Returns the path, the findings, and why it is no better path.
+fn without_fabric(
+    options: &Options,
+    host: &Spawner,
+    error: &Error,
+    say: &dyn Fn(&str),
+) -> Result<(Path, Findings, Vec<String>), Error> {
+    let mut reasons = vec![match error {
+        Error::Fabric(_) => format!("no network between hosts can be built here: {error}"),
+        error => format!("the network between hosts gave no result: {error}"),
+    }];
+    say(&reasons[0]);
+    say("Instead, the same messages go through the simulator, and loopback is measured.");
+    match simulator::run(options, host) {
+        Ok(mut findings) => {
+            // The simulator has answered the question; this is an addition.
+            match loopback::run(options, host) {
+                Ok(measured) => simulator::add_loopback(&mut findings, &measured),
+                Err(error) => reasons.push(format!("loopback was not measured: {error}")),
+            }
+            Ok((Path::Simulator, findings, reasons))
+        }
+        Err(error) => {
+            reasons.push(format!("the simulator does not run here: {error}"));
+            say(&reasons[1]);
+            Ok((Path::Loopback, loopback::run(options, host)?.findings(options), reasons))
+        }
+    }
+}
+
+/// Adds the path to findings, and why it was taken.
+fn labelled(mut findings: Findings, path: Path, reasons: Vec<String>) -> Findings {
+    findings.outcome.members.insert("path".to_owned(), json!(path.to_string()));
+    findings.outcome.notes.splice(0..0, reasons);
+    findings.lead = format!("{} {}", path.in_words(), findings.lead);
+    findings
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "demo";
+
+/// Runs a simulation in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    simulator::agent(task, control)
 }

@@ -1,7 +1,7 @@
 //! One client and one server of each transport over loopback, with the messages of a workload.
 //!
 //! Path: UDP or TCP over the loopback interface, without shared memory. The processors are the bottleneck, no link is.
-//! Called by the experiments `demo` and `load`.
+//! Called by the experiment `load`.
 //!
 //! ```text
 //!   Bench ── measure ──▶ server agent, client agent    fresh processes for each phase

@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const CONTRACTS: [Contract; 14] = [
+const CONTRACTS: [Contract; 16] = [
     Contract {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -177,7 +177,7 @@ const CONTRACTS: [Contract; 14] = [
         ratios: &["tcp split/whole", "tcp gather/whole", "apus split/whole", "p50 tcp split/whole"],
     },
     Contract {
-        experiment: "demo",
+        experiment: "demo fabric",
         rows: &["apus", "tcp", "tcp-per-request"],
         figures: SLOWDOWNS,
         ratios: &[
@@ -187,7 +187,24 @@ const CONTRACTS: [Contract; 14] = [
             "short_p50 tcp-per-request/apus",
         ],
     },
+    Contract {
+        experiment: "demo simulator",
+        rows: &["apus", "dctcp"],
+        figures: SLOWDOWNS,
+        ratios: &["short_p99 dctcp/apus", "short_p50 dctcp/apus"],
+    },
+    Contract {
+        experiment: "demo loopback",
+        rows: LOOPBACK_ROWS,
+        figures: LOOPBACK_FIGURES,
+        ratios: LOOPBACK_RATIOS,
+    },
 ];
+
+/// What the demo shows of loopback, as its result or in addition to it.
+const LOOPBACK_ROWS: &[&str] = &["apus", "tcp"];
+const LOOPBACK_FIGURES: &[&str] = &["p50_us", "p99_us", "krps"];
+const LOOPBACK_RATIOS: &[&str] = &["p50_us apus/tcp", "krps apus/tcp"];
 
 /// Parses the text and checks that it is one JSON object that keeps the contract of the experiment.
 ///
@@ -196,21 +213,20 @@ const CONTRACTS: [Contract; 14] = [
 /// The text does not keep the contract; the message says why.
 pub(crate) fn check(experiment: &str, text: &str) -> Result<Value, String> {
     let json: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
-    let contract = CONTRACTS.iter().find(|contract| contract.experiment == experiment);
+    // The demo has a contract for each path.
+    let name = match json["path"].as_str() {
+        Some(path) if experiment == "demo" => format!("demo {path}"),
+        _ => experiment.to_owned(),
+    };
+    let contract = CONTRACTS.iter().find(|contract| contract.experiment == name);
     let contract = contract.ok_or_else(|| format!("{experiment} has no contract"))?;
     if json["experiment"] != experiment {
         return Err(format!("another experiment: {}", json["experiment"]));
     }
     check_head(&json, experiment)?;
-    for name in contract.rows {
-        let rows = json["rows"].as_array().ok_or("no rows")?;
-        let row = rows.iter().find(|row| row["name"] == *name);
-        let row = row.ok_or_else(|| format!("no row `{name}`"))?;
-        contract.figures.iter().try_for_each(|figure| check_number(row, figure))?;
-    }
-    for ratio in contract.ratios {
-        let found = &json["ratios"][ratio];
-        ["median", "min", "max"].iter().try_for_each(|part| check_number(found, part))?;
+    check_figures(&json, contract.rows, contract.figures, contract.ratios)?;
+    if experiment == "demo" && json["path"] != "fabric" {
+        check_figures(&json["loopback"], LOOPBACK_ROWS, LOOPBACK_FIGURES, LOOPBACK_RATIOS)?;
     }
     let rows = json["rows"].as_array().into_iter().flatten();
     let required = rows.filter(|row| contract.rows.iter().any(|name| row["name"] == *name));
@@ -218,6 +234,26 @@ pub(crate) fn check(experiment: &str, text: &str) -> Result<Value, String> {
         return Err(format!("rows{path} is null: a number was not finite"));
     }
     Ok(json)
+}
+
+/// Checks that an object has these figures in each of these rows, and these ratios.
+fn check_figures(
+    object: &Value,
+    rows: &[&str],
+    figures: &[&str],
+    ratios: &[&str],
+) -> Result<(), String> {
+    for name in rows {
+        let rows = object["rows"].as_array().ok_or("no rows")?;
+        let row = rows.iter().find(|row| row["name"] == *name);
+        let row = row.ok_or_else(|| format!("no row `{name}`"))?;
+        figures.iter().try_for_each(|figure| check_number(row, figure))?;
+    }
+    for ratio in ratios {
+        let found = &object["ratios"][ratio];
+        ["median", "min", "max"].iter().try_for_each(|part| check_number(found, part))?;
+    }
+    Ok(())
 }
 
 /// Checks what every experiment states about itself.

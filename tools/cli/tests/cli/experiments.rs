@@ -1,13 +1,11 @@
-//! Experiments of `apus bench`, `apus demo` and `apus lab handoff` with their real processes.
+//! Experiments of `apus bench` and `apus lab handoff` with their real processes.
 //!
 //! The runs are far too short to measure anything. They show that the contract of the JSON is kept.
-
-use std::fs;
 
 use apus_bench::contest::CONTESTS;
 
 use crate::contract::check;
-use crate::harness::{apus, run, text};
+use crate::harness::{run, text};
 
 #[test]
 fn every_bench_prints_one_object_as_promised() {
@@ -128,34 +126,6 @@ fn the_table_contains_the_selected_contenders() {
     assert!(table.contains(config), "{table}");
     let row = |name: &str| table.lines().any(|line| line.trim_start().starts_with(name));
     assert!(row("udp ") && row("tcp ") && !row("udp-connected"), "{table}");
-}
-
-#[test]
-fn the_demo_prints_one_object_and_writes_its_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = apus()
-        .args(["demo", "--seconds", "0.2", "--runs", "1", "--json"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    check("demo", &text(&output.stdout)).unwrap();
-    let page = fs::read_to_string(folder.path().join("apus-demo.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.contains("<svg "), "{page}");
-    assert!(text(&output.stderr).contains("apus-demo.html"), "the message names the page");
-}
-
-#[test]
-fn without_a_page_the_demo_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = apus()
-        .args("demo --no-html --seconds 0.2 --runs 1 --workload 100 --rate 500".split(' '))
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
-    assert!(text(&output.stdout).contains("slowdown by size"));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Tests the check itself.

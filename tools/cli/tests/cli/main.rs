@@ -4,6 +4,8 @@ mod cluster;
 mod configuration;
 mod contract;
 mod decode;
+mod demo;
+mod demo_end;
 mod doctor;
 mod echo;
 mod experiments;

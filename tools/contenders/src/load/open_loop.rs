@@ -83,13 +83,16 @@ pub fn open_loop(
                 counts.late.record(clock().saturating_sub(request.due));
             }
         }
+        // Checked before the client waits for replies: there are none to come.
+        if next.is_none() && waiting.is_empty() && in_flight.is_empty() {
+            break;
+        }
         let over = load.ends + load.grace;
         let until = next.map_or(over, |next| next.due);
         let wait = load.idle.wait(|| Duration::from_nanos(until.saturating_sub(clock())));
         client.poll(wait, &mut ended)?;
         if ended.is_empty() {
-            let is_over = next.is_none() && waiting.is_empty() && in_flight.is_empty();
-            if is_over || now >= over {
+            if now >= over {
                 break;
             }
             load.idle.pause();
@@ -175,6 +178,36 @@ mod tests {
         let (seen, counts) = latencies(10, 0, |_| ());
         assert_eq!(seen, [10; 10]);
         assert_eq!((counts.due, counts.completed, counts.in_time), (10, 10, 9));
+    }
+
+    /// A client that waits for replies must not sleep through the grace when none is outstanding.
+    #[test]
+    fn a_load_ends_with_its_last_reply() {
+        #[derive(Default)]
+        struct Prompt {
+            outstanding: Option<u32>,
+        }
+        impl Client for Prompt {
+            fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
+                self.outstanding = Some(id);
+                Ok(())
+            }
+
+            fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
+                ended.completed.push(self.outstanding.take().expect("a reply to wait for"));
+                Ok(())
+            }
+        }
+        let load = OpenLoop { warm: 0, ends: 1, grace: 1_000_000, limit: 1, idle: Idle::Wait };
+        let requests = [0, 2].map(|due| Request { size: 1, peer: 0, due });
+        let mut time = 0;
+        let clock = || {
+            time += 1_000;
+            time
+        };
+        let client = &mut Prompt::default();
+        let counts = open_loop(client, load, requests.into_iter(), clock, |_, _| ()).unwrap();
+        assert_eq!((counts.due, counts.completed), (1, 1));
     }
 
     #[test]

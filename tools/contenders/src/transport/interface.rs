@@ -15,8 +15,14 @@ pub trait Transport: Send + Sync {
     /// Returns its name in results, like `tcp`, which [`super::parse`] accepts.
     fn name(&self) -> String;
 
-    /// Returns its settings in words, so that readers can judge the comparison.
+    /// Returns its settings in words, so that readers can judge the comparison. What the system allows is that of the
+    /// calling process: ask in the process, and in the namespace, in which the transport runs.
     fn settings(&self) -> String;
+
+    /// Returns which intended setting the calling process cannot have, and why; `None` if it has all of them.
+    fn caveat(&self) -> Option<String> {
+        None
+    }
 
     /// Returns the number of connections to each peer for a client with at most `outstanding`
     /// requests.

@@ -36,6 +36,9 @@ pub struct Outcome {
     pub commit: String,
     /// The machine of the run.
     pub machine: Machine,
+    /// Further members of the JSON object, by name; mostly none.
+    #[serde(flatten)]
+    pub members: Map<String, Value>,
     /// The options and what follows from them, in the order of the options.
     pub config: Map<String, Value>,
     /// The figures, one row for each contender.
@@ -60,6 +63,7 @@ impl Outcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: COMMIT.to_owned(),
             machine: Machine::here(),
+            members: Map::new(),
             config,
             rows: Vec::new(),
             ratios: Vec::new(),

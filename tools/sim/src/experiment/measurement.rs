@@ -16,6 +16,17 @@ use crate::message::{HostId, Message, Outcome};
 use crate::topology::Topology;
 use apus_workload::time::Nanos;
 
+/// A message that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Completion time; if receivers echo messages, until the response is complete.
+    pub took: Nanos,
+    /// Best possible completion time, on an idle fabric.
+    pub best: Nanos,
+}
+
 /// Messages of a run. Memory is proportional to the messages between the oldest outstanding one and
 /// the newest.
 #[derive(Debug)]
@@ -82,26 +93,29 @@ impl Measurement {
         self.outstanding.push_back(Some(*message));
     }
 
-    /// Records the outcome of a message.
-    pub(super) fn record_outcome(&mut self, now: Nanos, outcome: Outcome) {
+    /// Records the outcome of a message. Returns the message if it is measured.
+    pub(super) fn record_outcome(&mut self, now: Nanos, outcome: Outcome) -> Option<Completion> {
         match (outcome, self.answer) {
             (Outcome::Delivered(number), Answer::Nothing)
             | (Outcome::Done(number), Answer::Echo) => {
-                let Some(message) = self.end(number) else { return };
+                let message = self.end(number)?;
                 let ways = 1 + u64::from(self.answer == Answer::Echo);
                 self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
-                if self.counts && number >= self.first_contacts {
-                    self.bytes += u64::from(message.bytes);
-                    let took = (now - message.at) as f64;
-                    self.slowdowns.record(message.bytes, took / self.unloaded(&message) as f64);
+                if !self.counts || number < self.first_contacts {
+                    return None;
                 }
+                self.bytes += u64::from(message.bytes);
+                let (took, best) = (now - message.at, self.unloaded(&message));
+                self.slowdowns.record(message.bytes, took as f64 / best as f64);
+                Some(Completion { bytes: message.bytes, took, best })
             }
             (Outcome::Failed(number), _) => {
                 // A message whose request was delivered has ended for the measurement.
                 let ended = self.end(number).is_some();
                 self.failed += u64::from(ended && self.counts);
+                None
             }
-            (Outcome::Done(_), Answer::Nothing) | (Outcome::Delivered(_), Answer::Echo) => {}
+            (Outcome::Done(_), Answer::Nothing) | (Outcome::Delivered(_), Answer::Echo) => None,
         }
     }
 

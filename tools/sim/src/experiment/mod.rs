@@ -15,6 +15,7 @@ mod recovery;
 mod slowdown;
 
 pub use load::{Load, Pattern};
+pub use measurement::Completion;
 pub use slowdown::{Bin, CLOSINGS, Slowdown};
 
 use apus_proto::Config;
@@ -157,30 +158,42 @@ impl Experiment {
     #[must_use]
     pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-        backlog::allowed(self.drive(&mut oracle, 0.0, &mut |_| {}).growth)
+        backlog::allowed(self.drive(&mut oracle, 0.0, &mut |_| {}, &mut |_| {}).growth)
     }
 
     /// Runs the experiment. `allowed` is [`Experiment::allowed_growth`], which is computed once for
     /// several transports with the same messages. `progress` is called from time to time.
     #[must_use]
     pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> ExperimentReport {
+        self.run_observed(allowed, progress, &mut |_| {})
+    }
+
+    /// Runs the experiment as [`Experiment::run`] does. In addition, `observe` is called with each message that is
+    /// measured.
+    #[must_use]
+    pub fn run_observed(
+        &self,
+        allowed: f64,
+        progress: &mut dyn FnMut(Progress),
+        observe: &mut dyn FnMut(Completion),
+    ) -> ExperimentReport {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let shared = self.shared(config);
                 let host = |id| ApusHost::new(id, shared.clone(), self.seed_of(id));
-                self.drive_fabric(host, allowed, progress)
+                self.drive_fabric(host, allowed, progress, observe)
             }
             Carrier::Mixed(config) => {
                 let shared = self.shared(config);
                 let host = |id| MixedHost::new(id, shared.clone(), self.seed_of(id));
-                self.drive_fabric(host, allowed, progress)
+                self.drive_fabric(host, allowed, progress, observe)
             }
             Carrier::Dctcp(config) => {
-                self.drive_fabric(|id| DctcpHost::new(id, *config), allowed, progress)
+                self.drive_fabric(|id| DctcpHost::new(id, *config), allowed, progress, observe)
             }
             Carrier::Oracle => {
                 let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-                self.drive(&mut oracle, allowed, progress)
+                self.drive(&mut oracle, allowed, progress, observe)
             }
         }
     }
@@ -204,16 +217,17 @@ impl Experiment {
         host: impl Fn(HostId) -> H,
         allowed: f64,
         progress: &mut dyn FnMut(Progress),
+        observe: &mut dyn FnMut(Completion),
     ) -> ExperimentReport {
         let Some(processor) = self.processor else {
-            return self.drive(&mut Fabric::new(&self.fabric, host), allowed, progress);
+            return self.drive(&mut Fabric::new(&self.fabric, host), allowed, progress, observe);
         };
         let stalled = self.fabric.topology.shape.hosts() - 1;
         let mut fabric = Fabric::new(&self.fabric, |id| {
             let stall = self.stalled().filter(|_| id == stalled);
             ProcessorHost::new(host(id), processor, stall.into_iter().collect())
         });
-        self.drive(&mut fabric, allowed, progress)
+        self.drive(&mut fabric, allowed, progress, observe)
     }
 
     /// Returns the stall of the last host, if there is one.
@@ -234,6 +248,7 @@ impl Experiment {
         network: &mut impl Network,
         allowed: f64,
         progress: &mut dyn FnMut(Progress),
+        observe: &mut dyn FnMut(Completion),
     ) -> ExperimentReport {
         let first_contacts = self.first_contacts();
         let first = first_contacts.len() as u32;
@@ -248,7 +263,9 @@ impl Experiment {
 
         for message in first_contacts.iter().copied().chain(self.load(&first_contacts)) {
             now = message.at;
-            network.advance(now, &mut |at, outcome| measurement.record_outcome(at, outcome));
+            network.advance(now, &mut |at, outcome| {
+                measurement.record_outcome(at, outcome).into_iter().for_each(&mut *observe);
+            });
             if message.number == window.end {
                 break;
             }

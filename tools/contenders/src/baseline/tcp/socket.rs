@@ -32,6 +32,29 @@ impl Settings {
     /// Settings for loopback; the module head has the reason.
     pub const LOOPBACK: Self = Self { congestion: None, send_buffer: Some(LOOPBACK_SEND_BUFFER) };
 
+    /// Returns the congestion control that a socket of this process has with these settings.
+    fn congestion_in_use(&self) -> Result<String, Error> {
+        let socket = new(AddressFamily::INET)?;
+        self.apply(&socket)?;
+        tcp_congestion(&socket).doing(|| "ask for the congestion control".to_owned())
+    }
+
+    /// Returns why sockets of this process do not have the congestion control that is meant to be the default; `None` if
+    /// they have it, or if another one was requested.
+    pub(crate) fn caveat(&self) -> Option<String> {
+        let intended = CONGESTION_CONTROLS[0];
+        if self.congestion.is_some() {
+            return None;
+        }
+        let used = self.congestion_in_use().ok().filter(|used| used != intended)?;
+        let why = if offered_controls().iter().any(|each| each == intended) {
+            "this process may not choose it (net.ipv4.tcp_allowed_congestion_control, tcp(7))"
+        } else {
+            "this kernel does not offer it (`modprobe tcp_cubic` as root loads it)"
+        };
+        Some(format!("the congestion control is {used} and not {intended}: {why}"))
+    }
+
     /// Applied before the connection exists: the buffer sizes determine the windows that are
     /// offered.
     fn apply(&self, socket: impl AsFd) -> Result<(), Error> {
@@ -53,11 +76,7 @@ impl Settings {
 /// Formats the settings in words.
 impl fmt::Display for Settings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let congestion = new(AddressFamily::INET).and_then(|socket| {
-            self.apply(&socket)?;
-            tcp_congestion(&socket).doing(|| "ask for the congestion control".to_owned())
-        });
-        let congestion = congestion.unwrap_or_else(|_| "unknown".to_owned());
+        let congestion = self.congestion_in_use().unwrap_or_else(|_| "unknown".to_owned());
         formatter.write_str("TCP_NODELAY, ")?;
         match self.send_buffer {
             Some(bytes) => write!(formatter, "SO_SNDBUF {} KiB", bytes >> 10)?,

@@ -56,6 +56,10 @@ impl Transport for Tcp {
         )
     }
 
+    fn caveat(&self) -> Option<String> {
+        self.sockets().caveat()
+    }
+
     fn connections(&self, outstanding: usize) -> usize {
         match self.connections {
             Connections::One => 1,
