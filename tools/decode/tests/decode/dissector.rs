@@ -41,7 +41,7 @@ fn plug_in() -> Option<PathBuf> {
 }
 
 /// Fields that tshark prints for each frame, as columns.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 25] = [
     "frame.number",
     "icmp.type",
     "apus.profile",
@@ -49,6 +49,7 @@ const FIELDS: [&str; 24] = [
     "_ws.expert.message",
     "apus.type",
     "apus.rpc",
+    "apus.features",
     "apus.offset",
     "apus.length",
     "apus.data.len",
@@ -173,6 +174,11 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Frame> {
         for (field, name) in same {
             assert_eq!(frame[field], values(packets, name), "{field}, {place}");
         }
+        let features = frame["apus.features"].iter().map(|text| {
+            let digits = text.strip_prefix("0x").unwrap();
+            u16::from_str_radix(digits, 16).unwrap().to_string()
+        });
+        assert_eq!(features.collect::<Vec<_>>(), values(packets, "features"), "{place}");
         for (field, name) in
             [("apus.response_time", "response_us"), ("apus.completion_time", "completion_us")]
         {
