@@ -3,7 +3,7 @@
 /// A set of features (bytes 18 and 19 of the udp profile).
 ///
 /// Each endpoint states in every packet what it understands, so that its peer sends it nothing that it would drop.
-/// Versions before this field wrote 0, and ignore it. Requirement `WIRE-29`.
+/// Versions before this field wrote 0, and ignore it. Requirement `WIRE-31`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Features(u16);
 

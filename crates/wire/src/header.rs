@@ -83,7 +83,7 @@ impl KernelFields {
 
 /// What the udp profile adds, so that requests are executed at most once and a restart is seen.
 ///
-/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-29`, `AMO-*`.
+/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-31`, `AMO-*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct UdpFields {
     /// Flags; they decide what `incarnation` means.

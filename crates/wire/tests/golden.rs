@@ -222,7 +222,7 @@ fn udp_ack_leaves_unused_entries_out() {
         18 50
         10                  # version 1, no flags
         cafef00d            # incarnation of the client
-        0000                # no features: an endpoint of before WIRE-29
+        0000                # no features: an endpoint of before WIRE-31
         0000000000001234
         0002                # two entries, and no more bytes than they need
         0000000000001230 1004
@@ -281,7 +281,7 @@ fn udp_refusal_with_its_reason() {
     check(Profile::Udp, text, packet);
 }
 
-/// Requirements WIRE-29 and WIRE-30.
+/// Requirements WIRE-31 and WIRE-30.
 #[test]
 fn udp_data_of_an_empty_message() {
     let text = "
@@ -309,7 +309,7 @@ fn udp_data_of_an_empty_message() {
     check(Profile::Udp, text, udp(Kind::Data, Role::Server, fields, Body::Data(data, b"")));
 }
 
-/// Requirement WIRE-29: features of later versions are kept, and say nothing about ours.
+/// Requirement WIRE-31: features of later versions are kept, and say nothing about ours.
 #[test]
 fn features_of_a_later_version() {
     let text = "

@@ -107,7 +107,7 @@ pub(crate) struct Server {
     state: ServerState,
     /// The session it belongs to.
     pub(crate) session: u32,
-    /// Whether its client takes an empty response (WIRE-29).
+    /// Whether its client takes an empty response (WIRE-31).
     pub(crate) takes_empty: bool,
 }
 

@@ -30,7 +30,7 @@ pub(super) const fn our_role(header: &Header) -> Role {
     header.sender_id.sender().peer()
 }
 
-/// WIRE-29: whether the sender of a packet takes empty messages.
+/// WIRE-31: whether the sender of a packet takes empty messages.
 pub(super) fn takes_empty(header: &Header) -> bool {
     header.udp().is_some_and(|fields| fields.features.contains(Features::EMPTY_MESSAGES))
 }

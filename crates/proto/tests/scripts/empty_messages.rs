@@ -1,4 +1,4 @@
-//! Messages of 0 bytes, and what becomes of them at a peer of an older version. Requirements RPC-1, WIRE-29, WIRE-30.
+//! Messages of 0 bytes, and what becomes of them at a peer of an older version. Requirements RPC-1, WIRE-31, WIRE-30.
 
 use crate::script::run;
 use insta::assert_snapshot;
