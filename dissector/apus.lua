@@ -331,6 +331,36 @@ local function looks_like_header(tvb, at, from_port, to_port)
         and tvb(at + 18, 1):uint() == 0
 end
 
+-- Returns the size of the packet of the udp profile that begins at `at`, as its header says.
+local function announced_len(tvb, at)
+    local kind = tvb(at + 11, 1):uint()
+    local need = min_len(kind, "udp")
+    if tvb:len() < at + need then return nil end
+    if kind == DATA then
+        local offset = tvb(at + 52, 4):uint()
+        if offset == MINUS_ONE then offset = tvb(at + 4, 4):uint() end
+        local length = tvb(at + 28, 4):uint()
+        return length >= offset and DATA_HEADER + length - offset or nil
+    elseif kind == ACK then
+        return HEADER + 2 + tvb(at + 28, 2):uint() * ACK_ENTRY
+    end
+    return need
+end
+
+-- Returns where the packets end in a datagram whose segments have `size` bytes: several packets of any size may follow
+-- each other in one (WIRE-29).
+local function packet_ends(tvb, size, from_port, to_port)
+    local have, length, ends, start = tvb:len(), tvb:reported_len(), {}, 0
+    while start < have do
+        local segment_end = math.min(length, (math.floor(start / size) + 1) * size)
+        local announced = looks_like_header(tvb, start, from_port, to_port) and announced_len(tvb, start)
+        local stop = announced and start + announced or segment_end
+        if stop >= segment_end or not looks_like_header(tvb, stop, from_port, to_port) then stop = segment_end end
+        ends[#ends + 1], start = stop, stop
+    end
+    return ends
+end
+
 -- Returns the size of the packets in a datagram. Packets of equal size that are sent or received in one call
 -- (UDP_SEGMENT, UDP_GRO) are one datagram in a capture taken on the host. No field contains their size, but a header
 -- begins at each multiple of it.
@@ -756,10 +786,11 @@ function apus.dissector(tvb, pinfo, tree)
     if looks_like_header(tvb, 0, pinfo.src_port, pinfo.dst_port) then
         size = packet_size(tvb, pinfo.src_port, pinfo.dst_port)
     end
-    for start = 0, have - 1, size do
-        local want = math.min(size, length - start)
-        local piece = tvb(start, math.min(want, have - start)):tvb()
-        texts[#texts + 1] = add_packet(piece, want, "udp", pinfo, tree, #texts + 1)
+    local start = 0
+    for index, stop in ipairs(packet_ends(tvb, size, pinfo.src_port, pinfo.dst_port)) do
+        local piece = tvb(start, math.min(stop, have) - start):tvb()
+        texts[index] = add_packet(piece, stop - start, "udp", pinfo, tree, index)
+        start = stop
     end
     if #texts > 1 then tree:add(f.merged, #texts):set_generated() end
     set_columns(pinfo, "apus", table.concat(texts, " | "))

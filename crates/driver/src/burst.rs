@@ -36,6 +36,9 @@ pub struct Burst<'a> {
     pub payload: &'a [&'a [u8]],
     /// Payload bytes of every packet but the last one, which may have fewer.
     pub segment: usize,
+    /// Bytes of the longest datagram that a packet may share with others for this destination, because each says where it
+    /// ends and the destination reads them all. 0 if each packet needs a datagram of its own. A driver need not merge.
+    pub coalesce: usize,
 }
 
 impl<'a> Burst<'a> {
@@ -50,6 +53,7 @@ impl<'a> Burst<'a> {
             header_len: packet.len(),
             payload: &[],
             segment: 0,
+            coalesce: 0,
         }
     }
 
@@ -105,7 +109,16 @@ mod tests {
 
     fn burst<'a>(headers: &'a [u8], payload: &'a [&'a [u8]], segment: usize) -> Burst<'a> {
         let to = SocketAddr::from(([127, 0, 0, 1], 1));
-        Burst { to, from: None, traffic_class: 0, headers, header_len: 2, payload, segment }
+        Burst {
+            to,
+            from: None,
+            traffic_class: 0,
+            headers,
+            header_len: 2,
+            payload,
+            segment,
+            coalesce: 0,
+        }
     }
 
     #[test]

@@ -174,8 +174,16 @@ mod tests {
 
     fn packets(headers: &[u8], payload: &[&[u8]], segment: usize) -> Vec<String> {
         let to = SocketAddr::from(([127, 0, 0, 1], 1));
-        let burst =
-            Burst { to, from: None, traffic_class: 0, headers, header_len: 2, payload, segment };
+        let burst = Burst {
+            to,
+            from: None,
+            traffic_class: 0,
+            headers,
+            header_len: 2,
+            payload,
+            segment,
+            coalesce: 0,
+        };
         burst
             .each()
             .map(|packet| {

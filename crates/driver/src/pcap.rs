@@ -229,6 +229,7 @@ mod tests {
             header_len: 1,
             payload: &[b"123"],
             segment: 2,
+            coalesce: 0,
         };
         transmit.send(&burst).unwrap();
         transmit.flush().unwrap();
@@ -295,6 +296,7 @@ mod tests {
             header_len: 1,
             payload: &[b"12345"],
             segment: 1,
+            coalesce: 0,
         };
         transmit.send(&burst).unwrap();
         transmit.flush().unwrap();

@@ -93,7 +93,7 @@ fn carry(
             wire.extend_from_slice(header);
             let end = ((i + 1) * segment).min(payload.len());
             wire.extend_from_slice(&payload[(i * segment).min(end)..end]);
-            to.handle_packet(now, address, wire);
+            to.handle_datagram(now, address, wire);
         }
     }
 }

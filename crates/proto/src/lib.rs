@@ -49,7 +49,7 @@
 //!             packets.push([transmit.headers(), &payload].concat()); // bursts have one packet here
 //!         }
 //!         for packet in packets {
-//!             ends[1 - i].handle_packet(now, addresses[i], &packet);
+//!             ends[1 - i].handle_datagram(now, addresses[i], &packet);
 //!         }
 //!         // Time.
 //!         if ends[i].next_timeout().is_some_and(|(at, _)| at <= now) {
@@ -65,7 +65,7 @@
 //!
 //! 1. **Commands:** [`Transport::call`], [`Transport::reply`], [`Transport::cancel`],
 //!    [`Transport::abandon`].
-//! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
+//! 2. **Inputs:** [`Transport::handle_datagram`], [`Transport::handle_unreachable`],
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
 //!    [`Transport::next_timeout`].

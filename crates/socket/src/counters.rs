@@ -86,7 +86,7 @@ counters! {
         receive_calls,
         /// Datagrams that arrived; a merged one counts once.
         datagrams_received,
-        /// Packets in these datagrams.
+        /// Parts of these datagrams that were sent as datagrams of their own. Packets that share a datagram count once.
         packets_received,
         /// Datagrams discarded because they or their control messages were truncated, or because
         /// they were for another process.

@@ -1,15 +1,17 @@
 //! Groups: packets that leave in one send.
 //!
-//! A group has packets of equal size and of one flow, contiguous in memory, so that one send takes
-//! all of them and the system, or the network card, cuts them apart (UDP_SEGMENT). Requirement
-//! SEND-9.
+//! A group has packets of one flow, contiguous in memory. Either they have equal size, so that the
+//! system, or the network card, cuts them apart (UDP_SEGMENT, requirement SEND-9), or they are one
+//! datagram, in which each says where it ends (requirement WIRE-29).
 //!
 //! # Invariants
 //!
-//! - **GROUP-1** All packets of a group have [`Group::segment`] bytes. The last one may have fewer,
-//!   and then the group accepts no more.
-//! - **GROUP-2** A group of more than one packet has at most [`MAX_SEGMENTS`] packets and
+//! - **GROUP-1** All packets of a group that is cut apart have [`Group::segment`] bytes. The last
+//!   one may have fewer, and then the group accepts no more.
+//! - **GROUP-2** Such a group of more than one packet has at most [`MAX_SEGMENTS`] packets and
 //!   [`MAX_BYTES`] bytes.
+//! - **GROUP-3** A group that is one datagram has at most [`MAX_COALESCED`] packets and
+//!   [`Group::segment`] bytes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,6 +22,9 @@ use crate::cmsg::Control;
 /// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux
 /// `include/linux/udp.h`: 64, and 128 since 6.9. 64 is enough, and supported everywhere.
 pub(crate) const MAX_SEGMENTS: usize = 64;
+
+/// Maximum number of packets of one datagram. Source: WIRE-29.
+const MAX_COALESCED: usize = 64;
 
 /// Maximum number of bytes of one send of several packets: 65535, less the headers of IPv6 and UDP.
 /// The kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).
@@ -71,6 +76,23 @@ pub(crate) enum SendMode {
     OneByOne { refused: bool },
 }
 
+/// How a packet shares a send with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// As one of several datagrams. The `last` packet of a burst may be shorter than the others.
+    Segments { last: bool },
+    /// In one datagram of up to `limit` bytes.
+    Datagram { limit: usize },
+}
+
+impl Sharing {
+    /// Returns how a packet may share a send whose burst allows datagrams of up to `coalesce` bytes.
+    #[inline]
+    pub(crate) const fn of(coalesce: usize, last: bool) -> Self {
+        if coalesce == 0 { Self::Segments { last } } else { Self::Datagram { limit: coalesce } }
+    }
+}
+
 /// Packets that wait for a common send.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -79,8 +101,11 @@ pub(crate) struct Group {
     pub(crate) name: RawAddress,
     /// Control messages of the next send.
     pub(crate) control: Control,
-    /// Bytes of each packet but the last.
+    /// Bytes of each packet but the last; of a group that is one datagram, those of the datagram.
     pub(crate) segment: usize,
+    /// Packets of a group that is one datagram; 0 in other groups.
+    coalesced: usize,
+    is_datagram: bool,
     /// How the packets are sent.
     pub(crate) mode: SendMode,
     /// Capacity in bytes; equal to `filled` when the group is closed.
@@ -101,6 +126,8 @@ impl Group {
             name: RawAddress::new(nowhere, Family::V4).expect("an IPv4 address"),
             control: Control::new(),
             segment: 0,
+            coalesced: 0,
+            is_datagram: false,
             mode: SendMode::Merged,
             room: 0,
             filled: 0,
@@ -109,11 +136,14 @@ impl Group {
         }
     }
 
-    /// Opens the group for packets of `segment` bytes.
-    pub(crate) fn open(&mut self, flow: &Flow, name: RawAddress, segment: usize) {
+    /// Opens the group for a packet of `len` bytes, and for others like it.
+    pub(crate) fn open(&mut self, flow: &Flow, name: RawAddress, len: usize, sharing: Sharing) {
         self.flow = *flow;
         self.name = name;
-        self.segment = segment;
+        (self.segment, self.is_datagram) = match sharing {
+            Sharing::Segments { .. } => (len, false),
+            Sharing::Datagram { limit } => (limit.min(GROUP_MEMORY).max(len), true),
+        };
         self.clear();
     }
 
@@ -121,22 +151,34 @@ impl Group {
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.mode = SendMode::Merged;
-        self.room = (MAX_SEGMENTS * self.segment).min(MAX_BYTES).max(self.segment);
+        self.room = if self.is_datagram {
+            self.segment
+        } else {
+            (MAX_SEGMENTS * self.segment).min(MAX_BYTES).max(self.segment)
+        };
+        self.coalesced = 0;
         self.filled = 0;
         self.sent = 0;
     }
 
-    /// Returns whether a packet of this size fits. `last` says that the packet may be shorter
-    /// (GROUP-1).
+    /// Returns whether a packet of this size fits, and may share the send (GROUP-1, GROUP-3).
     #[inline(always)]
-    pub(crate) fn has_room(&self, len: usize, last: bool) -> bool {
-        self.filled + len <= self.room && (len == self.segment || last && len < self.segment)
+    pub(crate) fn has_room(&self, len: usize, sharing: Sharing) -> bool {
+        self.filled + len <= self.room
+            && match sharing {
+                Sharing::Segments { last } => {
+                    !self.is_datagram && (len == self.segment || last && len < self.segment)
+                }
+                Sharing::Datagram { limit } => {
+                    self.is_datagram && self.segment == limit && self.coalesced < MAX_COALESCED
+                }
+            }
     }
 
     /// Returns whether a packet of this flow and size belongs into this group, and fits.
     #[inline]
-    pub(crate) fn takes(&self, flow: &Flow, len: usize, last: bool) -> bool {
-        self.has_room(len, last) && self.flow == *flow
+    pub(crate) fn takes(&self, flow: &Flow, len: usize, sharing: Sharing) -> bool {
+        self.has_room(len, sharing) && self.flow == *flow
     }
 
     /// Returns the memory for the next packet, which must fit.
@@ -144,7 +186,9 @@ impl Group {
     pub(crate) fn append(&mut self, len: usize) -> &mut [u8] {
         let start = self.filled;
         self.filled += len;
-        if len < self.segment {
+        if self.is_datagram {
+            self.coalesced += 1;
+        } else if len < self.segment {
             self.room = self.filled;
         }
         &mut self.memory[start..self.filled]
@@ -159,6 +203,9 @@ impl Group {
     /// Returns the number of packets in `bytes` of the group.
     #[inline]
     pub(crate) fn packets_in(&self, bytes: usize) -> usize {
+        if self.is_datagram {
+            return self.coalesced;
+        }
         // Avoids the division in the usual case.
         if bytes <= self.segment { 1 } else { bytes.div_ceil(self.segment) }
     }

@@ -11,7 +11,7 @@
 
 use crate::address::Family;
 use crate::carrier::Carrier;
-use crate::group::{Flow, Group};
+use crate::group::{Flow, Group, Sharing};
 
 /// Groups that can wait at the same time. Chosen by us: as many peers as a busy server answers in
 /// one pass; more peers only cause an earlier system call.
@@ -56,37 +56,37 @@ impl Staging {
     pub(crate) fn place_in_recent(
         &mut self,
         len: usize,
+        sharing: Sharing,
         is_same: impl FnOnce(&Flow) -> bool,
     ) -> Option<&mut [u8]> {
         let group = &mut self.groups[self.recent];
-        if !group.has_room(len, false) || !is_same(&group.flow) {
+        if !group.has_room(len, sharing) || !is_same(&group.flow) {
             return None;
         }
         self.used = self.used.max(self.recent + 1);
         Some(group.append(len))
     }
 
-    /// Returns the memory for a packet of `len` bytes in a group of its flow. `last` says that the
-    /// packet, the last of its burst, may close a group of longer packets. `None` if all groups are
-    /// in use. The socket can name `flow.to`.
+    /// Returns the memory for a packet of `len` bytes in a group of its flow. `None` if all groups
+    /// are in use. The socket can name `flow.to`.
     #[inline]
-    pub(crate) fn place(&mut self, flow: &Flow, len: usize, last: bool) -> Option<&mut [u8]> {
+    pub(crate) fn place(&mut self, flow: &Flow, len: usize, sharing: Sharing) -> Option<&mut [u8]> {
         let waiting = &self.groups[..self.used];
-        let recent = waiting.get(self.recent).filter(|group| group.takes(flow, len, last));
+        let recent = waiting.get(self.recent).filter(|group| group.takes(flow, len, sharing));
         if recent.is_none() {
-            match waiting.iter().position(|group| group.takes(flow, len, last)) {
+            match waiting.iter().position(|group| group.takes(flow, len, sharing)) {
                 Some(index) => self.recent = index,
-                None => self.open(flow, len)?,
+                None => self.open(flow, len, sharing)?,
             }
         }
         Some(self.groups[self.recent].append(len))
     }
 
     /// Opens a group for packets of this flow, which becomes the recent one.
-    fn open(&mut self, flow: &Flow, len: usize) -> Option<()> {
+    fn open(&mut self, flow: &Flow, len: usize, sharing: Sharing) -> Option<()> {
         let group = self.groups.get_mut(self.used)?;
         let name = self.carrier.name(flow.to, self.family).expect("the socket can name the peer");
-        group.open(flow, name, len);
+        group.open(flow, name, len, sharing);
         self.recent = self.used;
         self.used += 1;
         Some(())
@@ -123,7 +123,11 @@ mod tests {
     }
 
     fn put(staging: &mut Staging, flow: &Flow, packet: &str, last: bool) -> bool {
-        let place = staging.place(flow, packet.len(), last);
+        put_sharing(staging, flow, packet, Sharing::Segments { last })
+    }
+
+    fn put_sharing(staging: &mut Staging, flow: &Flow, packet: &str, sharing: Sharing) -> bool {
+        let place = staging.place(flow, packet.len(), sharing);
         place.map(|place| place.copy_from_slice(packet.as_bytes())).is_some()
     }
 
@@ -160,6 +164,30 @@ mod tests {
             assert!(put(&mut staging, &flow(1), packet, false));
         }
         assert_eq!(groups(&mut staging), ["10.0.0.1:aaaacccc", "10.0.0.1:b"]);
+    }
+
+    #[test]
+    fn packets_of_any_size_share_a_datagram_if_they_may() {
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
+        let (shared, alone) = (Sharing::Datagram { limit: 6 }, Sharing::of(0, false));
+        let longer = Sharing::of(7, true);
+        for (packet, sharing) in [
+            ("aa", shared),
+            ("bbb", shared),
+            ("c", alone),
+            ("dd", shared),
+            ("e", shared),
+            ("f", longer),
+        ] {
+            assert!(put_sharing(&mut staging, &flow(1), packet, sharing));
+        }
+        assert_eq!(
+            groups(&mut staging),
+            ["10.0.0.1:aabbbe", "10.0.0.1:c", "10.0.0.1:dd", "10.0.0.1:f"],
+            "GROUP-3"
+        );
+        let counts = staging.waiting().iter().map(|group| group.packets_in(group.unsent().len()));
+        assert_eq!(counts.collect::<Vec<_>>(), [3, 1, 1, 1]);
     }
 
     #[test]

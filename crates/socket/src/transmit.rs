@@ -24,7 +24,7 @@ use rustix::io::Errno;
 
 use crate::address;
 use crate::class::{self, DefaultClass};
-use crate::group::Flow;
+use crate::group::{Flow, Sharing};
 use crate::mtu::PacketLimit;
 use crate::shared::{BEGINNING, SendFailure, Shared};
 use crate::staging::Staging;
@@ -88,7 +88,8 @@ impl SocketTransmit {
         }
         let options = self.options;
         // Compared in place: constructing a flow for the comparison would copy it twice.
-        let place = self.staging.place_in_recent(len, |flow| {
+        let sharing = Sharing::of(burst.coalesce, false);
+        let place = self.staging.place_in_recent(len, sharing, |flow| {
             flow.to == burst.to
                 && flow.class == options.class(burst)
                 && (!options.chooses_source || flow.from == burst.from)
@@ -119,7 +120,7 @@ impl SocketTransmit {
             return Ok(());
         }
         if longest <= MAX_COPIED {
-            self.stage(&flow, burst.each())
+            self.stage(&flow, burst.each(), burst.coalesce)
         } else {
             self.gather(&flow, burst.each())
         }
@@ -145,12 +146,13 @@ impl SocketTransmit {
         &mut self,
         flow: &Flow,
         packets: impl Iterator<Item = BurstPacket<'a>>,
+        coalesce: usize,
     ) -> io::Result<()> {
         let mut last = false;
         for packet in packets {
             let len = packet.len();
             loop {
-                if let Some(place) = self.staging.place(flow, len, last) {
+                if let Some(place) = self.staging.place(flow, len, Sharing::of(coalesce, last)) {
                     packet.copy_to(place);
                     break;
                 }

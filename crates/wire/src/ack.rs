@@ -117,6 +117,13 @@ impl AckList {
         }
     }
 
+    /// Returns the bytes of an ACK packet of the udp profile with as many entries as these bytes say; `None` if they do
+    /// not.
+    pub(crate) fn len_by_count(bytes: &[u8]) -> Option<usize> {
+        let header: &[u8; ENTRIES_AT] = bytes.first_chunk()?;
+        Some(ENTRIES_AT + usize::from(read_u16(header, HEADER_LEN)) * ENTRY_LEN)
+    }
+
     /// Reads the list; `bytes` is the whole packet, at least as long as its profile's shortest ACK.
     ///
     /// Entries beyond the count are ignored, and so is an entry with id 0.

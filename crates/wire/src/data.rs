@@ -64,6 +64,17 @@ impl Data {
         Ok(data)
     }
 
+    /// Returns the bytes of a DATA packet that goes on to the end of its message; `None` if these are no bytes of one.
+    #[inline]
+    pub(crate) fn len_to_end(bytes: &[u8]) -> Option<usize> {
+        let header: &[u8; DATA_HEADER_LEN] = bytes.first_chunk()?;
+        let wire_offset = read_u32(header, 52);
+        let offset =
+            if wire_offset == OFFSET_IN_SEQUENCE { read_u32(header, 4) } else { wire_offset };
+        let missing = read_u32(header, 28).checked_sub(offset)?;
+        Some(DATA_HEADER_LEN.saturating_add(missing as usize))
+    }
+
     /// Invariant CODEC-2 (BAD-2).
     fn check(&self, profile: Profile, payload: usize) -> Result<(), ParseError> {
         let message_length = self.message_length;

@@ -11,6 +11,8 @@ use crate::sender_id::SenderId;
 /// Bytes of the common header.
 pub const HEADER_LEN: usize = 28;
 
+/// Offset of the kind.
+const KIND: usize = 11;
 /// Offset of the sender id.
 const SENDER_ID: usize = 20;
 
@@ -129,6 +131,12 @@ impl Header {
         Some(SenderId::from_wire(u64::from_be_bytes(*id)))
     }
 
+    /// Returns the kind of the packet with which these bytes begin; `None` if they do not say.
+    #[inline]
+    pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+        Kind::from_wire(*bytes.get(KIND)?)
+    }
+
     /// Returns the udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {
@@ -164,7 +172,8 @@ impl Header {
             }),
             Profile::Udp => Dialect::Udp(parse_udp_fields(bytes)?),
         };
-        let kind = Kind::from_wire(bytes[11]).ok_or_else(|| older::unknown_kind(profile, bytes))?;
+        let kind =
+            Kind::from_wire(bytes[KIND]).ok_or_else(|| older::unknown_kind(profile, bytes))?;
         let header = Self {
             sport: read_u16(bytes, 0),
             dport: read_u16(bytes, 2),
@@ -181,7 +190,7 @@ impl Header {
         write_u16(out, 0, self.sport);
         write_u16(out, 2, self.dport);
         write_u32(out, 4, self.sequence);
-        out[11] = kind as u8;
+        out[KIND] = kind as u8;
         out[12] = self.doff;
         match &self.dialect {
             Dialect::Kernel(fields) => {

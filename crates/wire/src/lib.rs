@@ -7,8 +7,8 @@
 //! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to
 //!   resemble TCP carry a version, flags, an incarnation, a low-water mark and features ([`UdpFields`]).
 //!
-//! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be
-//! trusted. [`Packet::emit_header`] is the reverse.
+//! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be trusted, and [`Packet::all`] a datagram
+//! into all of its packets. [`Packet::emit_header`] is the reverse.
 //!
 //! # Invariants
 //!
@@ -41,6 +41,7 @@ mod header;
 mod kind;
 mod older;
 mod packet;
+mod packets;
 mod profile;
 mod refusal;
 mod resend;
@@ -56,6 +57,7 @@ pub use header::{Dialect, HEADER_LEN, Header, KernelFields, UdpFields};
 pub use kind::Kind;
 pub use older::OlderLayout;
 pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
+pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
 pub use resend::{EVERYTHING, Resend};

@@ -8,6 +8,7 @@ use crate::grant::Grant;
 use crate::header::Header;
 use crate::kind::Kind;
 use crate::older;
+use crate::packets::Packets;
 use crate::profile::Profile;
 use crate::resend::Resend;
 
@@ -68,7 +69,8 @@ impl Body<'_> {
 }
 
 impl<'a> Packet<'a> {
-    /// Parses one packet. Bytes behind a control packet's header are ignored.
+    /// Parses one packet. Bytes behind a control packet's header are ignored; [`Packet::all`] reads them as further
+    /// packets.
     ///
     /// # Errors
     ///
@@ -94,6 +96,13 @@ impl<'a> Packet<'a> {
             Kind::Ack => Body::Ack(AckList::parse(bytes)?),
         };
         Ok(Self { header, body })
+    }
+
+    /// Returns the packets of a datagram, one behind the other (`WIRE-29`). In the kernel profile there is one, with all
+    /// bytes.
+    #[must_use]
+    pub const fn all(profile: Profile, datagram: &'a [u8]) -> Packets<'a> {
+        Packets::new(profile, datagram)
     }
 
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.

@@ -12,7 +12,7 @@ use crate::capture_file::{CaptureReader, Record};
 use crate::datagram::{Datagram, Encapsulation, IpContent, ip_content};
 use crate::error::Error;
 use crate::frame::{UnknownLink, slice};
-use crate::offload::{looks_like_header, packet_size};
+use crate::offload::{looks_like_header, packet_ends};
 use crate::packet::{CapturedPacket, Content, QuotedPacket, raw_header, raw_ports};
 use crate::rpc::{CapturedRpc, RpcTable};
 
@@ -217,20 +217,19 @@ fn kernel_packet(datagram: &Datagram<'_>) -> CapturedPacket {
 
 fn udp_packets(datagram: &Datagram<'_>) -> Vec<CapturedPacket> {
     let Datagram { from, to, class, bytes, len, .. } = *datagram;
-    let size = if looks_like_header(bytes, from.port(), to.port()) {
-        packet_size(bytes, len, from.port(), to.port())
+    let ends = if looks_like_header(bytes, from.port(), to.port()) {
+        packet_ends(bytes, len, from.port(), to.port())
     } else {
-        len
+        vec![len]
     };
-    let starts: Vec<usize> = (0..bytes.len()).step_by(size).collect();
-    let packet = |(index, start): (usize, &usize)| {
-        let len = size.min(len - start);
-        let captured = &bytes[*start..bytes.len().min(start + len)];
-        let content = Content::parse(Profile::Udp, captured, len);
-        let part = (index + 1, starts.len());
-        CapturedPacket { from, to, class, part, ..empty_packet(Profile::Udp, len, content) }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let packet = |(index, (start, &end)): (usize, (usize, &usize))| {
+        let captured = &bytes[start..bytes.len().min(end)];
+        let content = Content::parse(Profile::Udp, captured, end - start);
+        let part = (index + 1, ends.len());
+        CapturedPacket { from, to, class, part, ..empty_packet(Profile::Udp, end - start, content) }
     };
-    starts.iter().enumerate().map(packet).collect()
+    starts.zip(&ends).enumerate().map(packet).collect()
 }
 
 /// Returns a packet whose remaining fields have neutral values.

@@ -1,11 +1,13 @@
-//! Merged packets: finds the boundaries of packets that offload has merged into one datagram.
+//! Merged packets: finds the boundaries of packets that are in one datagram.
 //!
 //! Packets of equal size that are sent in one call (UDP_SEGMENT) or received in one call (UDP_GRO) appear as one
 //! datagram in a capture taken on the host: always on the loopback interface, elsewhere if the interface implements the
 //! offload. No field contains their size. Since each packet begins with a header that has the same ports, the size is
 //! the smallest number whose multiples are all offsets of such a header.
+//!
+//! Within one of these, several packets may follow each other (`WIRE-29`): each says where it ends.
 
-use apus_wire::{HEADER_LEN, Kind, UDP_VERSION};
+use apus_wire::{HEADER_LEN, Kind, UDP_VERSION, announced_len};
 
 /// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
 /// The features have one byte: the other is not in use (`WIRE-31`), and tells headers from payload.
@@ -24,9 +26,27 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         && header[18] == 0
 }
 
+/// Returns where the packets end in a datagram of `len` bytes. `bytes` are its captured bytes and begin with a header.
+pub(crate) fn packet_ends(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> Vec<usize> {
+    let size = segment_size(bytes, len, from_port, to_port);
+    let mut ends = Vec::new();
+    let mut start = 0;
+    while start < bytes.len() {
+        let segment_end = len.min((start / size + 1) * size);
+        let rest = &bytes[start..bytes.len().min(segment_end)];
+        let end =
+            announced_len(rest).map_or(segment_end, |announced| start.saturating_add(announced));
+        let goes_on = end < segment_end
+            && bytes.get(end..).is_some_and(|behind| looks_like_header(behind, from_port, to_port));
+        start = if goes_on { end } else { segment_end };
+        ends.push(start);
+    }
+    ends
+}
+
 /// Returns the size of all packets but the last in a datagram of `len` bytes. `bytes` are its captured bytes and begin
 /// with a header. Returns `len` if the datagram is a single packet.
-pub(crate) fn packet_size(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> usize {
+fn segment_size(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> usize {
     let ports = &bytes[..4];
     let matches = |size: usize| {
         (size..bytes.len()).step_by(size).all(|at| {

@@ -217,3 +217,37 @@ fn garbage_disturbs_no_client() {
     server.shutdown();
     assert_eq!(thread.join().unwrap(), 500);
 }
+
+/// Requirement WIRE-29: messages of any size that leave together share a datagram, once the peer has said that it reads
+/// that.
+#[test]
+fn short_messages_that_leave_together_share_a_datagram() {
+    let server = over_udp().bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr();
+    let thread = echo(server.clone());
+    let client = over_udp().client().unwrap();
+    let sent = || {
+        let metrics = client.metrics();
+        let count = |wanted| metrics.driver.iter().find(|(name, _)| *name == wanted).unwrap().1;
+        (count("datagrams_sent"), count("packets_sent"))
+    };
+    // The first request is held, the second one is answered with the server's CUTOFFS.
+    for greeting in ["Who is there?", "Both know each other."] {
+        assert_eq!(client.call(address, greeting).unwrap(), greeting);
+    }
+    let before = sent();
+    let cork = client.cork();
+    for size in 1..=20_u8 {
+        client.send(address, vec![size; 10 * usize::from(size)], u64::from(size)).unwrap();
+    }
+    drop(cork);
+    let after = sent();
+    assert_eq!((after.0 - before.0, after.1 - before.1), (1, 20));
+    for _ in 1..=20 {
+        let completion = client.recv_completion().unwrap();
+        let size = completion.cookie as u8;
+        assert_eq!(completion.result.unwrap(), vec![size; 10 * usize::from(size)]);
+    }
+    server.shutdown();
+    thread.join().unwrap();
+}

@@ -41,6 +41,7 @@ pub fn a_response_leaves_from_the_address_of_the_request(fixture: &dyn Fixture) 
             header_len: HEADER_LEN,
             payload: &[&payload],
             segment: len,
+            coalesce: 0,
         });
         server.flush();
         let response = &client.collect(1)[0];

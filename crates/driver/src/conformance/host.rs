@@ -64,7 +64,14 @@ impl Host {
         let header_len = packet.len().min(HEADER_LEN);
         let (headers, payload) = packet.split_at(header_len);
         let (payload, segment) = (&[payload][..], payload.len());
-        let burst = Burst { to, from: None, traffic_class, headers, header_len, payload, segment };
+        let burst = Burst {
+            traffic_class,
+            headers,
+            header_len,
+            payload,
+            segment,
+            ..Burst::single(to, &[])
+        };
         self.send_burst(&burst);
     }
 
@@ -88,8 +95,7 @@ impl Host {
         let segment = packets[0].len() - HEADER_LEN;
         let (headers, payload) = (&headers[..], &cut[..]);
         let header_len = HEADER_LEN;
-        let burst =
-            Burst { to, from: None, traffic_class: 0, headers, header_len, payload, segment };
+        let burst = Burst { headers, header_len, payload, segment, ..Burst::single(to, &[]) };
         self.send_burst(&burst);
     }
 

@@ -106,7 +106,8 @@ fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
     let first = cx.timers.resend_interval.least(cx.config.need_ack_usecs());
     let most = cx.timers.resend_interval.most();
     let rto = peer.rtt.rto(first, most);
-    let wait = rto.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
+    let asked_before = entry.asks.saturating_add(entry.put_off);
+    let wait = rto.saturating_mul(1 << asked_before.min(16)).min(MAX_NEED_ACK_INTERVAL);
     let last = if entry.asks == 0 { since } else { entry.asked };
     if read_up_to.since(last) >= wait && peer.need_ack.may_ask(read_up_to, rto) {
         peer.need_ack.sent(now);

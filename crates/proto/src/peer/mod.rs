@@ -36,6 +36,7 @@ pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 
 use crate::time::Instant;
+use apus_wire::DATA_HEADER_LEN;
 
 slotmap::new_key_type! {
     /// Names a peer as long as it is known.
@@ -55,6 +56,8 @@ pub(crate) struct Peer {
     pub(crate) cutoffs: PeerCutoffs,
     /// Unscheduled bytes on their way to it.
     pub(crate) unscheduled: UnscheduledWindow,
+    /// Whether it reads several packets of one datagram (WIRE-29).
+    pub(crate) reads_shared_datagrams: bool,
     /// When this endpoint's cutoffs were last sent to it.
     pub(crate) cutoffs_sent: Instant,
     /// Round-trip time to it.
@@ -82,6 +85,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    /// Returns the bytes of the longest datagram that several packets to it may share (WIRE-29); 0 if it does not read
+    /// such datagrams.
+    pub(crate) const fn longest_shared_datagram(&self) -> usize {
+        if self.reads_shared_datagrams { DATA_HEADER_LEN + self.segment as usize } else { 0 }
+    }
+
     /// Notes a packet about a live RPC: the peer is alive.
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.resends.answered();

@@ -100,6 +100,7 @@ impl Peers {
             acks: super::Acks::new(self.profile),
             resends: super::ResendBurst::default(),
             need_ack: super::NeedAckGate::default(),
+            reads_shared_datagrams: false,
             calls: Calls::starting_at(self.next_id),
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,

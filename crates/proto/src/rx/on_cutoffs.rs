@@ -16,5 +16,6 @@ pub(super) fn on_cutoffs(
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
     peers[peer].cutoffs.update(cutoffs);
     peers[peer].unscheduled.set_room(header.sequence);
+    peers[peer].reads_shared_datagrams = header.sequence > 0;
     Ok(())
 }

@@ -79,22 +79,28 @@ impl Transport {
         }
     }
 
-    /// Handles a packet from `from`, given without IP and UDP headers.
+    /// Handles the packets of a datagram from `from`, given without IP and UDP headers. Returns their number, at least
+    /// 1.
     ///
-    /// Cannot fail: the packet is used, or counted as dropped with a
+    /// Cannot fail: each packet is used, or counted as dropped with a
     /// [`crate::DropReason`]; see [`Transport::metrics`].
-    pub fn handle_packet(&mut self, now: Instant, from: Address, packet: &[u8]) {
+    pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &[u8]) -> usize {
         self.advance(now);
-        // The parse result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log,
-        // 2026-11-21).
-        match &Packet::parse(self.outbound.identity.profile, packet) {
-            Ok(packet) => rx::receive(&mut self.context(), from, packet),
-            Err(error) => {
-                let reason = (*error).into();
-                self.observation.metrics.count_drop(reason);
-                self.observation.notes.add(None, from, ProbeKind::Dropped(reason));
+        let mut count = 0;
+        let mut packets = Packet::all(self.outbound.identity.profile, datagram);
+        // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
+        while let Some(packet) = &packets.next() {
+            count += 1;
+            match packet {
+                Ok(packet) => rx::receive(&mut self.context(), from, packet),
+                Err(error) => {
+                    let reason = (*error).into();
+                    self.observation.metrics.count_drop(reason);
+                    self.observation.notes.add(None, from, ProbeKind::Dropped(reason));
+                }
             }
         }
+        count
     }
 
     /// What handlers may touch that begin or end RPCs.

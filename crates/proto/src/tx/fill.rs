@@ -48,7 +48,17 @@ impl<'a> Filler<'a> {
             headers.clear();
             headers.extend_from_slice(packet.bytes());
             let (to, header_len) = (packet.to, headers.len());
-            return Some(Transmit { to, priority, traffic_class, headers, header_len, data: None });
+            let peers = &mut self.tables.peers;
+            let coalesce = peers.find(to).map_or(0, |peer| peers[peer].longest_shared_datagram());
+            return Some(Transmit {
+                to,
+                priority,
+                traffic_class,
+                headers,
+                header_len,
+                coalesce,
+                data: None,
+            });
         }
         let burst = self.next_burst()?;
         Some(self.make_up(burst))
@@ -183,6 +193,7 @@ impl<'a> Filler<'a> {
         let to = peer.address;
         let ack = peer.acks.take_one();
         let cutoffs = peer.cutoffs;
+        let mut coalesce = 0;
 
         let mut data = Data {
             message_length: 0,
@@ -196,6 +207,9 @@ impl<'a> Filler<'a> {
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
             message.note_sent(&cut, now, retransmit);
+            if cut.packets() == 1 && cut.range.end == message.length() {
+                coalesce = peer.longest_shared_datagram();
+            }
             data.message_length = message.length();
             // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
             // range.
@@ -225,7 +239,8 @@ impl<'a> Filler<'a> {
             None => unreachable!("a burst is cut off an outgoing message"),
         };
         let headers = &self.outbound.headers;
-        Transmit { to, priority, traffic_class, headers, header_len, data: Some((payload, cut)) }
+        let data = Some((payload, cut));
+        Transmit { to, priority, traffic_class, headers, header_len, coalesce, data }
     }
 
     /// Notes a burst, and that it uses a grant.

@@ -15,6 +15,7 @@ pub struct Transmit<'a> {
     pub(super) traffic_class: u8,
     pub(super) headers: &'a [u8],
     pub(super) header_len: usize,
+    pub(super) coalesce: usize,
     /// Of DATA packets.
     pub(super) data: Option<(&'a Payload, Cut)>,
 }
@@ -61,6 +62,13 @@ impl<'a> Transmit<'a> {
     #[must_use]
     pub fn payload_len(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
+    }
+
+    /// Returns the bytes of the longest datagram that the packet may share with others to the same receiver (WIRE-29); 0
+    /// if it needs a datagram of its own.
+    #[must_use]
+    pub const fn coalesce(&self) -> usize {
+        self.coalesce
     }
 
     /// Returns the headers of all packets, one behind the other.

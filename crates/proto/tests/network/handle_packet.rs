@@ -313,19 +313,18 @@ impl World {
         }
     }
 
-    /// Counts a packet that arrives, and gives it to the transport.
-    fn deliver(&mut self, from: SocketAddr, packet: &[u8]) {
+    /// Counts the packets of a datagram that arrives, and gives it to the transport.
+    fn deliver(&mut self, from: SocketAddr, datagram: &[u8]) {
         let traffic = self.traffic.entry(from).or_default();
-        traffic.received += packet.len() as u64 + AROUND;
-        if let Ok(packet) = Packet::parse(self.profile, packet)
-            && let Some(fields) = packet.header.udp()
-            && fields.flags.contains(Flags::SESSION)
-        {
-            let given = self.sessions.get(&from).is_some_and(|s| s.contains(&fields.incarnation));
-            traffic.proved |= given;
+        traffic.received += datagram.len() as u64 + AROUND;
+        for packet in Packet::all(self.profile, datagram).flatten() {
+            let Some(fields) = packet.header.udp() else { continue };
+            if fields.flags.contains(Flags::SESSION) {
+                let given = self.sessions.get(&from);
+                traffic.proved |= given.is_some_and(|given| given.contains(&fields.incarnation));
+            }
         }
-        self.delivered += 1;
-        self.transport.handle_packet(self.now, from, packet);
+        self.delivered += self.transport.handle_datagram(self.now, from, datagram) as u64;
     }
 
     fn advance(&mut self, nanos: u64) {

@@ -347,7 +347,7 @@ impl World {
         if packet == Some(at) {
             if let Some((_, (to, from, bytes))) = self.network.pop_first() {
                 self.delivered += 1;
-                self.hosts[to].transport.handle_packet(now, from, &bytes);
+                self.hosts[to].transport.handle_datagram(now, from, &bytes);
                 self.pump(to);
             }
         } else if let Some((_, host)) = services.filter(|s| s.0 == at) {

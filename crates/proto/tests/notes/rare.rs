@@ -165,13 +165,13 @@ fn notes_that_are_not_fetched_are_bounded() {
     let from = pair.client.address;
     let now = pair.now;
     for _ in 0..10_000 {
-        pair.server.transport.handle_packet(now, from, b"nonsense");
+        pair.server.transport.handle_datagram(now, from, b"nonsense");
     }
     pair.server.fetch();
     assert_eq!(pair.server.notes.len(), 8_192);
     pair.inject(from, b"nonsense");
     assert_eq!(pair.server.notes.len(), 8_193, "there is room again");
-    pair.server.transport.handle_packet(now, from, b"nonsense");
+    pair.server.transport.handle_datagram(now, from, b"nonsense");
     pair.server.transport.set_probe_filter(None);
     assert_eq!(pair.server.transport.poll_probe(), None);
 }

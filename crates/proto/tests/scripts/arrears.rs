@@ -191,7 +191,7 @@ fn unscheduled_bytes_stay_below_the_room_of_the_peer() {
     > call P 40000
       -> P DATA c3 0..1396/40000 incoming=1396 cutoffs=1 prio=4
     > call P 100
-      -> P DATA c4 0..100/100 cutoffs=1 prio=7
+      -> P DATA c4 0..100/100 cutoffs=1 prio=7 shares=1452
     > P: GRANT c1 40000
       -> P DATA c1 10000..40000/40000 incoming=10000 packets=22 cutoffs=1 prio=0
     > call P 40000
@@ -227,5 +227,41 @@ fn the_room_is_stated_with_the_cutoffs() {
     > Q: DATA s1 0..1/1 cutoffs=0
       !! request s1 from Q: 1 B
       -> Q CUTOFFS s1 v2 [0, 0, 0, 0, 4294967295, 15000, 2800, 200] room=500000 prio=7
+    ");
+}
+
+/// TIME-9: a client that answers with BUSY is asked less and less often; a GRANT begins anew.
+#[test]
+fn a_client_that_grants_late_is_asked_less_and_less_often() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 40000
+        +3ms
+        P: BUSY s1
+        +5ms
+        P: BUSY s1
+        +5ms
+        +5ms
+        P: GRANT s1 20000
+        +3ms
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 40000
+      -> P DATA s1 0..10000/40000 incoming=10000 packets=8 cutoffs=1 prio=4
+    > +3ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+    > P: BUSY s1
+    > +5ms
+      @4.50ms -> P NEED_ACK s1 prio=7
+    > P: BUSY s1
+    > +5ms
+    > +5ms
+      @4.50ms -> P NEED_ACK s1 prio=7
+    > P: GRANT s1 20000
+      -> P DATA s1 10000..21168/40000 incoming=10000 packets=8 cutoffs=1 prio=0
+    > +3ms
+      @2.00ms -> P NEED_ACK s1 prio=7
     ");
 }

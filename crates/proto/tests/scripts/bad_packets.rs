@@ -45,13 +45,13 @@ fn lengths_that_lie() {
         live
     "), @"
     > P: DATA s1 5..15/10
-      xx malformed
+      xx short_packets
     > P: DATA s1 0..0/10
       xx malformed
     > P: DATA s1 0..10/0
       xx malformed
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=10 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -340,7 +340,7 @@ fn answers_that_cannot_leave() {
     let mut need_ack = [0; 28];
     (need_ack[3], need_ack[11], need_ack[13], need_ack[27]) = (1, 0x17, 0x10, 3);
     for n in 0..10_000_u16 {
-        transport.handle_packet(now, ([10, 0, 0, 9], n).into(), &need_ack);
+        transport.handle_datagram(now, ([10, 0, 0, 9], n).into(), &need_ack);
     }
     let metrics = transport.metrics();
     assert_eq!(metrics.live.control_packets, 8_192);

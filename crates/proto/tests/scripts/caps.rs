@@ -400,7 +400,7 @@ fn the_queue_of_control_packets_is_bounded() {
         let header = Header::new(Kind::NeedAck, 1, 1, id, Dialect::Udp(fields));
         let mut packet = [0; MAX_HEADER_LEN];
         let length = Packet { header, body: Body::NeedAck }.emit_header(&mut packet);
-        transport.handle_packet(now, from, &packet[..length]);
+        transport.handle_datagram(now, from, &packet[..length]);
     }
     assert_eq!(transport.metrics().dropped(DropReason::ControlQueueFull), 5);
     assert_eq!(transport.metrics().live.control_packets, LIMIT as u64);

@@ -290,3 +290,55 @@ fn packet_limits() {
     > limit Q 9000
     ");
 }
+
+/// WIRE-29: a peer that states its room reads several packets of a datagram; DATA that goes on elsewhere shares none.
+#[test]
+fn packets_share_datagrams_to_peers_that_read_them() {
+    assert_snapshot!(run("
+        meet P
+        call P 100
+        P: CUTOFFS c1 1 room=1000000
+        call P 100
+        call P 3000
+        P: GRANT c9 1
+        P: RESEND c2 0..100
+        P: CUTOFFS c1 1
+        call P 100
+    "), @"
+    > call P 100
+      -> P DATA c1 0..100/100 cutoffs=1 prio=7
+    > P: CUTOFFS c1 1 room=1000000
+    > call P 100
+      -> P DATA c2 0..100/100 cutoffs=1 prio=7 shares=1452
+    > call P 3000
+      -> P DATA c3 0..3000/3000 packets=3 cutoffs=1 prio=5
+    > P: GRANT c9 1
+      xx unknown_rpcs
+    > P: RESEND c2 0..100
+      -> P BUSY c2 prio=7 shares=1452
+    > P: CUTOFFS c1 1
+    > call P 100
+      -> P DATA c4 0..100/100 cutoffs=1 prio=7
+    ");
+}
+
+/// WIRE-29: each packet of a datagram is handled, up to the first that is wrong.
+#[test]
+fn all_packets_of_a_datagram_are_handled() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        P: DATA s1 0..100/100 & DATA c1 0..10/10 & DATA s2 0..7/7
+        P: DATA s4 0..10/10 & GRANT c1 10 level=9 & DATA s5 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: DATA s1 0..100/100 & DATA c1 0..10/10 & DATA s2 0..7/7
+      !! request s1 from P: 100 B
+      !! response c1: 10 B
+      !! request s2 from P: 7 B
+    > P: DATA s4 0..10/10 & GRANT c1 10 level=9 & DATA s5 0..10/10
+      xx malformed
+      !! request s4 from P: 10 B
+    ");
+}

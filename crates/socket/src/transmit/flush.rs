@@ -186,6 +186,7 @@ mod tests {
             header_len: 1,
             payload: &[&payload],
             segment: len - 1,
+            coalesce: 0,
         };
         transmit.send(&burst).unwrap();
     }

@@ -62,7 +62,7 @@ impl SocketTransmit {
             let gathered = Gathered::take(&mut packets, self.options.segments);
             if gathered.packets == 0 {
                 let packet = packets.next();
-                self.stage(flow, packet.into_iter())?;
+                self.stage(flow, packet.into_iter(), 0)?;
                 continue;
             }
             self.update_class();
@@ -82,7 +82,7 @@ impl SocketTransmit {
                     if merged.is_some() && errors::may_be_segmentation(error) =>
                 {
                     // `flush` can send them one by one.
-                    self.stage(flow, before)?;
+                    self.stage(flow, before, 0)?;
                     return self.flush();
                 }
                 Some(Obstacle::Refused(_, cause)) => {
@@ -91,7 +91,7 @@ impl SocketTransmit {
                 Some(Obstacle::Broken(error)) => return Err(broken(error, flow.to)),
             }
         }
-        self.stage(flow, packets)
+        self.stage(flow, packets, 0)
     }
 
     fn count_gathered(&self, packets: usize) {

@@ -21,6 +21,7 @@
 //!     header_len: 6,
 //!     payload: &[b"and ", b"payload"],
 //!     segment: 11,
+//!     coalesce: 0,
 //! };
 //! transmit.send(&burst)?;
 //! transmit.flush()?;

@@ -23,6 +23,7 @@ fn work(config: UdpConfig) {
                 header_len: 28,
                 payload: &[first, second],
                 segment: len - 28,
+                coalesce: 0,
             };
             host.transmit.send(&burst).unwrap();
             host.flush();

@@ -112,6 +112,7 @@ fn large_packets_leave_at_once_and_in_one_send() {
         header_len: 60,
         payload: &[&payload],
         segment: 8900,
+        coalesce: 0,
     };
     client.transmit.send(&burst).unwrap();
     assert!(!client.transmit.has_pending());

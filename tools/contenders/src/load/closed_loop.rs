@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::idle::{Idle, POLL_TIMEOUT};
 use super::in_flight::{InFlight, Request};
-use crate::transport::{Client, Completions};
+use crate::transport::{Client, Completions, Start};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
@@ -77,12 +77,16 @@ fn keep_outstanding(
 ) -> Result<(), Error> {
     let mut in_flight = InFlight::new(limit);
     let mut ended = Completions::default();
+    let mut starts = Vec::new();
     let began = clock::now();
     loop {
         while !in_flight.is_full() {
             let size = sizes.next().expect("sizes without an end");
-            client.start(in_flight.begin(Request { size, peer: 0, due: 0 }), 0, size)?;
+            let id = in_flight.begin(Request { size, peer: 0, due: 0 });
+            starts.push(Start { id, peer: 0, size });
         }
+        client.start_all(&starts)?;
+        starts.clear();
         client.poll(idle.wait(|| POLL_TIMEOUT), &mut ended)?;
         if let Some(why) = ended.problem() {
             return Err(Error::Peer(why));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::idle::Idle;
 use super::in_flight::{InFlight, Request};
-use crate::transport::{Client, Completions};
+use crate::transport::{Client, Completions, Start};
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 
@@ -67,6 +67,7 @@ pub fn open_loop(
     let mut waiting: VecDeque<Request> = VecDeque::new();
     let mut next = requests.next().filter(|next| next.due < load.ends);
     let mut ended = Completions::default();
+    let (mut starts, mut started) = (Vec::new(), Vec::new());
     loop {
         let now = clock();
         while let Some(request) = next.filter(|next| next.due <= now) {
@@ -77,11 +78,16 @@ pub fn open_loop(
         while !in_flight.is_full()
             && let Some(request) = waiting.pop_front()
         {
-            let id = in_flight.begin(request);
-            client.start(id, request.peer, request.size)?;
-            if request.due >= load.warm {
-                counts.late.record(clock().saturating_sub(request.due));
+            let Request { size, peer, due } = request;
+            starts.push(Start { id: in_flight.begin(request), peer, size });
+            if due >= load.warm {
+                started.push(due);
             }
+        }
+        client.start_all(&starts)?;
+        starts.clear();
+        for due in started.drain(..) {
+            counts.late.record(clock().saturating_sub(due));
         }
         // Checked before the client waits for replies: there are none to come.
         if next.is_none() && waiting.is_empty() && in_flight.is_empty() {

@@ -2,9 +2,8 @@
 //!
 //! One endpoint serves all purposes of a node, with default parameters unless the experiment varies
 //! one. The server answers under a cork, so that replies which are ready leave together, unless it
-//! works on each request: then each reply leaves as soon as it is ready. The client's calls leave
-//! one by one, as TCP's do, because the generator starts them when they are due. Payload is shared,
-//! not copied.
+//! works on each request: then each reply leaves as soon as it is ready. Calls that are due at the
+//! same time leave together, as TCP's do. Payload is shared, not copied.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,7 +15,7 @@ use apus::{
 };
 use apus_wire::Kind;
 
-use super::interface::{Client, Completions, Node, NodeOptions, Transport};
+use super::interface::{Client, Completions, Node, NodeOptions, Start, Transport};
 use super::work::Work;
 use crate::apus::{Path, builder, server};
 use apus_testbed::error::Error;
@@ -36,8 +35,8 @@ impl Transport for Apus {
     }
 
     fn settings(&self) -> String {
-        "one endpoint at each node, default parameters except those given; one thread sends each request by \
-         itself, replies that are ready leave together, and each at once if it took work"
+        "one endpoint at each node, default parameters except those given; requests that are due leave \
+         together, as do replies that are ready, and a reply at once if it took work"
             .to_owned()
     }
 
@@ -219,6 +218,13 @@ impl Client for ApusClient {
             Ok(_) => Ok(()),
             Err(error) => Err(Error::endpoint(format!("send to {peer}"), error)),
         }
+    }
+
+    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
+        let endpoint = self.endpoint.clone();
+        // A call alone leaves at once.
+        let _together = (starts.len() > 1).then(|| endpoint.cork());
+        starts.iter().try_for_each(|&Start { id, peer, size }| self.start(id, peer, size))
     }
 
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {

@@ -115,6 +115,15 @@ pub trait Client {
     /// A system call fails, or the peer has disconnected.
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error>;
 
+    /// Starts requests that are due at the same time. Those to one peer may leave together.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Client::start`].
+    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
+        starts.iter().try_for_each(|&Start { id, peer, size }| self.start(id, peer, size))
+    }
+
     /// Sends and receives what is possible now, and adds the ids of requests that have ended to
     /// `ended`. If nothing is possible, waits for up to `wait`; zero never waits. May return
     /// earlier without a result.
@@ -123,6 +132,17 @@ pub trait Client {
     ///
     /// A system call fails, a peer has disconnected, or a reply differs in length from its request.
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error>;
+}
+
+/// A request to be started; see [`Client::start`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Identifies the request until its reply is complete.
+    pub id: u32,
+    /// Index of the peer.
+    pub peer: usize,
+    /// Bytes of the payload.
+    pub size: u32,
 }
 
 /// Requests that have ended, by id.

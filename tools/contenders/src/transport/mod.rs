@@ -17,7 +17,7 @@ mod work;
 use apus_testbed::error::{Error, require};
 
 pub use self::apus::Apus;
-pub use self::interface::{Client, Completions, Node, NodeOptions, Transport};
+pub use self::interface::{Client, Completions, Node, NodeOptions, Start, Transport};
 pub use self::tcp::serve as serve_streams;
 pub use self::tcp::{Connections, Tcp};
 pub use self::work::Work;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use apus_decode::{CapturedPacket, Decoder, Error};
 use apus_wire::{
-    Body, Data, Dialect, Features, Flags, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
+    Body, Data, Dialect, Features, Flags, Grant, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
     Packet as WirePacket, Profile, Role, SenderId, UdpFields,
 };
 use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
@@ -20,6 +20,21 @@ pub(crate) const SERVER: u16 = 4_000;
 /// Builds a packet of RPC `id`.
 pub(crate) fn packet(profile: Profile, from: Role, id: u64, body: Body<'_>) -> Vec<u8> {
     packet_with(profile, from, id, body, Flags::NONE, 0)
+}
+
+/// Builds four packets of a client that share a datagram.
+pub(crate) fn shared_datagram() -> Vec<u8> {
+    let grant = Body::Grant(Grant { offset: 5000, priority: 3 });
+    let bodies = [
+        Body::Data(data(100, 0), &BYTES[..100]),
+        grant,
+        Body::Busy,
+        Body::Data(data(10, 0), &BYTES[..10]),
+    ];
+    (1..)
+        .zip(bodies)
+        .flat_map(|(n, body)| packet(Profile::Udp, Role::Client, 2 * n, body))
+        .collect()
 }
 
 /// Builds a packet of RPC `id` with flags of the udp profile and a value for `sequence`.
@@ -172,7 +187,7 @@ pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
     };
     let bodies = [
         (Role::Client, Body::Data(data(1000, 0), &BYTES[..900])),
-        (Role::Server, Body::Grant(apus_wire::Grant { offset: 1000, priority: 3 })),
+        (Role::Server, Body::Grant(Grant { offset: 1000, priority: 3 })),
         (
             Role::Server,
             Body::Resend(apus_wire::Resend { offset: 900, length: 100, priority: 7, brief: false }),

@@ -10,7 +10,7 @@ use pcap_file::{DataLink, Endianness};
 use proptest::prelude::*;
 
 use crate::builders::{
-    call, data, decode, ethernet, ip, ip_call, one_of_each, packet, pcap, raw_pcap,
+    call, data, decode, ethernet, ip, ip_call, one_of_each, packet, pcap, raw_pcap, shared_datagram,
 };
 use crate::formats::pcapng;
 use crate::invariants::check;
@@ -49,10 +49,12 @@ fn the_fuzzer_begins_with_sound_captures() {
     let offload: Vec<u8> =
         [2, 4, 6].iter().flat_map(|&id| call(Profile::Udp, id)[0].1.clone()).collect();
     let offload = ip(Profile::Udp, Role::Client, &offload);
+    let shared = ip(Profile::Udp, Role::Client, &shared_datagram());
     let captures = [
         ("raw.pcap", raw_pcap(&sound())),
         ("ethernet.pcap", pcap(DataLink::ETHERNET, &frames)),
         ("merged.pcap", raw_pcap(&[offload])),
+        ("shared.pcap", raw_pcap(&[shared])),
         ("little.pcapng", pcapng(Endianness::Little, &[1, 101])),
         ("big.pcapng", pcapng(Endianness::Big, &[101])),
     ];

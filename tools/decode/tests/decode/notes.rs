@@ -5,7 +5,7 @@ use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, R
 
 use crate::builders::{
     BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with,
-    port_unreachable, raw_pcap, words,
+    port_unreachable, raw_pcap, shared_datagram, words,
 };
 
 /// Builds a DATA packet of the request of RPC 2.
@@ -186,6 +186,19 @@ fn merged_packets_are_split() {
         assert!(!packets.iter().any(apus_decode::CapturedPacket::is_malformed), "{cut} cut off");
         assert_eq!((packets.len(), last.len), (3, 156), "{cut} cut off");
     }
+}
+
+/// Requirement WIRE-29.
+#[test]
+fn packets_that_share_a_datagram_are_split() {
+    let expected = [
+        "DATA rpc 2 request 0..100 of 100 [complete]",
+        "GRANT rpc 4 response to 5000 (+5000), level 3",
+        "BUSY rpc 6",
+        "DATA rpc 8 request 0..10 of 10 [complete]",
+    ];
+    let datagram = ip(Profile::Udp, Role::Client, &shared_datagram());
+    assert_eq!(words(&[datagram]), expected);
 }
 
 #[test]

@@ -243,7 +243,7 @@ impl Host for ApusHost {
             // never read.
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
-            self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
+            self.transport.handle_datagram(now, address(packet.from), &scratch[..end]);
         }
         self.take_events(now);
     }

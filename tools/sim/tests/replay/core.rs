@@ -65,7 +65,7 @@ impl Core {
 
     pub(crate) fn receive(&mut self, at: u64, bytes: &[u8]) {
         let from = self.source();
-        self.transport.handle_packet(Self::now(at), from, bytes);
+        self.transport.handle_datagram(Self::now(at), from, bytes);
         self.tell(at);
     }
 
@@ -79,7 +79,7 @@ impl Core {
             let header = Header::new(body.kind(), 1, self.port, id, dialect);
             let mut buffer = [0; MAX_HEADER_LEN];
             let len = Packet { header, body }.emit_header(&mut buffer);
-            self.transport.handle_packet(Self::now(at), self.source(), &buffer[..len]);
+            self.transport.handle_datagram(Self::now(at), self.source(), &buffer[..len]);
         }
     }
 

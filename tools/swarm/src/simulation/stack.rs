@@ -176,7 +176,7 @@ impl Stack {
     pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
         match self {
             Self::Apus(transport) => {
-                transport.handle_packet(Instant::from_nanos(now), address(from), bytes);
+                transport.handle_datagram(Instant::from_nanos(now), address(from), bytes);
                 None
             }
             Self::Kernel(module) => module.handle_packet(now, ip(from), bytes).err(),

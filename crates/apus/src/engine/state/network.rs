@@ -106,13 +106,13 @@ impl Network {
         transport.set_request_room(room);
         counters.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
-            counters.packets_arrived += 1;
             bytes += arrival.packet.len();
             counters.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
-            transport.handle_packet(now, arrival.from, arrival.packet);
+            let packets = transport.handle_datagram(now, arrival.from, arrival.packet);
+            counters.packets_arrived += packets as u64;
             tracer.fetch(transport);
         });
         bytes
@@ -192,6 +192,7 @@ impl Network {
                 header_len: transmit.header_len(),
                 payload: &payload,
                 segment: transmit.segment(),
+                coalesce: transmit.coalesce(),
             })?;
             drop(payload);
             tracer.fetch(&mut self.transport);

@@ -20,7 +20,7 @@ impl Script {
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
     /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance),
-    /// `old` (a version without features), `dport=9`.
+    /// `old` (a version without features), `dport=9`. Packets with `&` between them share a datagram.
     pub(super) fn receive(&mut self, peer: &str, words: &[&str]) {
         let from = address(peer);
         if words[0] == "raw" {
@@ -28,11 +28,12 @@ impl Script {
             let bytes: Vec<u8> = (0..hex.len() / 2)
                 .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
                 .collect();
-            self.transport.handle_packet(self.now, from, &bytes);
+            self.transport.handle_datagram(self.now, from, &bytes);
             return;
         }
-        let bytes = self.packet(peer, words);
-        self.transport.handle_packet(self.now, from, &bytes);
+        let packets = words.split(|&word| word == "&");
+        let datagram: Vec<u8> = packets.flat_map(|words| self.packet(peer, words)).collect();
+        self.transport.handle_datagram(self.now, from, &datagram);
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {

@@ -24,13 +24,17 @@ impl Script {
             assert_eq!(headers.len(), packets * len);
             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
             let (segment, priority) = (transmit.segment(), transmit.priority());
+            let shares = match transmit.coalesce() {
+                0 => String::new(),
+                longest => format!(" shares={longest}"),
+            };
             assert_eq!(transmit.traffic_class(), priority << 5, "PRIO-10");
             let mut bytes = headers[..len].to_vec();
             bytes.extend_from_slice(&payload[..payload.len().min(segment)]);
             let text = self.describe_packet(name(to), &bytes, payload.len(), packets, priority);
             self.check_headers(&headers, len, segment);
             check_content(&bytes, &payload);
-            self.print(format_args!("  {when}-> {} {text}", name(to)));
+            self.print(format_args!("  {when}-> {} {text}{shares}", name(to)));
         }
         self.print_drops(when);
     }

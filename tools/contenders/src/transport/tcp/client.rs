@@ -12,7 +12,7 @@ use super::readiness::{Readiness, Ready, Token};
 use crate::baseline::stream::buffer_pool::BufferPool;
 use crate::baseline::stream::frames::PREFIX;
 use crate::baseline::tcp::socket::{Settings, open};
-use crate::transport::interface::{Client, Completions};
+use crate::transport::interface::{Client, Completions, Start};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 
@@ -151,31 +151,8 @@ impl TcpClient {
         Ok(())
     }
 
-    /// Sends and receives what is possible, after waiting for up to `wait`. Returns whether
-    /// anything was possible.
-    fn poll_once(&mut self, wait: Duration, ended: &mut Completions) -> Result<bool, Error> {
-        let ready = self.readiness.poll(Some(wait)).doing(|| "wait for connections".to_owned())?;
-        let mut batch = std::mem::take(&mut self.ready);
-        batch.extend(ready);
-        let worked = !batch.is_empty();
-        for Ready { token, receive, send } in batch.drain(..) {
-            let index = token as usize;
-            if send {
-                let PooledConnection { connection, server, .. } = &mut self.connections[index];
-                let address = self.servers[*server].address;
-                connection.send(&self.readiness).doing(|| format!("send to {address}"))?;
-            }
-            if receive {
-                self.receive(index, ended)?;
-            }
-        }
-        self.ready = batch;
-        Ok(worked)
-    }
-}
-
-impl Client for TcpClient {
-    fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
+    /// Puts a request into the outbox of a connection. Returns the connection's index.
+    fn put(&mut self, Start { id, peer, size }: Start) -> usize {
         let length = size as usize;
         let payload = self.payload(length);
         let index = self.choose(peer);
@@ -188,10 +165,54 @@ impl Client for TcpClient {
         } else {
             connection.outbox.push_shared(payload, length);
         }
-        let address = self.servers[peer].address;
+        index
+    }
+
+    /// Sends what a connection has room for.
+    fn send(&mut self, index: usize) -> Result<(), Error> {
+        let PooledConnection { connection, server, .. } = &mut self.connections[index];
+        let address = self.servers[*server].address;
         connection.send(&self.readiness).doing(|| format!("send to {address}"))
     }
 
+    /// Sends and receives what is possible, after waiting for up to `wait`. Returns whether
+    /// anything was possible.
+    fn poll_once(&mut self, wait: Duration, ended: &mut Completions) -> Result<bool, Error> {
+        let ready = self.readiness.poll(Some(wait)).doing(|| "wait for connections".to_owned())?;
+        let mut batch = std::mem::take(&mut self.ready);
+        batch.extend(ready);
+        let worked = !batch.is_empty();
+        for Ready { token, receive, send } in batch.drain(..) {
+            let index = token as usize;
+            if send {
+                self.send(index)?;
+            }
+            if receive {
+                self.receive(index, ended)?;
+            }
+        }
+        self.ready = batch;
+        Ok(worked)
+    }
+}
+
+impl Client for TcpClient {
+    fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
+        self.start_all(&[Start { id, peer, size }])
+    }
+
+    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
+        let mut filled = Vec::new();
+        for &start in starts {
+            let index = self.put(start);
+            if filled.last() != Some(&index) {
+                filled.push(index);
+            }
+        }
+        filled.sort_unstable();
+        filled.dedup();
+        filled.into_iter().try_for_each(|index| self.send(index))
+    }
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {
         if self.poll_once(Duration::ZERO, ended)? || wait.is_zero() {
             return Ok(());

@@ -1,0 +1,156 @@
+//! The packets of one datagram.
+
+use crate::ack::AckList;
+use crate::data::Data;
+use crate::error::ParseError;
+use crate::header::Header;
+use crate::kind::Kind;
+use crate::packet::Packet;
+use crate::profile::Profile;
+
+/// Most packets of one datagram (`WIRE-29`). Chosen by us: the work that a datagram causes stays bounded, and more would
+/// save nothing that can be measured.
+pub const MAX_PACKETS: usize = 64;
+
+/// The packets of a datagram, in their order. Source: requirement `WIRE-29`.
+///
+/// A packet that is wrong is the last one: where the next would begin cannot be known then.
+#[derive(Clone, Debug)]
+pub struct Packets<'a> {
+    profile: Profile,
+    /// What has not been read; `None` at the end.
+    rest: Option<&'a [u8]>,
+    /// Packets that may follow.
+    left: usize,
+}
+
+impl<'a> Packets<'a> {
+    pub(crate) const fn new(profile: Profile, datagram: &'a [u8]) -> Self {
+        let left = match profile {
+            Profile::Kernel => 1,
+            Profile::Udp => MAX_PACKETS,
+        };
+        Self { profile, rest: Some(datagram), left }
+    }
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Result<Packet<'a>, ParseError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.take()?;
+        self.left -= 1;
+        let (bytes, behind) = match self.profile {
+            Profile::Kernel => (rest, &[][..]),
+            Profile::Udp => {
+                rest.split_at(announced_len(rest).map_or(rest.len(), |len| len.min(rest.len())))
+            }
+        };
+        let packet = Packet::parse(self.profile, bytes);
+        if packet.is_ok() && !behind.is_empty() && self.left > 0 {
+            self.rest = Some(behind);
+        }
+        Some(packet)
+    }
+}
+
+/// Returns the bytes of the packet of the udp profile that begins here, as its header says: the header and, of DATA, the
+/// rest of the message. The packet has fewer if it does not go on to the end of its message. `None` if these bytes begin
+/// with no packet, or end before they say.
+#[must_use]
+#[inline]
+pub fn announced_len(bytes: &[u8]) -> Option<usize> {
+    match Header::kind(bytes)? {
+        Kind::Data => Data::len_to_end(bytes),
+        Kind::Ack => AckList::len_by_count(bytes),
+        kind => Some(kind.header_len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ack, Body, Dialect, Grant, MAX_HEADER_LEN, SenderId, UdpFields};
+
+    fn header(kind: Kind) -> Header {
+        let id = SenderId::from_wire(8);
+        Header::new(kind, 1, 2, id, Dialect::Udp(UdpFields::default()))
+    }
+
+    fn write(datagram: &mut [u8], at: &mut usize, body: Body<'_>) {
+        let mut buffer = [0; MAX_HEADER_LEN];
+        let len = Packet { header: header(body.kind()), body }.emit_header(&mut buffer);
+        datagram[*at..*at + len].copy_from_slice(&buffer[..len]);
+        *at += len;
+        if let Body::Data(_, payload) = body {
+            datagram[*at..*at + payload.len()].copy_from_slice(payload);
+            *at += payload.len();
+        }
+    }
+
+    fn data(message_length: u32, offset: u32) -> Data {
+        Data {
+            message_length,
+            incoming: message_length,
+            ack: None,
+            cutoff_version: 0,
+            retransmit: false,
+            offset,
+            offset_in_sequence: false,
+        }
+    }
+
+    /// Requirement WIRE-29.
+    #[test]
+    fn packets_follow_each_other_and_each_says_where_it_ends() {
+        let mut acks = AckList::EMPTY;
+        acks.push(Ack { client_id: 6, server_port: 1 }).unwrap();
+        let bodies = [
+            Body::Data(data(5, 0), b"short"),
+            Body::Grant(Grant { offset: 9, priority: 3 }),
+            Body::Ack(acks),
+            Body::Ack(AckList::EMPTY),
+            Body::Busy,
+            Body::Data(data(0, 0), b""),
+            Body::Data(data(1_000, 997), b"end"),
+            Body::NeedAck,
+            Body::Data(data(1_000, 0), b"the first of more"),
+        ];
+        let (mut datagram, mut at) = ([0; 600], 0);
+        for body in bodies {
+            write(&mut datagram, &mut at, body);
+        }
+        let mut packets = Packets::new(Profile::Udp, &datagram[..at]);
+        for body in bodies {
+            assert_eq!(packets.next().unwrap().unwrap().body, body);
+        }
+        assert!(packets.next().is_none());
+    }
+
+    /// Requirement WIRE-29.
+    #[test]
+    fn bytes_that_are_no_packet_end_the_datagram() {
+        let (mut datagram, mut at) = ([0; 200], 0);
+        write(&mut datagram, &mut at, Body::Busy);
+        let mut packets = Packets::new(Profile::Udp, &datagram);
+        assert!(packets.next().unwrap().is_ok());
+        assert!(packets.next().unwrap().is_err());
+        assert!(packets.next().is_none());
+        assert!(matches!(
+            Packets::new(Profile::Udp, &[]).next(),
+            Some(Err(ParseError::TooShort { have: 0, .. }))
+        ));
+    }
+
+    /// Requirement WIRE-29.
+    #[test]
+    fn a_datagram_has_no_more_than_64_packets() {
+        let (mut datagram, mut at) = ([0; 65 * 28], 0);
+        for _ in 0..65 {
+            write(&mut datagram, &mut at, Body::Busy);
+        }
+        let packets = Packets::new(Profile::Udp, &datagram);
+        assert_eq!(packets.filter(Result::is_ok).count(), MAX_PACKETS);
+    }
+}
