@@ -1,4 +1,4 @@
-//! A peer of a version before empty messages (WIRE-31, WIRE-30), played with packets as that version writes them.
+//! A peer of a version before empty messages (WIRE-31, WIRE-32), played with packets as that version writes them.
 
 use crate::{failure, over_udp};
 use apus::{Execution, FailureKind, ReplyError};

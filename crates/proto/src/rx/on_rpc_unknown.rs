@@ -40,7 +40,7 @@ pub(super) fn on_rpc_unknown(
             Ok(())
         }
         Side::Client(_) if is_empty_request(entry) && !takes_empty(header) => {
-            // WIRE-30: the server has dropped the request, and would drop it again forever.
+            // WIRE-32: the server has dropped the request, and would drop it again forever.
             refused(cx, rpc, FailureKind::PeerTooOld, true, flags);
             Ok(())
         }

@@ -163,7 +163,7 @@ impl Transport {
             return Err(CommandError::WrongState);
         }
         if length == 0 && entry.server().is_some_and(|server| !server.takes_empty) {
-            // WIRE-30: its client would drop the response, and time out.
+            // WIRE-32: its client would drop the response, and time out.
             return Err(CommandError::PeerTooOld);
         }
         let peer = entry.peer;

@@ -1,4 +1,4 @@
-//! Messages of 0 bytes, and what becomes of them at a peer of an older version. Requirements RPC-1, WIRE-31, WIRE-30.
+//! Messages of 0 bytes, and what becomes of them at a peer of an older version. Requirements RPC-1, WIRE-30 to WIRE-32.
 
 use crate::script::run;
 use insta::assert_snapshot;
@@ -189,7 +189,7 @@ fn the_ack_of_an_empty_response_that_is_lost() {
       @2.50ms -> P NEED_ACK s1 prio=7
     > P: BUSY s1
     > +5ms
-      @2.50ms -> P NEED_ACK s1 prio=7
+      @5.00ms -> P NEED_ACK s1 prio=7
     > P: ACK s1
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
@@ -226,7 +226,8 @@ fn acks_travel_with_empty_messages() {
     ");
 }
 
-/// RPC-17, BAD-2: a message cannot become empty, and an empty one gets no bytes.
+/// RPC-17, BAD-2: a message cannot become empty, and an empty one gets no bytes: those behind it would be the next
+/// packet of the datagram (WIRE-29).
 #[test]
 fn packets_that_disagree_whether_a_message_is_empty() {
     assert_snapshot!(run("
@@ -249,7 +250,8 @@ fn packets_that_disagree_whether_a_message_is_empty() {
     > P: DATA s2 0..0/10
       xx malformed
     > P: DATA s2 0..5/0
-      xx malformed
+      xx short_packets
+      !! request s2 from P: 0 B
     > Q: DATA s1 0..0/0
       -> Q NEED_ACK s1 +CONFIRM prio=7
     > Q: DATA s1 0..10/10
@@ -488,7 +490,7 @@ fn the_kernel_profile_has_no_empty_messages() {
     ");
 }
 
-/// WIRE-30: the client of an older version would drop an empty response, and time out after a second. The server's
+/// WIRE-31, WIRE-32: the client of an older version would drop an empty response, and time out after a second. The server's
 /// application learns it at once, and may answer with a byte or drop the request.
 #[test]
 fn an_empty_response_to_an_older_client() {
@@ -522,7 +524,7 @@ fn an_empty_response_to_an_older_client() {
     ");
 }
 
-/// WIRE-30: a server of an older version drops an empty request as malformed, and then does not know it. The call fails
+/// WIRE-32: a server of an older version drops an empty request as malformed, and then does not know it. The call fails
 /// instead of repeating the request forever.
 #[test]
 fn an_empty_request_to_an_older_server() {
@@ -562,7 +564,7 @@ fn an_empty_request_to_an_older_server() {
     ");
 }
 
-/// WIRE-30, with the packets of the version before (commit 187c057) as they were recorded: what it sent when it was
+/// WIRE-32, with the packets of the version before (commit 187c057) as they were recorded: what it sent when it was
 /// called with an empty request, by an unknown client and in a session, and what its client sends.
 #[test]
 fn recorded_packets_of_an_older_version() {
