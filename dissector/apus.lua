@@ -26,7 +26,7 @@ end
 local apus = Proto("apus", "Homa message transport (apus, HomaModule)")
 
 -- ---------------------------------------------------------------------------------------------------------
--- Constants of the wire format. Sources: docs/spec/wire.md, WIRE-1 to WIRE-25.
+-- Constants of the wire format. Sources: docs/spec/wire.md, WIRE-1 to WIRE-32.
 
 local IP_PROTOCOL = 146
 local HEADER = 28
@@ -112,7 +112,8 @@ local f = {
     flag_refused = ProtoField.bool("apus.flags.refused", "Refused", 8, nil, 0x08),
     incarnation = ProtoField.uint32("apus.incarnation", "Incarnation of the client", base.HEX),
     session = ProtoField.uint32("apus.session", "Session", base.HEX),
-    reserved = ProtoField.uint16("apus.reserved", "Reserved", base.HEX),
+    features = ProtoField.uint16("apus.features", "Features of the sender", base.HEX),
+    feature_empty = ProtoField.bool("apus.features.empty", "Takes empty messages", 16, nil, 0x0001),
     refusal = ProtoField.uint32("apus.refusal", "Reason of the refusal", base.DEC, REFUSALS),
 
     length = ProtoField.uint32("apus.length", "Message length"),
@@ -232,10 +233,10 @@ local function observe_data(packet, message, rpc, frame, time, note)
     message.length = packet.length
     if not message.first then message.first, message.first_time = frame, time end
     message.limit = math.max(message.limit, math.min(packet.incoming, packet.length))
-    if packet.offset >= message.limit then note.beyond = packet.offset - message.limit end
+    if packet.offset >= message.limit and packet.length > 0 then note.beyond = packet.offset - message.limit end
     if packet.offset > message.highest then note.gap = packet.offset - message.highest end
     local stop = packet.offset + packet.data_len
-    local before = add_range(message, packet.offset, stop)
+    local before = packet.length > 0 and add_range(message, packet.offset, stop) or 0
     message.highest = math.max(message.highest, stop)
     if before > 0 then note.repeated = before end
     note.seen = message.seen
@@ -327,7 +328,7 @@ local function looks_like_header(tvb, at, from_port, to_port)
         and tvb(at, 2):uint() == from_port and tvb(at + 2, 2):uint() == to_port
         and valid_doff(kind, tvb(at + 12, 1):uint())
         and tvb(at + 13, 1):bitfield(0, 4) == UDP_VERSION
-        and tvb(at + 18, 2):uint() == 0
+        and tvb(at + 18, 1):uint() == 0
 end
 
 -- Returns the size of the packet of the udp profile that begins at `at`, as its header says.
@@ -441,9 +442,9 @@ local function parse(tvb, length, profile)
             packet.acks[1] = { id = tostring(client_id(tvb(36, 8))), port = tvb(44, 2):uint(), at = 36 }
         end
         local stop = packet.offset + packet.data_len
-        if packet.length == 0 then
-            packet.malformed = "message length is zero"
-        elseif packet.data_len == 0 then
+        if packet.length == 0 and profile == "kernel" then
+            packet.malformed = "message length is zero in the kernel profile"
+        elseif packet.data_len == 0 and packet.length > 0 then
             packet.malformed = "DATA packet without data"
         elseif stop > packet.length then
             packet.malformed = string.format("data ends at %.0f in a message of %.0f bytes", stop, packet.length)
@@ -601,7 +602,7 @@ local function add_dialect(tree, tvb, packet)
     flags:add(f.flag_finished, tvb(13, 1))
     flags:add(f.flag_refused, tvb(13, 1))
     tree:add(packet.session and f.session or f.incarnation, tvb(14, 4))
-    tree:add(f.reserved, tvb(18, 2))
+    tree:add(f.features, tvb(18, 2)):add(f.feature_empty, tvb(18, 2))
 end
 
 local function add_header(tree, tvb, packet)

@@ -1,7 +1,7 @@
 //! A message transport with low tail latency: the Homa protocol in user space, over plain UDP.
 //!
 //! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to
-//! any number of peers. Each request and each response is a message of 1 byte to 64 MB. Short
+//! any number of peers. Each request and each response is a message of 0 bytes to 64 MB. Short
 //! messages stay fast while long ones fill the network, because receivers schedule what is sent to
 //! them.
 //!

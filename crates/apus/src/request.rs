@@ -64,12 +64,13 @@ impl Request {
         self.from
     }
 
-    /// Sends the response. Waits for room if a limit of the configuration is reached.
+    /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
+    /// reached.
     ///
     /// # Errors
     ///
-    /// [`ReplyError`]: the client does not wait any more, the response is empty or too long, or the
-    /// endpoint is closed.
+    /// [`ReplyError`]: the client does not wait any more, the response is rejected, or the endpoint
+    /// is closed.
     pub fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
         self.pending.reply(payload.into())
     }

@@ -51,9 +51,6 @@ pub enum SendError {
     /// No room. [`Pair::receive`](crate::Pair::receive) reports when there is room again.
     #[error("no room until the peer has read earlier messages")]
     Full,
-    /// The message is empty; a message has at least one byte.
-    #[error("the message is empty")]
-    Empty,
     /// The message is longer than `max_message`.
     #[error("the message has {length} bytes, but max_message is {limit}")]
     TooLarge {

@@ -1,8 +1,9 @@
-//! The bytes that are buffered, and their limits.
+//! The bytes that are buffered, and their limits. An empty message counts as one byte (EXTENT-1).
 
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
+use crate::extent::charge;
 use crate::message::CompleteMessage;
 use crate::peer::{Outgoing, Peer};
 use apus_wire::Role;
@@ -25,7 +26,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Checks that there is room for `bytes` of payload to be sent to `peer` (CAP-1), in the role `ours`: requests and
+    /// Checks that there is room for a message of `bytes` bytes to be sent to `peer` (CAP-1), in the role `ours`: requests and
     /// responses are counted apart.
     pub(crate) fn check_send(
         &mut self,
@@ -34,6 +35,7 @@ impl Budget {
         ours: Role,
         bytes: u64,
     ) -> Result<(), CommandError> {
+        let bytes = charge(bytes);
         let limit = if !fits(*self.send.of(ours), bytes, config.max_send_bytes()) {
             "max_send_bytes"
         } else if !fits(*peer.send.of(ours), bytes, config.max_send_bytes_per_peer()) {
@@ -44,13 +46,14 @@ impl Budget {
         Err(self.out_of_room(CommandError::SendFull { limit }))
     }
 
-    /// Counts `bytes` of payload to be sent to `peer`; there is room for them.
+    /// Counts a message of `bytes` bytes to be sent to `peer`; there is room for it.
     pub(crate) fn reserve_send(&mut self, peer: &mut Peer, ours: Role, bytes: u64) {
+        let bytes = charge(bytes);
         *self.send.of(ours) += bytes;
         *peer.send.of(ours) += bytes;
     }
 
-    /// Releases `bytes` of payload that `peer` does not need any more.
+    /// Releases a message of `bytes` bytes that `peer` does not need any more.
     pub(crate) fn release_send(
         &mut self,
         peer: &mut Peer,
@@ -58,6 +61,7 @@ impl Budget {
         bytes: u64,
         events: &mut VecDeque<Event>,
     ) {
+        let bytes = charge(bytes);
         *self.send.of(ours) -= bytes;
         *peer.send.of(ours) -= bytes;
         self.room_again(events);
@@ -66,6 +70,7 @@ impl Budget {
     /// CAP-8: counts a message of `bytes` bytes that begins to arrive from `peer`. Returns `false`, and counts nothing,
     /// if there is no room for it.
     pub(crate) fn reserve_receive(&mut self, config: &Config, peer: &mut Peer, bytes: u64) -> bool {
+        let bytes = charge(bytes);
         let fits = fits(self.receive, bytes, config.max_receive_bytes())
             && fits(peer.receive_bytes, bytes, config.max_receive_bytes_per_peer());
         if fits {
@@ -77,13 +82,27 @@ impl Budget {
 
     /// CAP-15: a message from `peer` is complete. Its retained bytes wait for the application.
     pub(crate) fn receive_ends(&mut self, peer: &mut Peer, message: &CompleteMessage) {
-        self.release_receive(peer, message.length, message.payload.len());
+        self.release_receive(peer, message.length);
+        self.hold(message.payload.len());
     }
 
-    /// A message of `length` bytes from `peer` is no longer being received; `kept` bytes of it stay in memory.
-    pub(crate) fn release_receive(&mut self, peer: &mut Peer, length: u32, kept: usize) {
-        peer.receive_bytes -= u64::from(length);
-        self.receive -= u64::from(length) - kept as u64;
+    /// A message of `length` bytes from `peer` is no longer being received.
+    pub(crate) fn release_receive(&mut self, peer: &mut Peer, length: u32) {
+        let bytes = charge(u64::from(length));
+        peer.receive_bytes -= bytes;
+        self.receive -= bytes;
+    }
+
+    /// CAP-6: a message with `kept` bytes in memory waits for the application.
+    pub(crate) const fn hold(&mut self, kept: usize) {
+        self.receive += charge(kept as u64);
+    }
+
+    /// The application has consumed a message with `kept` bytes in memory.
+    pub(crate) fn consume(&mut self, kept: usize) {
+        let bytes = charge(kept as u64);
+        debug_assert!(self.receive >= bytes, "more consumed than received");
+        self.receive -= bytes;
     }
 
     /// Counts a request that waits for its client's confirmation. Returns `false`, and counts nothing, if there are too
@@ -94,9 +113,9 @@ impl Budget {
         fits
     }
 
-    /// Whether `bytes` more of payload of unconfirmed requests stay within `limit`.
+    /// Whether a packet with `bytes` more of payload of unconfirmed requests stays within `limit`.
     pub(crate) const fn fits_unconfirmed(&self, bytes: usize, limit: u64) -> bool {
-        fits(self.unconfirmed, bytes as u64, limit)
+        fits(self.unconfirmed, charge(bytes as u64), limit)
     }
 
     /// Counts `bytes` of payload of an unconfirmed request.

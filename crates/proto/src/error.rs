@@ -69,6 +69,9 @@ pub enum FailureKind {
     /// The server refused the request.
     #[error("the server refused: {}", refusal_text(.0))]
     Refused(Refusal),
+    /// The request is empty, and the server's version of apus drops empty messages. A request of one byte arrives.
+    #[error("the request is empty, and the server's version of apus takes no empty messages")]
+    PeerTooOld,
     /// The response is longer than `max_message` here.
     #[error("the response has {length} bytes, more than max_message allows")]
     ResponseTooLarge {
@@ -95,7 +98,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// The names of all kinds in metrics (OpenTelemetry's `error.type`).
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "peer_silent",
         "port_closed",
         "protocol_unreachable",
@@ -110,6 +113,7 @@ impl FailureKind {
         "deadline_exceeded",
         "cancelled",
         "shut_down",
+        "peer_too_old",
     ];
 
     /// Returns the name in metrics, without the figures that the kind holds.
@@ -136,6 +140,7 @@ impl FailureKind {
             Self::DeadlineExceeded => 11,
             Self::Cancelled => 12,
             Self::ShutDown => 13,
+            Self::PeerTooOld => 14,
         }
     }
 }
@@ -155,9 +160,12 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// A message needs at least one byte.
-    #[error("the message is empty; Homa messages have at least one byte")]
+    /// The message is empty, and messages of the kernel profile have at least one byte.
+    #[error("the message is empty; in the kernel profile, messages have at least one byte")]
     EmptyMessage,
+    /// The reply is empty, and the client's version of apus drops empty messages. A reply of one byte arrives.
+    #[error("the reply is empty, and the client's version of apus takes no empty messages")]
+    PeerTooOld,
     /// The message is longer than `max_message`.
     #[error("the message has {length} bytes, max_message is {limit}")]
     TooLarge {

@@ -104,6 +104,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod expiry;
+mod extent;
 mod grant;
 mod inbound;
 mod lifecycle;

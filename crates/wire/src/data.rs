@@ -4,6 +4,7 @@ use crate::ack::Ack;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 use crate::error::ParseError;
 use crate::header::{HEADER_LEN, Header};
+use crate::profile::Profile;
 
 /// Bytes before the data in a DATA packet, common header included.
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
@@ -25,7 +26,8 @@ const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 /// requirement `WIRE-10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Bytes of the whole message, at least 1. The same in every packet of the message.
+    /// Bytes of the whole message; 0 only in the udp profile, where one packet without data is then the whole
+    /// message (`WIRE-30`). The same in every packet of the message.
     pub message_length: u32,
     /// Bytes, from the start of the message, that the receiver may expect without further grants.
     pub incoming: u32,
@@ -58,7 +60,7 @@ impl Data {
             offset: if offset_in_sequence { header.sequence } else { wire_offset },
             offset_in_sequence,
         };
-        data.check(bytes.len() - DATA_HEADER_LEN)?;
+        data.check(header.profile(), bytes.len() - DATA_HEADER_LEN)?;
         Ok(data)
     }
 
@@ -74,12 +76,12 @@ impl Data {
     }
 
     /// Invariant CODEC-2 (BAD-2).
-    fn check(&self, payload: usize) -> Result<(), ParseError> {
+    fn check(&self, profile: Profile, payload: usize) -> Result<(), ParseError> {
         let message_length = self.message_length;
-        if message_length == 0 {
+        if message_length == 0 && profile == Profile::Kernel {
             return Err(ParseError::EmptyMessage);
         }
-        if payload == 0 {
+        if payload == 0 && message_length > 0 {
             return Err(ParseError::EmptyData);
         }
         let end = u64::from(self.offset) + payload as u64;

@@ -24,10 +24,10 @@ pub enum ParseError {
     UnknownKind(u8),
     /// The udp profile's version is not [`crate::UDP_VERSION`].
     UnknownVersion(u8),
-    /// A message of length zero: Homa messages have at least one byte
+    /// A message of length zero in the kernel profile, whose messages have at least one byte
     /// (HM `homa_outgoing.c` `homa_message_out_fill`).
     EmptyMessage,
-    /// A DATA packet without data.
+    /// A DATA packet without data, of a message that has some.
     EmptyData,
     /// A DATA packet that extends past the end of its message.
     DataBeyondEnd {
@@ -55,7 +55,7 @@ impl fmt::Display for ParseError {
             }
             Self::UnknownKind(value) => write!(f, "unknown packet type {value:#04x}"),
             Self::UnknownVersion(version) => write!(f, "unknown version {version}"),
-            Self::EmptyMessage => f.write_str("message length is zero"),
+            Self::EmptyMessage => f.write_str("message length is zero in the kernel profile"),
             Self::EmptyData => f.write_str("DATA packet without data"),
             Self::DataBeyondEnd { end, message_length } => {
                 write!(f, "data ends at {end} in a message of {message_length} bytes")

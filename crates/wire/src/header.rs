@@ -2,6 +2,7 @@
 
 use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, write_u64};
 use crate::error::ParseError;
+use crate::features::Features;
 use crate::kind::Kind;
 use crate::older;
 use crate::profile::{Flags, Profile, UDP_VERSION};
@@ -28,7 +29,7 @@ const DOFF_CONTROL: u8 = 5 << 4;
 /// | sport | dport | sequence      | a         |typ|dof| b | c             | d     | sender id |
 /// +-------+-------+---------------+-----------+---+---+---+---------------+-------+--------- +
 ///   kernel profile:  a = 0, b = flags (6), c = window and checksum, d = urgent (0xb97d)
-///   udp profile:     a = low-water distance, b = version and flags, c = incarnation, d = 0
+///   udp profile:     a = low-water distance, b = version and flags, c = incarnation, d = features
 /// ```
 ///
 /// Source: docs/reference/homa-module.md, *Wire format* and *Rules for peers*; requirements `WIRE-1`, `WIRE-2`.
@@ -84,7 +85,7 @@ impl KernelFields {
 
 /// What the udp profile adds, so that requests are executed at most once and a restart is seen.
 ///
-/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `AMO-*`.
+/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-31`, `AMO-*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct UdpFields {
     /// Flags; they decide what `incarnation` means.
@@ -96,6 +97,8 @@ pub struct UdpFields {
     /// client may still have alive towards this server. 24 bits; [`UdpFields::LOW_WATER_UNKNOWN`]
     /// says nothing. Servers send `LOW_WATER_UNKNOWN`.
     pub low_water: u32,
+    /// What the sender understands beyond the first version of the profile.
+    pub features: Features,
 }
 
 impl UdpFields {
@@ -201,7 +204,7 @@ impl Header {
                 out[8..11].copy_from_slice(&fields.low_water.to_be_bytes()[1..]);
                 out[13] = (UDP_VERSION << 4) | fields.flags.bits();
                 write_u32(out, 14, fields.incarnation);
-                write_u16(out, 18, 0);
+                write_u16(out, 18, fields.features.bits());
             }
         }
         write_u64(out, SENDER_ID, self.sender_id.to_wire());
@@ -217,5 +220,6 @@ fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
         flags: Flags::from_bits(bytes[13]),
         incarnation: read_u32(bytes, 14),
         low_water: read_u32(bytes, 7) & 0x00ff_ffff,
+        features: Features::from_bits(read_u16(bytes, 18)),
     })
 }

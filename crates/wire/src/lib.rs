@@ -5,7 +5,7 @@
 //!
 //! - [`Profile::Kernel`]: IP protocol 146, byte for byte what the Linux kernel module speaks.
 //! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to
-//!   resemble TCP carry a version, flags, an incarnation and a low-water mark ([`UdpFields`]).
+//!   resemble TCP carry a version, flags, an incarnation, a low-water mark and features ([`UdpFields`]).
 //!
 //! [`Packet::parse`] turns untrusted bytes into a [`Packet`], whose types can be trusted, and [`Packet::all`] a datagram
 //! into all of its packets. [`Packet::emit_header`] is the reverse.
@@ -14,7 +14,7 @@
 //!
 //! - **CODEC-1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
 //! - **CODEC-2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
-//!   message_length`, and neither payload nor message is empty.
+//!   message_length`. Its payload is empty only if the message is, which the kernel profile excludes.
 //! - **CODEC-3** What this crate or the kernel module wrote re-emits to the same bytes, including the fields that
 //!   are ignored on receipt (`WIRE-7`).
 //!
@@ -35,6 +35,7 @@ mod bytes;
 mod cutoffs;
 mod data;
 mod error;
+mod features;
 mod grant;
 mod header;
 mod kind;
@@ -50,6 +51,7 @@ pub use ack::{Ack, AckList, MAX_ACKS};
 pub use cutoffs::Cutoffs;
 pub use data::{DATA_HEADER_LEN, Data};
 pub use error::ParseError;
+pub use features::Features;
 pub use grant::Grant;
 pub use header::{Dialect, HEADER_LEN, Header, KernelFields, UdpFields};
 pub use kind::Kind;

@@ -112,6 +112,7 @@ mod tests {
             Body::Ack(acks),
             Body::Ack(AckList::EMPTY),
             Body::Busy,
+            Body::Data(data(0, 0), b""),
             Body::Data(data(1_000, 997), b"end"),
             Body::NeedAck,
             Body::Data(data(1_000, 0), b"the first of more"),

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// The version of the udp profile that this crate speaks (high nibble of byte 13).
 ///
-/// A packet with another version is refused; there is no negotiation yet.
+/// A packet with another version is refused. What was added since is stated as [`crate::Features`].
 pub const UDP_VERSION: u8 = 1;
 
 /// How the header's bytes 8 to 10 and 13 to 19 are used, and what carries the packets.

@@ -65,6 +65,24 @@ fn lengths_that_lie_are_named() {
     assert_eq!(far, beyond(u64::from(u32::MAX) - 1 + 10), "no overflow");
 }
 
+/// Requirements WIRE-3 and WIRE-30: an empty message is one packet without data at offset 0, in the udp profile alone.
+#[test]
+fn only_an_empty_message_of_the_udp_profile_has_a_packet_without_data() {
+    let parse = |profile, length: u8, offset: u8, payload: &[u8]| {
+        let mut bytes = header_of(Kind::Data, profile);
+        (bytes[31], bytes[55]) = (length, offset);
+        bytes.extend(payload);
+        Packet::parse(profile, &bytes).map(|_| ())
+    };
+    assert_eq!(parse(Profile::Udp, 0, 0, b""), Ok(()));
+    assert_eq!(parse(Profile::Kernel, 0, 0, b""), Err(ParseError::EmptyMessage));
+    let beyond = |end| Err(ParseError::DataBeyondEnd { end, message_length: 0 });
+    assert_eq!(parse(Profile::Udp, 0, 0, b"x"), beyond(1));
+    assert_eq!(parse(Profile::Udp, 0, 3, b""), beyond(3));
+    assert_eq!(parse(Profile::Udp, 1, 0, b""), Err(ParseError::EmptyData));
+    assert_eq!(parse(Profile::Udp, 1, 1, b""), Err(ParseError::EmptyData));
+}
+
 #[test]
 fn values_out_of_range_are_named() {
     let parse = |profile, bytes: &[u8]| Packet::parse(profile, bytes).map(|_| ());
@@ -142,7 +160,9 @@ proptest! {
         }
         if let Ok(packet) = Packet::parse(profile, &bytes) {
             if let Body::Data(data, payload) = packet.body {
-                prop_assert!(!payload.is_empty());
+                let is_empty = data.message_length == 0;
+                prop_assert_eq!(payload.is_empty(), is_empty);
+                prop_assert!(!is_empty || udp, "the kernel profile has no empty messages");
                 let end = u64::from(data.offset) + payload.len() as u64;
                 prop_assert!(end <= u64::from(data.message_length));
             }

@@ -5,8 +5,8 @@
 //! must re-emit to the same bytes. Requirements WIRE-1, WIRE-2, WIRE-10 to WIRE-18.
 
 use apus_wire::{
-    Ack, AckList, Body, Cutoffs, Data, Dialect, Flags, Grant, Header, HeaderBuffer, KernelFields,
-    Kind, MAX_HEADER_LEN, Packet, Profile, Resend, Role, SenderId, UdpFields,
+    Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
+    KernelFields, Kind, MAX_HEADER_LEN, Packet, Profile, Resend, Role, SenderId, UdpFields,
 };
 
 /// Bytes from hex; `#` starts a comment that runs to the end of the line.
@@ -222,12 +222,17 @@ fn udp_ack_leaves_unused_entries_out() {
         18 50
         10                  # version 1, no flags
         cafef00d            # incarnation of the client
-        0000                # reserved
+        0000                # no features: an endpoint of before WIRE-31
         0000000000001234
         0002                # two entries, and no more bytes than they need
         0000000000001230 1004
         0000000000001232 1005";
-    let fields = UdpFields { flags: Flags::NONE, incarnation: 0xcafe_f00d, low_water: 3 };
+    let fields = UdpFields {
+        flags: Flags::NONE,
+        incarnation: 0xcafe_f00d,
+        low_water: 3,
+        features: Features::NONE,
+    };
     check(Profile::Udp, text, udp(Kind::Ack, Role::Client, fields, Body::Ack(two_acks())));
 }
 
@@ -244,7 +249,8 @@ fn udp_confirmation_asked_for_and_given() {
         0000000000001235";
     let flags = Flags::SESSION.with(Flags::CONFIRM);
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
-    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water };
+    let features = Features::NONE;
+    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water, features };
     check(Profile::Udp, text, udp(Kind::NeedAck, Role::Server, fields, Body::NeedAck));
 
     let text = "
@@ -268,10 +274,54 @@ fn udp_refusal_with_its_reason() {
         0000000000001235";
     let flags = Flags::SESSION.with(Flags::REFUSED);
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
-    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water };
+    let features = Features::NONE;
+    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water, features };
     let mut packet = udp(Kind::RpcUnknown, Role::Server, fields, Body::RpcUnknown);
     packet.header.sequence = apus_wire::Refusal::TooLarge as u32;
     check(Profile::Udp, text, packet);
+}
+
+/// Requirements WIRE-31 and WIRE-30.
+#[test]
+fn udp_data_of_an_empty_message() {
+    let text = "
+        1004 8000 00000000
+        ffffff 10 e0
+        11 0badcafe         # version 1, SESSION
+        0001                # features: the sender takes empty messages
+        0000000000001235
+        00000000 00000000   # message length 0, incoming 0
+        0000000000000000 0000
+        0001 00 000000      # cutoffs version 1, first transmission
+        00000000            # offset 0, and no data behind it";
+    let data = Data {
+        message_length: 0,
+        incoming: 0,
+        ack: None,
+        cutoff_version: 1,
+        retransmit: false,
+        offset: 0,
+        offset_in_sequence: false,
+    };
+    let (flags, low_water) = (Flags::SESSION, UdpFields::LOW_WATER_UNKNOWN);
+    let features = Features::EMPTY_MESSAGES;
+    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water, features };
+    check(Profile::Udp, text, udp(Kind::Data, Role::Server, fields, Body::Data(data, b"")));
+}
+
+/// Requirement WIRE-31: features of later versions are kept, and say nothing about ours.
+#[test]
+fn features_of_a_later_version() {
+    let text = "
+        1004 8000 00000000 ffffff 14 50 11 0badcafe
+        8000                # a feature that is not known here, and no empty messages
+        0000000000001235";
+    let (flags, low_water) = (Flags::SESSION, UdpFields::LOW_WATER_UNKNOWN);
+    let features = Features::from_bits(0x8000);
+    assert!(!features.contains(Features::EMPTY_MESSAGES));
+    assert!(Features::from_bits(0x8001).contains(Features::EMPTY_MESSAGES));
+    let fields = UdpFields { flags, incarnation: 0x0bad_cafe, low_water, features };
+    check(Profile::Udp, text, udp(Kind::Busy, Role::Server, fields, Body::Busy));
 }
 
 /// Requirement WIRE-19.

@@ -74,11 +74,13 @@ impl Sizes {
 ///
 /// # Errors
 ///
-/// There is none of that name.
+/// There is none of that name, or it has empty messages: streams have none.
 pub fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
     let workload = name
         .parse::<Workload>()
         .map_err(|error| Error::Option { option: "workload", problem: error.to_string() })?;
+    let has_bytes = workload.sizes().smallest() > 0;
+    require(has_bytes, "workload", "each message has at least one byte here; try w4")?;
     Ok(workload.truncated(truncate))
 }
 

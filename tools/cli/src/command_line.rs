@@ -16,7 +16,7 @@ use crate::{
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
-/// Requests and responses of 1 byte to 64 MB between processes, without connections and without
+/// Requests and responses of 0 bytes to 64 MB between processes, without connections and without
 /// privileges. Start with `apus demo`: it shows in under a minute what apus does for tail latency on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "apus", version = version(), after_help = "Examples:

@@ -50,14 +50,17 @@ impl Driver {
     ///
     /// [`Failure::Argument`] with the limit.
     pub(crate) fn check_size(self, argument: &str, size: usize) -> Result<(), Failure> {
-        if self == Self::Udp || size <= MAX_RAW_MESSAGE {
-            return Ok(());
-        }
+        let (least_or_most, limit) = match size {
+            _ if self == Self::Udp => return Ok(()),
+            0 => ("least", 1),
+            1..=MAX_RAW_MESSAGE => return Ok(()),
+            _ => ("most", MAX_RAW_MESSAGE),
+        };
         Err(Failure::Argument {
             argument: argument.to_owned(),
             problem: format!(
-                "{size} bytes, and over raw IP a message has at most {MAX_RAW_MESSAGE}, which is the kernel module's \
-                 limit; try {MAX_RAW_MESSAGE}"
+                "{size} bytes, and over raw IP a message has at {least_or_most} {limit}, which is the kernel module's \
+                 limit; try {limit}"
             ),
         })
     }
@@ -88,8 +91,11 @@ mod tests {
     #[test]
     fn sizes_are_limited_by_the_profile() {
         assert!(Driver::Raw.check_size("--size", MAX_RAW_MESSAGE).is_ok());
-        assert!(Driver::Raw.check_size("--size", MAX_RAW_MESSAGE + 1).is_err());
-        assert!(Driver::Udp.check_size("--size", MAX_RAW_MESSAGE + 1).is_ok());
+        for wrong in [0, MAX_RAW_MESSAGE + 1] {
+            assert!(Driver::Raw.check_size("--size", wrong).is_err());
+            assert!(Driver::Udp.check_size("--size", wrong).is_ok());
+        }
+        assert!(Driver::Raw.check_size("--size", 1).is_ok());
         let kernel = apus::Config::builder().profile(apus::Profile::Kernel).build().unwrap();
         assert_eq!(kernel.max_message(), MAX_RAW_MESSAGE as u64);
     }

@@ -75,6 +75,9 @@ impl CapturedMessage {
 
     /// Records a range of bytes within the message.
     pub(crate) fn add(&mut self, range: Range<u64>, number: u64, time: i64) -> RangeEffect {
+        if self.length == Some(0) {
+            return self.add_empty(number, time);
+        }
         let new: u64 = self.seen.gaps(&range).map(|gap| gap.end - gap.start).sum();
         let beyond = (range.start >= self.limit).then(|| range.start - self.limit);
         let gap = range.start.saturating_sub(self.highest);
@@ -88,6 +91,13 @@ impl CapturedMessage {
             self.complete = Some((number, time));
         }
         RangeEffect { repeated, gap, beyond, completes }
+    }
+
+    /// Records the packet of an empty message, which is all of it and needs no grant.
+    fn add_empty(&mut self, number: u64, time: i64) -> RangeEffect {
+        let completes = self.complete.is_none();
+        self.complete = self.complete.or(Some((number, time)));
+        RangeEffect { completes, ..RangeEffect::default() }
     }
 
     /// Raises the offset up to which the sender may transmit. Returns the number of bytes that this adds.
@@ -131,6 +141,15 @@ mod tests {
             message.add(0..40, 5, 5),
             RangeEffect { repeated: 40, ..RangeEffect::default() }
         );
+    }
+
+    #[test]
+    fn an_empty_message_is_complete_with_its_first_packet() {
+        let mut message = message(0);
+        let completes = RangeEffect { completes: true, ..RangeEffect::default() };
+        assert_eq!(message.add(0..0, 1, 1), completes);
+        assert_eq!(message.add(0..0, 2, 2), RangeEffect::default());
+        assert_eq!((message.complete, message.seen()), (Some((1, 1)), 0));
     }
 
     #[test]

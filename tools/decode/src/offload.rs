@@ -10,6 +10,7 @@
 use apus_wire::{HEADER_LEN, Kind, UDP_VERSION, announced_len};
 
 /// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
+/// The features have one byte: the other is not in use (`WIRE-31`), and tells headers from payload.
 pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
     let Some(header) = bytes.get(..HEADER_LEN) else { return false };
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -22,7 +23,7 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         && u16_at(2) == to_port
         && header[12] == doff
         && header[13] >> 4 == UDP_VERSION
-        && u16_at(18) == 0
+        && header[18] == 0
 }
 
 /// Returns where the packets end in a datagram of `len` bytes. `bytes` are its captured bytes and begin with a header.

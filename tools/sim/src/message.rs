@@ -22,7 +22,8 @@ pub struct Message {
 
 impl Message {
     /// Shortest length of a message: its number and length, by which its receiver recognises it.
-    /// The published workloads have no shorter messages.
+    /// The published workloads have no shorter messages; of other workloads, shorter and empty
+    /// messages have this length. (The swarm recognises messages by their RPC, and has empty ones.)
     pub const SHORTEST: u32 = 8;
 }
 

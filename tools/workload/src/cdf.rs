@@ -23,7 +23,7 @@ pub enum CdfError {
         text: String,
     },
     /// A size is not an integer in the range of message sizes.
-    #[error("line {line}: `{text}` is not a size from 1 to 4294967295 bytes")]
+    #[error("line {line}: `{text}` is not a size from 0 to 4294967295 bytes")]
     Size {
         /// Line number, from 1.
         line: usize,
@@ -63,20 +63,21 @@ pub enum CdfError {
 /// Parses a distribution.
 pub(crate) fn parse(text: &str) -> Result<SizeDistribution, CdfError> {
     let mut shares = Vec::new();
-    let mut last = Row { line: 0, size: 0, cumulative: 0.0 };
+    let mut last: Option<Row> = None;
     for (index, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default().trim();
         if content.is_empty() {
             continue;
         }
         let row = Row::parse(index + 1, content)?;
-        row.must_follow(&last)?;
-        shares.push((row.size, row.cumulative - last.cumulative));
-        last = row;
+        if let Some(last) = &last {
+            row.must_follow(last)?;
+        }
+        let before = last.as_ref().map_or(0.0, |last| last.cumulative);
+        shares.push((row.size, row.cumulative - before));
+        last = Some(row);
     }
-    if shares.is_empty() {
-        return Err(CdfError::Empty);
-    }
+    let last = last.ok_or(CdfError::Empty)?;
     if last.cumulative < 1.0 - ROUNDING {
         return Err(CdfError::NotComplete { line: last.line, share: last.cumulative });
     }
@@ -85,7 +86,7 @@ pub(crate) fn parse(text: &str) -> Result<SizeDistribution, CdfError> {
 
 /// One line of a file.
 struct Row {
-    /// Line number, from 1; 0 stands for "before the first line".
+    /// Line number, from 1.
     line: usize,
     size: u32,
     cumulative: f64,
@@ -120,7 +121,7 @@ impl Row {
 
 /// Parses a message size in bytes; `_` may group the digits.
 pub(crate) fn parse_size(text: &str) -> Option<u32> {
-    text.replace('_', "").parse().ok().filter(|&size| size >= 1)
+    text.replace('_', "").parse().ok()
 }
 
 #[cfg(test)]
@@ -140,6 +141,12 @@ mod tests {
     }
 
     #[test]
+    fn the_first_size_may_be_0() {
+        let sizes = parse("0 0.25\n100 1").unwrap();
+        assert_eq!(sizes.iter().collect::<Vec<_>>(), [(0, 0.25), (100, 0.75)]);
+    }
+
+    #[test]
     fn each_mistake_names_its_line() {
         let wrong = |text: &str| parse(text).unwrap_err().to_string();
         insta::assert_snapshot!(
@@ -148,7 +155,6 @@ mod tests {
                 "100",
                 "100 0.5 7",
                 "a 1",
-                "0 1",
                 "4294967296 1",
                 "-1 1",
                 "10 x",

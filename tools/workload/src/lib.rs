@@ -31,7 +31,7 @@
 //!
 //! - **WORKLOAD-1**: Everything random comes from a generator that the caller seeds with [`rng`]. Equal
 //!   seeds give equal messages, on every machine and with every release.
-//! - **WORKLOAD-2**: Every size is at least 1, because the protocol has no empty messages.
+//! - **WORKLOAD-2**: A message is at least one packet on the wire, also if its size is 0.
 
 #![forbid(unsafe_code)]
 

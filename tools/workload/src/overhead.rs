@@ -42,13 +42,14 @@ impl PacketOverhead {
         }
     }
 
-    /// Returns the bytes that a message of `size` bytes takes on the wire.
+    /// Returns the bytes that a message of `size` bytes takes on the wire. An empty message is one packet (WORKLOAD-2).
     #[must_use]
     pub fn wire_bytes(&self, size: u32) -> u64 {
         let full = size / self.payload;
         let rest = size % self.payload;
         let packet = |payload: u32| u64::from((payload + self.overhead).max(self.minimum));
-        u64::from(full) * packet(self.payload) + if rest > 0 { packet(rest) } else { 0 }
+        u64::from(full) * packet(self.payload)
+            + if rest > 0 || size == 0 { packet(rest) } else { 0 }
     }
 
     /// Returns the bytes that a message takes on the wire on average.
@@ -65,6 +66,7 @@ mod tests {
     #[test]
     fn a_message_pays_for_each_of_its_packets() {
         let cost = PacketOverhead { payload: 1000, overhead: 100, minimum: 150 };
+        assert_eq!(cost.wire_bytes(0), 150, "an empty message is a packet");
         assert_eq!(cost.wire_bytes(1), 150, "padded to the minimum");
         assert_eq!(cost.wire_bytes(50), 150);
         assert_eq!(cost.wire_bytes(51), 151);

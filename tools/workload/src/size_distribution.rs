@@ -12,7 +12,7 @@ use rand::{Rng, RngExt};
 ///
 /// # Invariants
 ///
-/// - **SIZES-1**: There is at least one size; sizes strictly increase and are at least 1 byte.
+/// - **SIZES-1**: There is at least one size; sizes strictly increase. The first may be 0.
 /// - **SIZES-2**: Every share is positive, and the cumulative share of the largest size is exactly 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeDistribution {
@@ -32,10 +32,6 @@ struct Step {
 
 impl SizeDistribution {
     /// Returns the distribution in which every message has this size.
-    ///
-    /// # Panics
-    ///
-    /// `size` is 0 (WORKLOAD-2).
     #[must_use]
     pub fn fixed(size: u32) -> Self {
         Self::from_shares(&[(size, 1.0)])
@@ -48,7 +44,7 @@ impl SizeDistribution {
     /// The sizes break SIZES-1, or the weights SIZES-2.
     #[must_use]
     pub fn from_shares(shares: &[(u32, f64)]) -> Self {
-        assert!(shares.first().is_some_and(|&(size, _)| size >= 1), "SIZES-1");
+        assert!(!shares.is_empty(), "SIZES-1");
         assert!(shares.windows(2).all(|pair| pair[0].0 < pair[1].0), "SIZES-1");
         assert!(shares.iter().all(|&(_, share)| share > 0.0), "SIZES-2");
         let total: f64 = shares.iter().map(|&(_, share)| share).sum();
@@ -65,13 +61,8 @@ impl SizeDistribution {
     }
 
     /// Returns the distribution in which messages longer than `limit` have the length `limit`.
-    ///
-    /// # Panics
-    ///
-    /// `limit` is 0 (WORKLOAD-2).
     #[must_use]
     pub fn truncated(&self, limit: u32) -> Self {
-        assert!(limit >= 1, "WORKLOAD-2");
         let kept = self.steps.partition_point(|step| step.size <= limit);
         let mut shares: Vec<_> =
             self.steps[..kept].iter().map(|step| (step.size, step.share)).collect();
@@ -124,9 +115,12 @@ impl SizeDistribution {
         }
     }
 
-    /// Returns the share of all bytes that is in messages not larger than `size`.
+    /// Returns the share of all bytes that is in messages not larger than `size`; of the messages, if all are empty.
     #[must_use]
     pub fn bytes_up_to(&self, size: u32) -> f64 {
+        if self.largest() == 0 {
+            return self.messages_up_to(size);
+        }
         let bytes = |(size, share)| f64::from(size) * share;
         self.iter().take_while(|&(each, _)| each <= size).map(bytes).sum::<f64>() / self.mean()
     }
@@ -154,6 +148,16 @@ mod tests {
         let sizes = SizeDistribution::fixed(100);
         assert_eq!(sizes.iter().collect::<Vec<_>>(), [(100, 1.0)]);
         assert_eq!((sizes.mean(), sizes.quantile(0.0), sizes.quantile(1.0)), (100.0, 100, 100));
+    }
+
+    #[test]
+    fn messages_may_be_empty() {
+        let sizes = SizeDistribution::from_shares(&[(0, 1.0), (100, 1.0)]);
+        assert_eq!((sizes.smallest(), sizes.mean(), sizes.messages_up_to(0)), (0, 50.0, 0.5));
+        assert_eq!((sizes.bytes_up_to(0), sizes.bytes_up_to(100)), (0.0, 1.0));
+        let empty = SizeDistribution::fixed(0);
+        assert_eq!((empty.mean(), empty.bytes_up_to(0), empty.quantile(0.5)), (0.0, 1.0, 0));
+        assert_eq!(sizes.truncated(0).iter().collect::<Vec<_>>(), [(0, 1.0)]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The table of calls whose completion has not been received.
 
 use super::handoff::Delivered;
-use super::message::EndedCall;
+use super::message::{EndedCall, Taken};
 use super::metrics::EngineMetrics;
 use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
@@ -265,7 +265,7 @@ impl Calls {
         let call = self.slots.remove(key.slot as usize);
         match (call.receipt, call.path) {
             (Receipt::Private { result: Some(result), .. }, _) => {
-                Some(Abandoned::Ended(result.message.result.map_or(0, |bytes| bytes.len())))
+                Some(Abandoned::Ended(Taken::from_result(&result.message.result)))
             }
             (_, CallPath::Network(rpc)) => Some(Abandoned::Running(rpc)),
             (_, CallPath::Local(pair)) => {
@@ -342,6 +342,6 @@ pub(crate) enum Abandoned {
     Running(RpcKey),
     /// It was outstanding through shared memory.
     RunningLocally { pair: u64, usage: LocalCallUsage },
-    /// It had ended with a response of this many bytes.
-    Ended(usize),
+    /// It had ended.
+    Ended(Taken),
 }

@@ -26,6 +26,22 @@ pub(crate) struct EndedCall {
     pub(crate) rpc: Option<Rpc>,
 }
 
+/// What the application takes from the inbox, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A message of this many bytes, which may be 0.
+    Message(usize),
+    /// The end of a call that has failed.
+    Failure,
+}
+
+impl Taken {
+    /// Returns what the end of a call with this result is.
+    pub(crate) fn from_result(result: &Result<Bytes, RpcError>) -> Self {
+        result.as_ref().map_or(Self::Failure, |payload| Self::Message(payload.len()))
+    }
+}
+
 /// Where a request came from, and the name of its RPC there.
 // Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in
 // an `Option`, as for `apus_proto::Event`.

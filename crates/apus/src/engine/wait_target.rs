@@ -3,14 +3,12 @@
 use super::calls::{Key, Response};
 use super::core::Core;
 use super::handoff::Delivered;
-use super::message::{EndedCall, IncomingRequest};
+use super::message::{EndedCall, IncomingRequest, Taken};
 use super::state::WaitKind;
 use super::token::ThreadToken;
 use super::tracer::{record_taken, record_woken};
 use super::waiter::Waiter;
-use apus_proto::RpcError;
 use apus_trace::Rpc;
-use bytes::Bytes;
 use std::sync::Arc;
 
 /// Something that a thread or task waits for. All methods run under the core lock.
@@ -39,9 +37,8 @@ pub(crate) trait WaitTarget {
     )]
     fn give_back(&self, _core: &mut Core) {}
 
-    /// Returns the length in bytes if it is a message for the application, which is counted as
-    /// such.
-    fn message_len(_output: &Self::Output) -> Option<usize> {
+    /// Returns how it is counted if it is for the application.
+    fn taken(_output: &Self::Output) -> Option<Taken> {
         None
     }
 
@@ -70,10 +67,10 @@ impl Core {
     /// Takes `target` if it is there, for a waiter that was not notified.
     pub(crate) fn take<W: WaitTarget>(&mut self, target: &W, kind: WaitKind) -> Option<W::Output> {
         let Delivered { message, by } = target.take(self)?;
-        if let Some(bytes) = W::message_len(&message) {
+        if let Some(taken) = W::taken(&message) {
             // Counts as a handoff if another thread has received the message.
             self.counters().handoffs += u64::from(by != ThreadToken::current());
-            self.count_message(bytes, kind);
+            self.count_taken(taken, kind);
             record_taken(W::rpc(&message));
         }
         Some(message)
@@ -114,8 +111,8 @@ impl Core {
             self.counters().spurious_wakeups += u64::from(spurious);
             return None;
         };
-        if let Some(bytes) = W::message_len(&message) {
-            self.count_message(bytes, kind);
+        if let Some(taken) = W::taken(&message) {
+            self.count_taken(taken, kind);
             record_woken(W::rpc(&message), waiter, ended);
         }
         Some(message)
@@ -149,8 +146,8 @@ impl WaitTarget for AnyRequest {
         core.give_back_request();
     }
 
-    fn message_len(arrived: &IncomingRequest) -> Option<usize> {
-        Some(arrived.payload.len())
+    fn taken(arrived: &IncomingRequest) -> Option<Taken> {
+        Some(Taken::Message(arrived.payload.len()))
     }
 
     fn rpc(arrived: &IncomingRequest) -> Option<Rpc> {
@@ -185,8 +182,8 @@ impl WaitTarget for AnyCompletion {
         core.give_back_completion();
     }
 
-    fn message_len(ended: &EndedCall) -> Option<usize> {
-        Some(response_len(&ended.result))
+    fn taken(ended: &EndedCall) -> Option<Taken> {
+        Some(Taken::from_result(&ended.result))
     }
 
     fn rpc(ended: &EndedCall) -> Option<Rpc> {
@@ -213,8 +210,8 @@ impl WaitTarget for EndOf {
         core.delist_for_response(self.0);
     }
 
-    fn message_len(response: &Response) -> Option<usize> {
-        Some(response_len(&response.result))
+    fn taken(response: &Response) -> Option<Taken> {
+        Some(Taken::from_result(&response.result))
     }
 
     fn rpc(response: &Response) -> Option<Rpc> {
@@ -311,8 +308,4 @@ impl WaitTarget for PollRoleWanted {
 
 fn no_message(core: &Core) -> Delivered<()> {
     Delivered { message: (), by: core.producer() }
-}
-
-fn response_len(result: &Result<Bytes, RpcError>) -> usize {
-    result.as_ref().map_or(0, Bytes::len)
 }

@@ -5,6 +5,7 @@ mod async_order;
 mod calls;
 mod concurrency;
 mod echo;
+mod empty_messages;
 mod faults;
 mod fixtures;
 mod full_socket;

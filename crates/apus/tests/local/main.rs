@@ -7,6 +7,8 @@ mod calls;
 mod concurrency;
 #[path = "../endpoint/echo.rs"]
 mod echo;
+#[path = "../endpoint/empty_messages.rs"]
+mod empty_messages;
 #[path = "../endpoint/fixtures.rs"]
 mod fixtures;
 #[path = "../endpoint/limits.rs"]

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use apus::{
     CallError, CallOptions, Config, Endpoint, EndpointBuilder, Engine, FailureKind, Profile,
-    RawConfig,
+    RawConfig, ReplyError,
 };
-use apus_proto::Kind;
+use apus_proto::{CommandError, Kind};
 use namespace::{Namespace, Pair, can_run};
 
 /// The limits of the kernel module: RESEND every 5 ms, timeout after 100 ms
@@ -90,6 +90,37 @@ fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
         server.shutdown();
         serving.join().unwrap();
     }
+}
+
+/// RPC-1: the module's messages have at least one byte, in both directions, and the errors say so.
+#[test]
+fn empty_messages_are_rejected_in_both_directions() {
+    if !can_run("empty_messages_are_rejected_in_both_directions") {
+        return;
+    }
+    let pair = Pair::new();
+    let server = bind(&pair.right, kernel_limits(), "10.9.0.2:4000");
+    let client = client(&pair.left, kernel_limits());
+    let to = server.local_addr();
+    let rejected = client.call(to, "");
+    assert!(
+        matches!(rejected, Err(CallError::Rejected(CommandError::EmptyMessage))),
+        "{rejected:?}"
+    );
+    let text = rejected.unwrap_err().to_string();
+    assert!(text.contains("kernel profile") && text.contains("at least one byte"), "{text}");
+
+    let call = client.send(to, "x", 0).unwrap();
+    let rejected = server.recv_request().unwrap().reply("");
+    assert!(
+        matches!(rejected, Err(ReplyError::Rejected(CommandError::EmptyMessage))),
+        "{rejected:?}"
+    );
+    // The profile has no word for a request that its application drops.
+    assert!(client.cancel(call));
+    client.send(to, "x", 1).unwrap();
+    server.recv_request().unwrap().reply("a byte").unwrap();
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "a byte");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use apus::tokio::Endpoint;
 use apus::{Bytes, CallError, CallOptions, Execution, FailureKind, Payload, Refusal};
 use std::time::Duration;
 
-/// One byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
-const SIZES: [usize; 8] = [1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
+/// Nothing, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
+const SIZES: [usize; 9] = [0, 1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
 
 #[test]
 fn messages_of_all_sizes_come_back_unchanged() {
@@ -149,21 +149,53 @@ fn arguments_out_of_range_are_refused() {
     on_each_runtime(async || {
         let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
-        let error = client.call(address, Vec::<u8>::new()).await.unwrap_err();
-        assert!(error.to_string().contains("at least one byte"), "{error}");
         let long = vec![0_u8; 64 * 1024 * 1024 + 1];
-        let error = client.call(address, long).await.unwrap_err();
+        let error = client.call(address, long.clone()).await.unwrap_err();
         assert!(error.to_string().contains("max_message"), "{error}");
         assert_eq!(error.execution(), Execution::NotExecuted);
         assert_at_rest(&[&client]).await;
 
         let refuse = async {
-            let refused = server.recv_request().await.unwrap().reply(Vec::<u8>::new()).await;
+            let refused = server.recv_request().await.unwrap().reply(long).await;
             assert!(matches!(refused, Err(apus::ReplyError::Rejected(_))), "{refused:?}");
         };
         let (result, ()) = tokio::join!(client.call(address, "please"), refuse);
         let error = result.unwrap_err();
         assert!(error.to_string().contains("without a reply"), "{error}");
+    });
+}
+
+/// RPC-1: either message may be empty.
+#[test]
+fn empty_messages_are_messages() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&EndpointBuilder::default());
+        let address = server.local_addr();
+        let serve = {
+            let server = server.clone();
+            tokio::spawn(async move {
+                while let Ok(request) = server.recv_request().await {
+                    let reply = if request.payload().is_empty() { "a byte" } else { "" };
+                    // The client may have vanished.
+                    let _ = request.reply(reply).await;
+                }
+            })
+        };
+        for _ in 0..50 {
+            assert_eq!(client.call(address, "").await.unwrap(), "a byte");
+            assert_eq!(client.call(address, "put").await.unwrap(), "");
+        }
+        for cookie in 0..100 {
+            client.send(address, ["", "put"][cookie as usize % 2], cookie).await.unwrap();
+        }
+        for _ in 0..100 {
+            let end = client.recv_completion().await.unwrap();
+            let expected = ["a byte", ""][end.cookie as usize % 2];
+            assert_eq!(end.result.unwrap(), expected);
+        }
+        assert_at_rest(&[&client, &server]).await;
+        server.shutdown();
+        serve.await.unwrap();
     });
 }
 

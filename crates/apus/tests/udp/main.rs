@@ -2,14 +2,28 @@
 
 #[path = "../endpoint/echo.rs"]
 mod echo;
+#[path = "../endpoint/empty_messages.rs"]
+mod empty_messages;
+#[path = "../endpoint/fixtures.rs"]
+mod fixtures;
+mod older_version;
 
-use apus::{Bytes, CallOptions, Config, EndpointBuilder, Execution, FailureKind, PollMode};
+use apus::{
+    Bytes, CallOptions, Config, Endpoint, EndpointBuilder, Execution, FailureKind, PollMode,
+};
 use echo::echo;
+use fixtures::{ShutDown, assert_at_rest, bytes, echo_pair};
 use std::net::{IpAddr, SocketAddr};
 
 /// Options that keep two endpoints on one host from using shared memory.
 fn over_udp() -> EndpointBuilder {
     EndpointBuilder::default().local(false)
+}
+
+/// Two endpoints.
+fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
+    let bind = || builder.clone().local(false).bind("127.0.0.1:0").unwrap();
+    (bind(), bind())
 }
 
 /// Returns the failure of a call that was sent.

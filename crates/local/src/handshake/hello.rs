@@ -8,8 +8,9 @@ use crate::memory::layout::RingSizes;
 
 const MAGIC: [u8; 8] = *b"apuslocl";
 
-/// Version of hello, layout and records. Two sides that differ use UDP.
-pub(crate) const VERSION: u32 = 1;
+/// Version of hello, layout and records. Two sides that differ use UDP. Since version 2, a message may be empty;
+/// version 1 takes the record of one for a violation.
+pub(crate) const VERSION: u32 = 2;
 
 /// Bytes of a hello, and of its reply.
 pub(crate) const LEN: usize = 32;
@@ -121,9 +122,21 @@ mod tests {
             Hello::parse(&bytes)
         };
         assert_eq!(with(0, 0), Err(Rejection::Malformed));
-        assert_eq!(with(8, 2), Err(Rejection::Version));
+        for version in [1, 3] {
+            assert_eq!(with(8, version), Err(Rejection::Version));
+        }
         assert_eq!(with(12, 1), Err(Rejection::Sizes));
         assert_eq!(with(19, 0x80), Err(Rejection::Sizes));
         assert_eq!(HelloReply::parse(&[0; LEN]), None);
+    }
+
+    /// Version 1 has no empty messages. Its hello and its reply to ours, as they were recorded, lead to UDP.
+    #[test]
+    fn version_1_is_recognised_and_rejected() {
+        let hello = *b"apuslocl\x01\0\0\0\0\0\x01\0\0\0\x10\0\0\0\0\0\x07\0\0\0\0\0\0\0";
+        assert_eq!(Hello::parse(&hello), Err(Rejection::Version));
+        let reply = *b"apuslocl\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
+        let verdict = Err(Rejection::Version);
+        assert_eq!(HelloReply::parse(&reply), Some(HelloReply { verdict, identity: 9 }));
     }
 }

@@ -155,7 +155,7 @@ impl Inbox {
             (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {}
             _ => return self.control(lane, &record, events),
         }
-        let whole = len != 0 && offset == 0 && len == total as usize;
+        let whole = offset == 0 && len == total as usize;
         if !whole || total > self.limits.max_message {
             let step = self.part(lane, &record, events);
             self.release(lane, &record);

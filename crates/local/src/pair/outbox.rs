@@ -121,9 +121,6 @@ impl Outbox {
         first: bool,
     ) -> Result<SendTicket, OutboxError> {
         let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
-        if length == 0 {
-            return Err(SendError::Empty.into());
-        }
         let total = match u32::try_from(length) {
             Ok(total) if total <= self.limits.max_message => total,
             _ => return Err(SendError::TooLarge { length, limit: self.limits.max_message }.into()),

@@ -26,11 +26,12 @@ fn fill(id: u64, kind: u64, len: usize) -> Bytes {
 }
 
 /// Draws a length: mostly short, some of several chunks, so that messages of both kinds are always
-/// outstanding.
+/// outstanding, and some of 0 bytes.
 pub(crate) fn length(random: &mut Pcg64) -> usize {
     match random.random_range(0..20) {
         0 => random.random_range(10_000..200_000),
         1..5 => random.random_range(300..6_000),
+        5..8 => 0,
         _ => random.random_range(1..300),
     }
 }

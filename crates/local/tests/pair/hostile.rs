@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rustix::fs::SealFlags;
 
-use crate::peer::{Hostile, LEN, RING, SEALS, address, config, hello, memory, send};
+use crate::peer::{Hostile, LEN, RING, SEALS, VERSION, address, config, hello, memory, send};
 use crate::peers::{LONG, name};
 
 /// Writes random bytes into the whole memory until `stop`, sometimes in the form of records.
@@ -176,6 +176,22 @@ fn parts_that_do_not_fit_are_a_violation() {
     }
 }
 
+/// Only an empty message has a record without bytes.
+#[test]
+fn a_part_without_bytes_is_a_violation() {
+    for third in [100, 100 | 50 << 32, 1 << 32] {
+        let (mut hostile, server) = Hostile::client(&name());
+        hostile.record(0, 2, 1, 0, third);
+        let received = receive_nothing(&server);
+        assert_eq!(received, Err(Disconnected::Violation(Violation::Part)), "{third:x}");
+    }
+    let (mut hostile, server) = Hostile::client(&name());
+    hostile.record(1, 2, 1, 0, 0);
+    let mut events = Vec::new();
+    assert_eq!(server.receive(ReceiveQuota::ALL, &mut events), Ok(1));
+    assert_eq!(events, [PairEvent::Request { id: 1, payload: Bytes::new() }]);
+}
+
 #[test]
 fn partial_messages_are_bounded_in_bytes() {
     let (mut hostile, server) = Hostile::client(&name());
@@ -217,22 +233,38 @@ fn malformed_hellos_are_rejected() {
     let sound = || memory(SEALS, LEN);
     let cases = [
         ("garbage", [7; 32].to_vec(), vec![sound()], Rejection::Malformed),
-        ("short", hello(1, RING, RING)[..31].to_vec(), vec![sound()], Rejection::Malformed),
-        ("version", hello(2, RING, RING).to_vec(), vec![sound()], Rejection::Version),
-        ("no power of two", hello(1, 5000, RING).to_vec(), vec![sound()], Rejection::Sizes),
-        ("too large", hello(1, 8 << 20, RING).to_vec(), vec![sound()], Rejection::Sizes),
-        ("no file", hello(1, RING, RING).to_vec(), vec![], Rejection::Malformed),
-        ("two files", hello(1, RING, RING).to_vec(), vec![sound(), sound()], Rejection::Malformed),
+        ("short", hello(VERSION, RING, RING)[..31].to_vec(), vec![sound()], Rejection::Malformed),
+        (
+            "version before",
+            hello(VERSION - 1, RING, RING).to_vec(),
+            vec![sound()],
+            Rejection::Version,
+        ),
+        (
+            "later version",
+            hello(VERSION + 1, RING, RING).to_vec(),
+            vec![sound()],
+            Rejection::Version,
+        ),
+        ("no power of two", hello(VERSION, 5000, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("too large", hello(VERSION, 8 << 20, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("no file", hello(VERSION, RING, RING).to_vec(), vec![], Rejection::Malformed),
+        (
+            "two files",
+            hello(VERSION, RING, RING).to_vec(),
+            vec![sound(), sound()],
+            Rejection::Malformed,
+        ),
         (
             "five",
-            hello(1, RING, RING).to_vec(),
+            hello(VERSION, RING, RING).to_vec(),
             (0..5).map(|_| sound()).collect(),
             Rejection::Malformed,
         ),
-        ("length", hello(1, RING, 2 * RING).to_vec(), vec![sound()], Rejection::Memory),
+        ("length", hello(VERSION, RING, 2 * RING).to_vec(), vec![sound()], Rejection::Memory),
         (
             "seals",
-            hello(1, RING, RING).to_vec(),
+            hello(VERSION, RING, RING).to_vec(),
             vec![memory(SealFlags::GROW, LEN)],
             Rejection::Memory,
         ),
@@ -253,7 +285,9 @@ fn malformed_hellos_are_rejected() {
 fn malformed_replies_are_errors() {
     let name = name();
     let listener = UnixListener::bind_addr(&address(&name)).unwrap();
-    for answer in [vec![], vec![0; 32], hello(2, 0, 0).to_vec(), hello(1, 99, 0).to_vec()] {
+    for answer in
+        [vec![], vec![0; 32], hello(VERSION - 1, 0, 0).to_vec(), hello(VERSION, 99, 0).to_vec()]
+    {
         let mut client = Connecting::start(&name, &config()).unwrap();
         let socket = listener.accept().unwrap().0;
         if !answer.is_empty() {

@@ -13,7 +13,8 @@ fn bytes(len: usize, seed: usize) -> Bytes {
 #[test]
 fn requests_and_responses_of_any_size_arrive() {
     let (client, server) = pair(&small());
-    for (id, len) in [1, 16, 40, 100, 487, 488, 489, 600, 5_000, 100_000].into_iter().enumerate() {
+    let lengths = [0, 1, 16, 40, 100, 487, 488, 489, 600, 5_000, 100_000];
+    for (id, len) in lengths.into_iter().enumerate() {
         let (id, request, response) = (id as u64, bytes(len, 1), bytes(len, 2));
         client.send(id, std::slice::from_ref(&request)).unwrap();
         let mut arrived = Vec::new();
@@ -171,13 +172,62 @@ fn long_messages_are_bounded_in_bytes() {
 }
 
 #[test]
-fn messages_that_are_too_long_or_empty_are_refused() {
+fn messages_that_are_too_long_are_refused() {
     let limits = LocalLimits { max_message: 5_000, ..LocalLimits::default() };
     let (client, _server) = pair(&with_limits(limits));
     let refused = SendError::TooLarge { length: 5_001, limit: 5_000 };
     assert_eq!(client.send(1, &[bytes(5_001, 0)]), Err(refused));
-    assert_eq!(client.send(1, &[]), Err(SendError::Empty));
-    assert_eq!(client.send(1, &[Bytes::new()]), Err(SendError::Empty));
+}
+
+/// RPC-1: an empty message takes a record of its own, in the ring for short ones.
+#[test]
+fn empty_messages_arrive_one_by_one_whatever_their_pieces() {
+    let (client, server) = pair(&small());
+    let long = bytes(50_000, 0);
+    client.send(9, std::slice::from_ref(&long)).unwrap();
+    let ticket = client.send(1, &[]).unwrap();
+    client.send(2, &[Bytes::new(), Bytes::new()]).unwrap();
+    let mut batch = client.batch().unwrap();
+    batch.send(3, &[]).unwrap();
+    batch.send(4, &[bytes(10, 0)]).unwrap();
+    batch.finish().unwrap();
+    assert!(!client.may_have_arrived(ticket), "it was not read");
+    let empty = |id| PairEvent::Request { id, payload: Bytes::new() };
+    let short = PairEvent::Request { id: 4, payload: bytes(10, 0) };
+    assert_eq!(all(&server).unwrap(), [empty(1), empty(2), empty(3), short]);
+    assert!(client.may_have_arrived(ticket));
+    server.send(2, &[]).unwrap();
+    assert_eq!(all(&client).unwrap(), [PairEvent::Response { id: 2, payload: Bytes::new() }]);
+    let mut arrived = Vec::new();
+    while arrived.is_empty() {
+        arrived = all(&server).unwrap();
+        all(&client).unwrap();
+    }
+    assert_eq!(arrived, [PairEvent::Request { id: 9, payload: long }]);
+    assert!(client.is_drained() && server.is_drained());
+}
+
+/// CAP-6: a record has a head, so that the ring bounds the number of empty messages that were not read.
+#[test]
+fn empty_messages_fill_the_ring_and_go_around_it() {
+    let (client, server) = pair(&small());
+    let mut next = 0;
+    for round in 0..5 {
+        let begin = next;
+        while client.send(next, &[]).is_ok() {
+            next += 1;
+            assert!(next - begin < 100_000, "the ring is full at some time");
+        }
+        assert_eq!(client.send(next, &[]), Err(SendError::Full));
+        assert_eq!(all(&client).unwrap(), [], "no room yet");
+        let expected = (begin..next).map(|id| PairEvent::Request { id, payload: Bytes::new() });
+        assert_eq!(all(&server).unwrap(), expected.collect::<Vec<_>>(), "round {round}");
+        assert_eq!(all(&client).unwrap(), [PairEvent::Room]);
+        // The rings begin elsewhere in the next round.
+        client.send(next, &[bytes(100, 0)]).unwrap();
+        assert_eq!(all(&server).unwrap().len(), 1);
+        next += 1;
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) fn run(bytes: &[u8]) {
             4 => hostile.head(input.number(1) as usize % 2, input.number(2) * 64),
             5 => hostile.head(input.number(1) as usize % 2, input.number(8)),
             6 => {
-                let len = input.number(2) as usize + 1;
+                let len = input.number(2) as usize;
                 let sent = victim.send(step as u64, &[Bytes::from(vec![7; len])]);
                 assert!(
                     matches!(sent, Ok(_) | Err(SendError::Full | SendError::Disconnected(_))),
@@ -106,9 +106,7 @@ fn receive(victim: &Pair, gone: &mut Option<apus_local::Disconnected>) {
     for event in &events {
         let fits = match (event, victim.role()) {
             (PairEvent::Request { payload, .. }, Role::Server)
-            | (PairEvent::Response { payload, .. }, Role::Client) => {
-                !payload.is_empty() && payload.len() <= 1 << 20
-            }
+            | (PairEvent::Response { payload, .. }, Role::Client) => payload.len() <= 1 << 20,
             (PairEvent::Cancelled { .. }, Role::Server) => true,
             (PairEvent::Refused { .. } | PairEvent::Declined { .. }, Role::Client) => true,
             (PairEvent::Freeze | PairEvent::Room, _) => true,

@@ -38,6 +38,9 @@ pub(crate) fn address(name: &PeerName) -> SocketAddr {
     SocketAddr::from_abstract_name(&name.to_string().as_bytes()[1..]).unwrap()
 }
 
+/// Version of the handshake.
+pub(crate) const VERSION: u32 = 2;
+
 /// Returns the bytes of a hello.
 pub(crate) fn hello(version: u32, short: u32, bulk: u32) -> [u8; 32] {
     let mut bytes = [0; 32];
@@ -93,7 +96,7 @@ impl Hostile {
     pub(crate) fn connect(name: &PeerName) -> Self {
         let socket = UnixStream::connect_addr(&address(name)).unwrap();
         let file = memory(SEALS, LEN);
-        send(&socket, &hello(1, RING, RING), &[file.try_clone().unwrap()]);
+        send(&socket, &hello(VERSION, RING, RING), &[file.try_clone().unwrap()]);
         Self { file: file.into(), socket, rings: [4096, 8192], positions: [0, 0] }
     }
 
@@ -111,7 +114,7 @@ impl Hostile {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         });
-        send(&socket, &hello(1, 0, 0), &[]);
+        send(&socket, &hello(VERSION, 0, 0), &[]);
         let client = client.advance().unwrap().unwrap();
         let file = file.unwrap().into();
         (Self { file, socket, rings: [12288, 16384], positions: [0, 0] }, client)

@@ -127,7 +127,7 @@ impl Granter {
     pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, bytes: u32) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
-        if !entry.grant.scheduled && message.granted() == message.length() {
+        if !entry.grant.scheduled && message.granted() == message.extent() {
             return; // Unscheduled bytes were enough (HM `homa_grant.c` `homa_grant_init_rpc`, GRANT-1).
         }
         entry.grant.scheduled = true;
@@ -298,7 +298,7 @@ impl Granter {
         self.dirty |= counted < entry.grant.counted;
         entry.grant.counted = counted;
 
-        let grantable = live && entry.may_receive() && message.granted() < message.length();
+        let grantable = live && entry.may_receive() && message.granted() < message.extent();
         let key = grantable.then(|| message.missing());
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {

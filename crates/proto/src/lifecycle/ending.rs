@@ -148,7 +148,7 @@ fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
     if !may_receive {
         budget.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));
     } else if let Some((length, _)) = incoming {
-        budget.release_receive(entry, length, 0);
+        budget.release_receive(entry, length);
     }
     entry.live_rpcs -= 1;
     entry.last_used = cx.now;

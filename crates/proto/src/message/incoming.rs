@@ -10,16 +10,19 @@
 //!
 //! All bytes are counted; only the first `kept` bytes are retained (CAP-15).
 //!
+//! Offsets are positions: an empty message has one, which its packet fills ([`extent`]).
+//!
 //! # Invariants
 //!
-//! - **INCOMING-1** `received` is the number of distinct bytes in prefix and islands; duplicates do not count.
+//! - **INCOMING-1** `received` is the number of distinct positions in prefix and islands; duplicates do not count.
 //! - **INCOMING-2** Islands are disjoint and not empty, and begin behind the prefix without touching it.
-//! - **INCOMING-3** `granted <= length`: a GRANT never names a byte past the end.
+//! - **INCOMING-3** `granted <= extent`: a GRANT never names a byte past the end.
 //! - **INCOMING-4** `granted` never decreases: a stale announcement cannot take bytes back.
 //! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
 //! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are retained, and no others.
 //!   Nothing but the retained bytes depends on `kept`.
 
+use crate::extent::extent;
 use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -32,7 +35,7 @@ pub(crate) struct MessageIn {
     length: u32,
     /// Payload bytes that its sender announced to send without grants. Constant.
     unscheduled: u32,
-    /// Distinct payload bytes that have arrived.
+    /// Distinct positions that have arrived.
     received: u32,
     /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
     granted: u32,
@@ -60,7 +63,7 @@ struct Island {
 pub(crate) enum Inserted {
     /// Some bytes were new.
     New {
-        /// Number of new bytes.
+        /// Number of new positions.
         bytes: u32,
         /// Whether the packet arrived ahead of missing bytes and opened a gap.
         gap: bool,
@@ -75,12 +78,13 @@ impl MessageIn {
     /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its
     /// bytes are retained.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
-        debug_assert!(length > 0, "CODEC-2");
+        let unscheduled = incoming.min(length);
         Self {
             length,
-            unscheduled: incoming.min(length),
+            unscheduled,
             received: 0,
-            granted: incoming.min(length),
+            // The packet of an empty message needs no GRANT.
+            granted: if length == 0 { extent(0) } else { unscheduled },
             prefix: 0,
             kept: length,
             content: Vec::new(),
@@ -105,19 +109,24 @@ impl MessageIn {
         self.length
     }
 
+    /// Positions that the message occupies.
+    pub(crate) const fn extent(&self) -> u32 {
+        extent(self.length)
+    }
+
     /// Bytes that the sender transmits without grants.
     pub(crate) const fn unscheduled(&self) -> u32 {
         self.unscheduled
     }
 
-    /// Distinct bytes that have arrived.
+    /// Distinct positions that have arrived.
     pub(crate) const fn received(&self) -> u32 {
         self.received
     }
 
-    /// Bytes that have not arrived.
+    /// Positions that have not arrived.
     pub(crate) const fn missing(&self) -> u32 {
-        self.length - self.received
+        self.extent() - self.received
     }
 
     /// Offset just past the last byte that the sender may transmit.
@@ -135,12 +144,12 @@ impl MessageIn {
 
     /// Whether all bytes have arrived.
     pub(crate) const fn is_complete(&self) -> bool {
-        self.received == self.length
+        self.received == self.extent()
     }
 
     /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
     pub(crate) fn grant(&mut self, offset: u32) {
-        self.granted = self.granted.max(offset.min(self.length));
+        self.granted = self.granted.max(offset.min(self.extent()));
     }
 
     /// Inserts the new bytes of a packet that lies inside the message (CODEC-2, RPC-15).
@@ -148,8 +157,8 @@ impl MessageIn {
     /// RPC-16: a packet that overlaps received bytes is trimmed, because retransmissions may have other boundaries than
     /// the first transmission. (The kernel drops it, HM `homa_incoming.c` `homa_add_packet`.)
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
-        let end = offset + data.len() as u32;
-        debug_assert!(end <= self.length, "CODEC-2");
+        let end = if self.length == 0 { self.extent() } else { offset + data.len() as u32 };
+        debug_assert!(end <= self.extent(), "CODEC-2");
         let before = self.received;
         let at = self.prefix;
         if offset == at && self.islands.is_empty() {
@@ -302,6 +311,25 @@ mod tests {
         assert_eq!(gaps(&message, 6), [(0, 4)]);
         assert_eq!(message.insert(0, b"abcd"), Inserted::New { bytes: 4, gap: false });
         assert_eq!(message.into_bytes(), "abcdef");
+    }
+
+    /// WIRE-30: the packet of an empty message completes it, once.
+    #[test]
+    fn an_empty_message_is_complete_when_its_packet_has_arrived() {
+        for (announced, kept) in [(0, 0), (0, u32::MAX), (u32::MAX, 7)] {
+            let mut message = MessageIn::new(0, announced).keeping(kept);
+            assert!(!message.is_complete());
+            assert_eq!((message.missing(), message.outstanding(), message.granted()), (1, 1, 1));
+            assert_eq!(gaps(&message, message.granted()), [(0, 1)], "what a RESEND would ask for");
+            assert_eq!(message.insert(0, b""), Inserted::New { bytes: 1, gap: false });
+            assert!(message.is_complete());
+            assert_eq!(message.insert(0, b""), Inserted::Duplicate);
+            assert_eq!((message.missing(), message.outstanding()), (0, 0));
+            assert_eq!(message.gaps(message.granted()).count(), 0);
+            message.grant(u32::MAX);
+            assert_eq!((message.length(), message.granted()), (0, 1));
+            assert_eq!(message.into_bytes(), "");
+        }
     }
 
     #[test]

@@ -11,14 +11,18 @@
 //! one system call and retransmissions have the boundaries of the first transmission
 //! (HM `homa_outgoing.c` `homa_resend_data`; Rules for peers, item 14).
 //!
+//! Offsets are positions: an empty message has one ([`extent`]).
+//!
 //! # Invariants
 //!
-//! - **OUTGOING-1** `sent <= length`, `granted <= length`, `unscheduled <= length`; none of them decreases.
+//! - **OUTGOING-1** `sent`, `granted` and `unscheduled` are at most the extent; none of them decreases.
 //! - **OUTGOING-2** A packet of the first transmission starts below `granted` (HM `homa_outgoing.c` `homa_xmit_data`).
 //! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c` `homa_resend_data`).
+//! - **OUTGOING-4** An empty message is unscheduled: its one packet may leave at once.
 
 use super::Payload;
 use super::retransmission::Retransmission;
+use crate::extent::extent;
 use crate::time::Instant;
 use std::ops::Range;
 
@@ -53,7 +57,8 @@ pub(crate) struct MessageOut {
     pub(crate) grant_seen: bool,
 }
 
-/// Packets of equal size, the last one may be shorter, to leave together.
+/// Packets of equal size, the last one may be shorter, to leave together. Those of an empty message, of which there is
+/// one, have no bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// The message's bytes in them.
@@ -79,8 +84,12 @@ impl MessageOut {
     /// A message to be sent in packets of `segment` bytes, the first `unscheduled` bytes at once.
     #[inline]
     pub(crate) fn new(payload: Payload, unscheduled: u32, segment: u32) -> Self {
-        debug_assert!(segment > 0 && !payload.is_empty());
-        let unscheduled = unscheduled.min(payload.len() as u32);
+        debug_assert!(segment > 0);
+        let unscheduled = if payload.is_empty() {
+            extent(0) // OUTGOING-4
+        } else {
+            unscheduled.min(payload.len() as u32)
+        };
         Self {
             payload,
             unscheduled,
@@ -107,9 +116,19 @@ impl MessageOut {
         self.payload.len() as u32
     }
 
-    /// Bytes that leave without a GRANT: what `incoming` announces.
+    /// Positions that the message occupies.
+    pub(crate) const fn extent(&self) -> u32 {
+        extent(self.length())
+    }
+
+    /// Positions that leave without a GRANT.
     pub(crate) const fn unscheduled(&self) -> u32 {
         self.unscheduled
+    }
+
+    /// Bytes that leave without a GRANT: what `incoming` announces.
+    pub(crate) const fn announced(&self) -> u32 {
+        if self.payload.is_empty() { 0 } else { self.unscheduled }
     }
 
     /// Unscheduled bytes that the peer may not have read: before its first GRANT, all of them.
@@ -129,12 +148,12 @@ impl MessageOut {
 
     /// Bytes that have never left; the message's rank in SRPT order.
     pub(crate) const fn remaining(&self) -> u32 {
-        self.length() - self.sent
+        self.extent() - self.sent
     }
 
     /// Whether all bytes have left at least once.
     pub(crate) const fn is_sent(&self) -> bool {
-        self.sent == self.length()
+        self.sent == self.extent()
     }
 
     /// Whether a packet may leave for the first time.
@@ -160,7 +179,7 @@ impl MessageOut {
 
     /// Raises the limit up to which bytes may leave (OUTGOING-1).
     pub(crate) fn grant(&mut self, offset: u32) {
-        self.granted = self.granted.max(offset.min(self.length()));
+        self.granted = self.granted.max(offset.min(self.extent()));
     }
 
     /// Changes the size of packets that have not left yet.
@@ -189,7 +208,7 @@ impl MessageOut {
         };
         let end = start.saturating_add(packets * self.segment).min(self.zone_end(start));
         self.sent = end;
-        Some(Cut { range: start..end, segment: self.segment })
+        Some(self.cut(start..end))
     }
 
     /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
@@ -230,7 +249,8 @@ impl MessageOut {
             self.new_sent = now;
         } else if let Some(again) = &mut self.retransmission {
             self.resent = true;
-            again.note_sent(&cut.range, now);
+            let positions = if self.payload.is_empty() { 0..extent(0) } else { cut.range.clone() };
+            again.note_sent(&positions, now);
         }
     }
 
@@ -244,12 +264,18 @@ impl MessageOut {
         if let Some(again) = &mut self.retransmission {
             again.take_below(end);
         }
-        Some(Cut { range: start..end, segment: self.segment })
+        Some(self.cut(start..end))
+    }
+
+    /// The packets that hold these positions.
+    fn cut(&self, positions: Range<u32>) -> Cut {
+        let end = positions.end.min(self.length());
+        Cut { range: positions.start..end, segment: self.segment }
     }
 
     /// End of the sequence of equal packets that contains `offset`.
     const fn zone_end(&self, offset: u32) -> u32 {
-        if offset < self.unscheduled { self.unscheduled } else { self.length() }
+        if offset < self.unscheduled { self.unscheduled } else { self.extent() }
     }
 
     /// The packet of the first transmission that held byte `offset`.
@@ -291,6 +317,45 @@ mod tests {
         message.grant(1_001);
         assert_eq!(message.next_cut(60_000, 64), cut(1_000..2_000, 1_000));
         assert!(!message.is_sendable());
+    }
+
+    /// OUTGOING-4, WIRE-30.
+    #[test]
+    fn an_empty_message_is_one_packet_that_leaves_once() {
+        let mut message = message(0, 0, 1_000);
+        assert_eq!((message.length(), message.extent(), message.announced()), (0, 1, 0));
+        assert!(!message.is_sent() && message.is_sendable());
+        assert_eq!((message.remaining(), message.left(), message.unread()), (1, 1, 1));
+        let first = message.next_cut(60_000, 64);
+        assert_eq!(first, cut(0..0, 1_000));
+        assert_eq!(first.map(|cut| (cut.packets(), cut.bytes())), Some((1, 0)));
+        assert!(message.is_sent() && !message.is_sendable());
+        assert_eq!((message.remaining(), message.left()), (0, 0));
+        assert_eq!(message.next_cut(60_000, 64), None);
+        message.grant(u32::MAX);
+        assert_eq!((message.granted(), message.next_cut(60_000, 64)), (1, None));
+    }
+
+    /// TIME-7: the packet of an empty message is lost and sent again like any other.
+    #[test]
+    fn an_empty_message_is_sent_again() {
+        let at = Instant::from_nanos;
+        let mut message = message(0, 0, 1_000);
+        assert!(!message.request_resend(0..1, 7, |_| false), "it has never left");
+        let first = message.next_cut(60_000, 64).unwrap();
+        message.note_sent(&first, at(100), false);
+        assert!(!message.request_resend(0..1, 7, |sent| sent >= at(100)), "just sent");
+        for (now, since) in [(200, 150), (300, 250)] {
+            let since = |sent| sent >= at(since);
+            assert!(message.request_resend(0..1, 7, since));
+            assert_eq!((message.left(), message.resend_priority()), (1, 7));
+            let again = message.next_resend(60_000, 64).unwrap();
+            assert_eq!(again, first);
+            message.note_sent(&again, at(now), true);
+            assert!(!message.has_resend());
+            assert!(!message.request_resend(0..1, 7, since), "sent again a moment ago");
+        }
+        assert!(message.resent);
     }
 
     #[test]
@@ -364,13 +429,13 @@ mod tests {
         /// starts below the limit in force.
         #[test]
         fn every_byte_leaves_once(
-            length in 1usize..20_000,
+            length in prop_oneof![1 => Just(0usize), 9 => 1usize..20_000],
             unscheduled in 0u32..20_000,
             segment in 1u32..3_000,
             grants in proptest::collection::vec((0u32..25_000, 1u32..9_000), 0..20),
         ) {
             let mut message = message(length, unscheduled, segment);
-            let mut at = 0;
+            let (mut at, mut packets) = (0, 0);
             for (offset, max_bytes) in grants.into_iter().chain([(u32::MAX, u32::MAX)]) {
                 message.grant(offset);
                 while let Some(cut) = message.next_cut(max_bytes, 64) {
@@ -382,15 +447,17 @@ mod tests {
                         && cut.range.end > message.unscheduled();
                     prop_assert!(!crosses, "a packet overruns the unscheduled limit");
                     at = cut.range.end;
+                    packets += cut.packets();
                 }
             }
             prop_assert_eq!(at as usize, length);
+            prop_assert!(message.is_sent() && packets > 0);
         }
 
         /// The packets of retransmissions are packets of the first transmission.
         #[test]
         fn boundaries_are_those_of_the_first_transmission(
-            length in 1usize..9_000,
+            length in prop_oneof![1 => Just(0usize), 9 => 1usize..9_000],
             unscheduled in 0u32..9_000,
             segment in 1u32..1_500,
             ranges in proptest::collection::vec((0u32..9_000, 1u32..3_000), 1..8),

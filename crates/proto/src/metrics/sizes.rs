@@ -46,7 +46,7 @@ impl SizeHistogram {
 }
 
 const fn bucket(bytes: usize) -> usize {
-    // A message has at least one byte.
+    // An empty message belongs to the shortest ones.
     let last = bytes.saturating_sub(1);
     if last < SHORT_MAX {
         last / SHORT
@@ -75,8 +75,15 @@ mod tests {
     #[test]
     fn buckets_are_those_of_the_kernel_module() {
         assert_eq!(BUCKETS, 64 + 124 + 1);
-        let bounds =
-            [(1, 64), (64, 64), (65, 128), (4_096, 4_096), (4_097, 5_120), (131_072, 131_072)];
+        let bounds = [
+            (0, 64),
+            (1, 64),
+            (64, 64),
+            (65, 128),
+            (4_096, 4_096),
+            (4_097, 5_120),
+            (131_072, 131_072),
+        ];
         for (bytes, upto) in bounds {
             assert_eq!(longest(bucket(bytes)), upto, "{bytes}");
         }

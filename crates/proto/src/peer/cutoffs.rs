@@ -1,5 +1,6 @@
 //! The priorities at which a peer wants unscheduled packets.
 
+use crate::extent::extent;
 use apus_wire::{Cutoffs, PRIORITIES};
 
 /// The cutoffs that a peer announced.
@@ -28,8 +29,10 @@ impl PeerCutoffs {
     }
 
     /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one, up
-    /// to `highest`, that takes messages of this length.
+    /// to `highest`, that takes messages of this length. A cutoff of 0 leaves a level to scheduled packets, and takes no
+    /// empty message either.
     pub(crate) fn level(&self, length: u32, highest: u8) -> u8 {
+        let length = extent(length);
         (0..=highest).rev().find(|level| self.table[usize::from(*level)] >= length).unwrap_or(0)
     }
 }
@@ -50,5 +53,10 @@ mod tests {
         assert_eq!(cutoffs.version, 3);
         assert_eq!(PeerCutoffs::unknown(0).level(5, 0), 0, "one level only");
         assert_eq!(cutoffs.level(1, 3), 0, "fewer levels here than there");
+        for cutoffs in [PeerCutoffs::unknown(7), PeerCutoffs::unknown(0), cutoffs] {
+            for highest in [0, 3, 7] {
+                assert_eq!(cutoffs.level(0, highest), cutoffs.level(1, highest), "an empty one");
+            }
+        }
     }
 }

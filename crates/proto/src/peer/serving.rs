@@ -266,11 +266,11 @@ mod tests {
     const YOUNG: u64 = 100;
 
     fn fresh_client(incarnation: u32) -> UdpFields {
-        UdpFields { flags: Flags::NONE, incarnation, low_water: 0 }
+        UdpFields { incarnation, ..UdpFields::default() }
     }
 
     fn in_session(number: u32, low_water: u32) -> UdpFields {
-        UdpFields { flags: Flags::SESSION, incarnation: number, low_water }
+        UdpFields { flags: Flags::SESSION, incarnation: number, low_water, ..UdpFields::default() }
     }
 
     fn admit(serving: &mut Serving, at: u64, id: u64, fields: UdpFields) -> Admission {

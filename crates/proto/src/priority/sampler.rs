@@ -6,6 +6,7 @@
 
 use super::OwnCutoffs;
 use crate::config::Config;
+use crate::extent::extent;
 use crate::time::{Instant, USEC};
 use apus_wire::PRIORITIES;
 
@@ -41,10 +42,13 @@ impl Sampler {
         }
     }
 
-    /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT.
+    /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT. An empty one counts as one byte
+    /// (EXTENT-1): cutoffs distribute bytes, and would be none if there were none.
     pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
         if self.interval > 0 {
-            self.unscheduled[class(length)] += u64::from(unscheduled.min(length));
+            let unscheduled = if length == 0 { extent(0) } else { unscheduled.min(length) };
+            let length = extent(length);
+            self.unscheduled[class(length)] += u64::from(unscheduled);
             self.total += u64::from(length);
             self.messages += 1;
         }
@@ -206,11 +210,28 @@ mod tests {
         assert!(!sampler.renew(LATER.plus(2_000_000_000), &mut own), "nothing has changed");
     }
 
+    /// PRIO-8: a server that receives nothing but empty messages keeps a valid table.
+    #[test]
+    fn empty_messages_alone_make_a_valid_table() {
+        let (mut sampler, mut own) = sampler(8);
+        for _ in 0..100 {
+            sampler.record(0, 0);
+        }
+        assert!(sampler.renew(LATER, &mut own));
+        assert_eq!(own.scheduled_levels(), 0);
+        let table = own.announced().unscheduled;
+        assert!(table[0] == u32::MAX && table[1..].iter().all(|cutoff| *cutoff == 1), "{table:?}");
+    }
+
+    fn length() -> impl Strategy<Value = u32> {
+        prop_oneof![1 => Just(0), 9 => 1u32..200_000_000]
+    }
+
     proptest! {
         /// For any sizes, the table is one that a configuration could have.
         #[test]
         fn the_table_is_always_valid(
-            sizes in proptest::collection::vec((1u32..200_000_000, 0u32..60_000), 100..200),
+            sizes in proptest::collection::vec((length(), 0u32..60_000), 100..200),
             levels in 1u64..=8,
         ) {
             let (mut sampler, mut own) = sampler(levels);

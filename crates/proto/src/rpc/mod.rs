@@ -107,6 +107,8 @@ pub(crate) struct Server {
     state: ServerState,
     /// The session it belongs to.
     pub(crate) session: u32,
+    /// Whether its client takes an empty response (WIRE-31).
+    pub(crate) takes_empty: bool,
 }
 
 impl Client {
@@ -124,17 +126,26 @@ impl Client {
 impl Server {
     /// A request that waits for its client's confirmation.
     pub(crate) const fn held(session: u32) -> Self {
-        Self { state: ServerState::Held, session }
+        Self::new(ServerState::Held, session)
     }
 
     /// A request that may be executed when it is complete.
     pub(crate) const fn incoming(session: u32) -> Self {
-        Self { state: ServerState::Incoming, session }
+        Self::new(ServerState::Incoming, session)
     }
 
     /// A complete request that may be executed.
     pub(crate) const fn in_service(session: u32) -> Self {
-        Self { state: ServerState::InService, session }
+        Self::new(ServerState::InService, session)
+    }
+
+    const fn new(state: ServerState, session: u32) -> Self {
+        Self { state, session, takes_empty: false }
+    }
+
+    /// Notes whether the client takes an empty response.
+    pub(crate) const fn with_client(self, takes_empty: bool) -> Self {
+        Self { takes_empty, ..self }
     }
 
     /// Its state.

@@ -6,7 +6,7 @@
 
 use super::assemble::{add_data, deliver_request, in_one_packet};
 use super::confirm::note_confirmation;
-use super::lookup::{Source, note_variant, was_finished};
+use super::lookup::{Source, note_variant, takes_empty, was_finished};
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
 use crate::message::MessageIn;
@@ -138,7 +138,7 @@ fn create_server(
         peer,
         id: header.sender_id.client_id(),
         peer_port: header.sport,
-        side: Side::Server(server),
+        side: Side::Server(server.with_client(takes_empty(header))),
         incoming,
         outgoing: None,
     };

@@ -58,7 +58,7 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
     let Some(message) = &mut entry.outgoing else { return true };
     let mut end = message.sent();
     if !resend.is_everything() {
-        end = resend.end().min(message.length());
+        end = resend.end().min(message.extent());
         // A receiver that asks for bytes has granted them: the GRANT was lost.
         message.grant(end);
     }

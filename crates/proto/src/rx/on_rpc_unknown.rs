@@ -1,11 +1,11 @@
 //! RPC_UNKNOWN: the peer does not know an RPC, or will not serve it.
 
-use super::lookup::{Proof, Source, rpc_of};
+use super::lookup::{Proof, Source, rpc_of, takes_empty};
 use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::lifecycle::{Context, Ending, end_server, fail_client, fail_client_with};
 use crate::probe::ProbeKind;
-use crate::rpc::{Binding, RpcKey, Side, Step};
+use crate::rpc::{Binding, Rpc, RpcKey, Side, Step};
 use apus_wire::{Flags, Header, Profile, Refusal};
 
 /// The peer does not know the RPC that it was asked about (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8), or
@@ -25,7 +25,9 @@ pub(super) fn on_rpc_unknown(
             Ok(())
         }
         Side::Client(_) if flags.contains(Flags::REFUSED) => {
-            refused(cx, rpc, Refusal::from_wire(header.sequence), flags);
+            let refusal = Refusal::from_wire(header.sequence);
+            let before = refusal.is_before_execution();
+            refused(cx, rpc, FailureKind::Refused(refusal), before, flags);
             Ok(())
         }
         Side::Client(client) if flags.contains(Flags::FINISHED) => {
@@ -35,6 +37,11 @@ pub(super) fn on_rpc_unknown(
                 return Err(DropReason::StaleSession);
             }
             fail_client(cx, rpc, FailureKind::ResponseLost);
+            Ok(())
+        }
+        Side::Client(_) if is_empty_request(entry) && !takes_empty(header) => {
+            // WIRE-32: the server has dropped the request, and would drop it again forever.
+            refused(cx, rpc, FailureKind::PeerTooOld, true, flags);
             Ok(())
         }
         Side::Client(_) => {
@@ -52,19 +59,21 @@ pub(super) fn on_rpc_unknown(
     }
 }
 
-/// The server does not serve the call. It speaks for its present life only: that a call was not
-/// executed can be said of one that was never confirmed, or by the session that it is bound to.
-fn refused(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal, flags: Flags) {
+/// Whether the call has an empty request whose response has not begun.
+fn is_empty_request(entry: &Rpc) -> bool {
+    entry.outgoing.as_ref().is_some_and(|request| request.length() == 0)
+}
+
+/// The server does not serve the call; `before` says that it decides so before it executes a request. It speaks for its
+/// present life only: that a call was not executed can be said of one that was never confirmed, or by the session that
+/// it is bound to.
+fn refused(cx: &mut Context<'_>, rpc: RpcKey, kind: FailureKind, before: bool, flags: Flags) {
     let can_tell = cx.tables.rpcs[rpc].client().is_some_and(|client| {
         let same_life = client.binding == Binding::None || flags.contains(Flags::SESSION);
         same_life && !client.binding.is_moved()
     });
-    let outcome = if can_tell && refusal.is_before_execution() {
-        Execution::NotExecuted
-    } else {
-        Execution::Unknown
-    };
-    fail_client_with(cx, rpc, RpcError { kind: FailureKind::Refused(refusal), execution: outcome });
+    let outcome = if can_tell && before { Execution::NotExecuted } else { Execution::Unknown };
+    fail_client_with(cx, rpc, RpcError { kind, execution: outcome });
 }
 
 /// Sends the request again from its start, as far as it was sent, at its unscheduled priority. Does nothing if it has

@@ -2,6 +2,7 @@
 
 use super::Transport;
 use crate::error::{CommandError, Rejected};
+use crate::extent::extent;
 use crate::lifecycle::{refuse_live, remove_client};
 use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
@@ -15,7 +16,7 @@ use apus_wire::{Profile, Refusal, Role};
 pub struct Call {
     /// The server: address and port. In the kernel profile the port is the Homa port alone.
     pub to: Address,
-    /// The request, 1 byte to `max_message` (RPC-1).
+    /// The request, up to `max_message` bytes; in the kernel profile at least one (RPC-1).
     pub payload: Payload,
     /// Returned in the event that ends the call.
     pub cookie: u64,
@@ -42,12 +43,13 @@ impl Transport {
         }
     }
 
-    /// Answers the request of an [`crate::Event::Request`] with `payload`, at least one byte.
+    /// Answers the request of an [`crate::Event::Request`] with `payload`, which may be empty.
     ///
     /// # Errors
     ///
     /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
-    /// client has gone or has cancelled the call. If the reason is
+    /// client has gone or has cancelled the call, [`CommandError::PeerTooOld`] that it would drop an empty response.
+    /// If the reason is
     /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
@@ -177,6 +179,10 @@ impl Transport {
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
         }
+        if length == 0 && entry.server().is_some_and(|server| !server.takes_empty) {
+            // WIRE-32: its client would drop the response, and time out.
+            return Err(CommandError::PeerTooOld);
+        }
         let peer = entry.peer;
         let to = &mut self.tables.peers[peer];
         self.inbound.budget.check_send(&self.config, to, Role::Server, length)?;
@@ -202,7 +208,7 @@ impl Transport {
 
     fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
         let (length, limit) = (payload.len() as u64, self.config.max_message());
-        if length == 0 {
+        if length == 0 && self.outbound.identity.profile == Profile::Kernel {
             return Err(CommandError::EmptyMessage);
         }
         if length > limit {
@@ -214,7 +220,7 @@ impl Transport {
     /// A message to `peer`.
     #[inline]
     fn message_out(&mut self, peer: PeerId, payload: Payload) -> MessageOut {
-        let length = payload.len() as u32;
+        let length = extent(payload.len() as u32);
         let bytes = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
         let peer = &mut self.tables.peers[peer];
         let unscheduled = if peer.variant.is_stripped() {

@@ -115,7 +115,7 @@ impl Transport {
     }
 
     /// Returns the payload bytes of messages that the peer may not have yet: requests without a response, responses
-    /// without an acknowledgment.
+    /// without an acknowledgment. An empty message counts as one byte, so that 0 means that there is none.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
         self.inbound.budget.send.bytes()
@@ -130,7 +130,7 @@ impl Transport {
     /// Everything else is the same: the packets that are sent, the order of events, and the
     /// counters, which count whole lengths.
     ///
-    /// [`Transport::payload_consumed`] still takes the length of the event's payload. Discarded bytes
+    /// [`Transport::payload_consumed`] still takes the length of the event's payload, 0 if nothing is retained. Discarded bytes
     /// count as consumed when their message is complete, so that messages which the application does not consume do not
     /// stop its peers by discarded bytes (CAP-6).
     pub fn set_payload_prefix(&mut self, bytes: usize) {
@@ -140,7 +140,7 @@ impl Transport {
     /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
     /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
-        self.inbound.budget.receive += bytes as u64;
+        self.inbound.budget.hold(bytes);
     }
 
     /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
@@ -150,15 +150,14 @@ impl Transport {
         self.inbound.budget.receive >= self.config.max_receive_bytes()
     }
 
-    /// Releases `bytes` payload bytes of events, which the application has consumed. They no longer count as received
-    /// (CAP-6).
+    /// Releases a message that the application has consumed, and whose event carried `bytes` payload bytes. It no longer
+    /// counts as received (CAP-6). Called once for each message, also for an empty one, which counts as one byte.
     ///
     /// # Panics
     ///
     /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        debug_assert!(self.inbound.budget.receive >= bytes as u64, "more consumed than received");
-        self.inbound.budget.receive -= bytes as u64;
+        self.inbound.budget.consume(bytes);
     }
 
     /// Handles a report of the system that packets to `to` do not arrive. All RPCs with that peer end in the next

@@ -70,8 +70,11 @@ impl Transport {
             age: self.now - rpc.started,
             silent: self.now - rpc.heard,
             asks: rpc.asks,
-            incoming: rpc.incoming.as_ref().map(|m| (m.length(), m.received(), m.granted())),
-            outgoing: rpc.outgoing.as_ref().map(|m| (m.length(), m.sent(), m.granted())),
+            incoming: rpc
+                .incoming
+                .as_ref()
+                .map(|m| in_bytes(m.length(), m.received(), m.granted())),
+            outgoing: rpc.outgoing.as_ref().map(|m| in_bytes(m.length(), m.sent(), m.granted())),
         }
     }
 
@@ -131,6 +134,11 @@ impl Transport {
     pub const fn config(&self) -> &crate::Config {
         &self.config
     }
+}
+
+/// Positions as bytes: an empty message has none.
+fn in_bytes(length: u32, reached: u32, granted: u32) -> (u32, u32, u32) {
+    (length, reached.min(length), granted.min(length))
 }
 
 const fn state_of(rpc: &Rpc) -> RpcState {

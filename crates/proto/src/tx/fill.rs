@@ -214,7 +214,7 @@ impl<'a> Filler<'a> {
             // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
-            data.incoming = message.unscheduled().max(asked);
+            data.incoming = message.announced().max(asked);
             priority = if retransmit {
                 message.resend_priority()
             } else if cut.range.start < message.unscheduled() {

@@ -2,7 +2,7 @@
 
 use crate::peer::Peers;
 use crate::rpc::{Rpc, Side};
-use apus_wire::{Body, Dialect, Flags, Header, KernelFields, Profile, UdpFields};
+use apus_wire::{Body, Dialect, Features, Flags, Header, KernelFields, Profile, UdpFields};
 
 /// What this endpoint says about itself in every packet.
 #[derive(Clone, Copy, Debug)]
@@ -29,20 +29,13 @@ impl Identity {
     }
 
     /// The fields of a client's packet.
-    pub(crate) fn client_fields(&self, session: Option<u32>, low_water: u32) -> UdpFields {
-        match session {
-            Some(session) => UdpFields { flags: Flags::SESSION, incarnation: session, low_water },
-            None => UdpFields { flags: Flags::NONE, incarnation: self.incarnation, low_water },
-        }
+    pub(crate) const fn client_fields(&self, session: Option<u32>, low_water: u32) -> UdpFields {
+        fields(session, self.incarnation, low_water)
     }
 
     /// The fields of a server's packet to a client with this session, if it has one.
     pub(crate) const fn server_fields(&self, session: Option<u32>) -> UdpFields {
-        let low_water = UdpFields::LOW_WATER_UNKNOWN;
-        match session {
-            Some(session) => UdpFields { flags: Flags::SESSION, incarnation: session, low_water },
-            None => UdpFields { flags: Flags::NONE, incarnation: 0, low_water },
-        }
+        fields(session, 0, UdpFields::LOW_WATER_UNKNOWN)
     }
 
     /// The profile's own part of a header.
@@ -52,4 +45,13 @@ impl Identity {
             Profile::Udp => Dialect::Udp(fields),
         }
     }
+}
+
+/// The fields of a packet in `session`, or from an endpoint with this incarnation.
+const fn fields(session: Option<u32>, incarnation: u32, low_water: u32) -> UdpFields {
+    let (flags, incarnation) = match session {
+        Some(session) => (Flags::SESSION, session),
+        None => (Flags::NONE, incarnation),
+    };
+    UdpFields { flags, incarnation, low_water, features: Features::OURS }
 }

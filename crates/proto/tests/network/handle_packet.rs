@@ -13,8 +13,8 @@ use apus_proto::{
     Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,
 };
 use apus_wire::{
-    Ack, AckList, Body, Cutoffs, Data, Dialect, Flags, Grant, Header, HeaderBuffer, KernelFields,
-    MAX_HEADER_LEN, Packet, Resend, SenderId, UdpFields,
+    Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
+    KernelFields, MAX_HEADER_LEN, Packet, Resend, SenderId, UdpFields,
 };
 use arbitrary::{Arbitrary, Unstructured};
 use std::collections::{BTreeMap, BTreeSet};
@@ -384,8 +384,9 @@ impl World {
                 traffic.received,
                 traffic.sent
             );
-            // One byte in place of the payload of DATA.
-            let first = [&headers[..len], &[0]].concat();
+            // One byte in place of the payload of DATA, unless its message is empty.
+            let payload = &[0][..transmit.payload_len().min(1)];
+            let first = [&headers[..len], payload].concat();
             let packet = Packet::parse(self.profile, &first).expect("we write what we read");
             if let Some(fields) = packet.header.udp()
                 && fields.flags.contains(Flags::SESSION)
@@ -494,7 +495,8 @@ impl World {
             u16::MAX => UdpFields::LOW_WATER_UNKNOWN,
             n => u32::from(n),
         };
-        UdpFields { flags, incarnation, low_water }
+        let features = Features::from_bits(u16::from(forged.flags & 3));
+        UdpFields { flags, incarnation, low_water, features }
     }
 
     fn forge(&self, forged: &Forged) -> Vec<u8> {

@@ -4,15 +4,15 @@ use crate::dice::Dice;
 use crate::world::{Faults, MILLISECOND, State, World};
 use apus_proto::{Config, Execution};
 
-/// Calls in random directions at random times, with sizes from a byte to some packets and rarely to
-/// many.
+/// Calls in random directions at random times: empty, of some bytes or packets, and rarely of many.
 pub(crate) fn traffic(world: &mut World, calls: usize) {
     let hosts = world.hosts.len();
     for _ in 0..calls {
         let from = world.dice.below(hosts as u64) as usize;
         let to = (from + 1 + world.dice.below(hosts as u64 - 1) as usize) % hosts;
         let length = match world.dice.below(10) {
-            0..6 => 8 + world.dice.below(292),
+            0..2 => 0,
+            2..6 => 8 + world.dice.below(292),
             6..9 => 300 + world.dice.below(19_700),
             _ => 20_000 + world.dice.below(280_000),
         };

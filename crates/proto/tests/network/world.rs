@@ -35,10 +35,10 @@ pub(crate) struct Faults {
     pub(crate) crashes: bool,
 }
 
-/// One endpoint and its application, which answers each request with all its bytes inverted.
+/// One endpoint and its application.
 pub(crate) struct Host {
     pub(crate) transport: Transport,
-    /// Requests in service: when they will be answered.
+    /// Requests in service, with their responses: when they will be answered.
     service: BTreeMap<(u64, u64), (RpcKey, Bytes)>,
     life: u64,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Made {
     /// How often its request was executed.
     pub(crate) executed: u32,
     pub(crate) from: usize,
-    /// Bytes of its request, and of its response.
+    /// Bytes of its request.
     length: usize,
     /// Its host's life then: calls of a crashed host do not end.
     life: u64,
@@ -88,11 +88,14 @@ pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     /// By call number.
     pub(crate) calls: Vec<Made>,
+    /// The numbers of the calls with empty requests, by client, server and id.
+    empty: BTreeMap<(SocketAddr, usize, u64), usize>,
     pub(crate) delivered: u64,
     /// What the transports have given, when, and which host: for those who want to know.
     pub(crate) log: Option<Vec<(u64, usize, Given)>>,
     config: Config,
-    /// Bytes that the transports keep of each message: all, or at least the 8 that say which call it is.
+    /// Bytes that the transports keep of each message: all, or at least the 8 that say which call it is. (An empty
+    /// request is known by its id.)
     keep: usize,
     network: BTreeMap<(u64, u64), (usize, SocketAddr, Vec<u8>)>,
     sequence: u64,
@@ -107,16 +110,23 @@ pub(crate) fn address(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host as u8 + 1], host as u16 + 1))
 }
 
-/// Request of call `number`: the number, and bytes that follow from it.
+/// Request of call `number`: nothing, or the number and bytes that follow from it.
 fn request(number: usize, length: usize) -> Vec<u8> {
-    let mut bytes: Vec<u8> = (0..length.max(8)).map(|i| (i * 7 + number) as u8).collect();
-    bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+    let mut bytes: Vec<u8> = (0..length).map(|i| (i * 7 + number) as u8).collect();
+    if let Some(first) = bytes.first_chunk_mut() {
+        *first = (number as u64).to_be_bytes();
+    }
     bytes
 }
 
-/// The response to a request: all bytes inverted.
-fn response(request: &[u8]) -> Vec<u8> {
-    request.iter().map(|byte| !byte).collect()
+/// The response to the request of call `number`: nothing if the number is a multiple of four, a byte if the request is
+/// empty, and otherwise all bytes inverted.
+fn response(number: usize, request: &[u8]) -> Vec<u8> {
+    match request {
+        _ if number.is_multiple_of(4) => Vec::new(),
+        [] => vec![number as u8],
+        bytes => bytes.iter().map(|byte| !byte).collect(),
+    }
 }
 
 impl World {
@@ -139,6 +149,7 @@ impl World {
             faults,
             hosts: Vec::new(),
             calls: Vec::new(),
+            empty: BTreeMap::new(),
             delivered: 0,
             log: None,
             config,
@@ -164,7 +175,7 @@ impl World {
         transport
     }
 
-    /// Makes a call; at least 8 bytes. An error says that the caller has to wait, or is shut down.
+    /// Makes a call of 0 bytes, or of at least 8. An error says that the caller has to wait, or is shut down.
     pub(crate) fn call(
         &mut self,
         from: usize,
@@ -174,6 +185,7 @@ impl World {
         deadline: Option<u64>,
     ) -> Result<(), CommandError> {
         let number = self.calls.len();
+        let length = if length == 0 { 0 } else { length.max(8) };
         let now = Instant::from_nanos(self.now);
         let call = Call {
             to: address(to),
@@ -182,9 +194,13 @@ impl World {
             deadline: deadline.map(|nanos| now + Duration::from_nanos(nanos)),
             idempotent,
         };
-        let rpc = self.hosts[from].transport.call(now, call).map_err(|error| error.reason)?;
+        let transport = &mut self.hosts[from].transport;
+        let rpc = transport.call(now, call).map_err(|error| error.reason)?;
+        if length == 0 {
+            let info = transport.info_of(rpc).expect("the call lives");
+            self.empty.insert((address(from), to, info.id), number);
+        }
         let life = self.hosts[from].life;
-        let length = length.max(8);
         let state = State::Running;
         self.calls.push(Made { state, executed: 0, from, length, life, rpc, idempotent });
         self.pump(from);
@@ -266,21 +282,24 @@ impl World {
 
     fn on_event(&mut self, host: usize, event: Event) {
         match event {
-            Event::Request { rpc, payload, .. } => {
-                self.hosts[host].transport.payload_consumed(payload.len());
-                let request = self.execute(payload);
+            Event::Request { rpc, from, payload } => {
+                let transport = &mut self.hosts[host].transport;
+                transport.payload_consumed(payload.len());
+                let id = transport.info_of(rpc).map_or(u64::MAX, |info| info.id);
+                let empty = self.empty.get(&(from, host, id)).copied();
+                let response = self.execute(&payload, empty);
                 let at = self.now + self.dice.below(3 * MILLISECOND);
                 self.sequence += 1;
                 let sequence = self.sequence;
-                self.hosts[host].service.insert((at, sequence), (rpc, request));
+                self.hosts[host].service.insert((at, sequence), (rpc, response));
             }
             Event::Response { cookie, payload, .. } => {
                 self.hosts[host].transport.payload_consumed(payload.len());
                 let number = cookie as usize;
                 let length = self.calls[number].length;
-                let expected = response(&request(number, length));
+                let expected = response(number, &request(number, length));
                 assert!(
-                    payload == expected[..length.min(self.keep)] || self.corrupted,
+                    payload == expected[..expected.len().min(self.keep)] || self.corrupted,
                     "the response belongs to its request"
                 );
                 self.end(number, State::Responded);
@@ -292,22 +311,20 @@ impl World {
         }
     }
 
-    /// A server has got a request, or what is kept of it. Returns the whole of it, which follows from
-    /// its beginning.
-    fn execute(&mut self, payload: Bytes) -> Bytes {
-        let number = payload.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
+    /// A server has got a request, or what is kept of it; `empty` is the number of the call if that has an empty
+    /// request. Returns the response.
+    fn execute(&mut self, payload: &[u8], empty: Option<usize>) -> Bytes {
+        let first = payload.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+        let named = first.and_then(|number| usize::try_from(number).ok());
+        let number = named.or(empty).unwrap_or(usize::MAX);
         let Some(made) = self.calls.get_mut(number) else {
             assert!(self.corrupted, "call {number} was never made");
-            return payload;
+            return response(number, payload).into();
         };
         made.executed += 1;
         let whole = request(number, made.length);
-        if payload == whole[..made.length.min(self.keep)] {
-            return whole.into();
-        }
-        assert!(self.corrupted, "it is intact");
-        payload
+        assert!(payload == &whole[..made.length.min(self.keep)] || self.corrupted, "it is intact");
+        response(number, &whole).into()
     }
 
     fn end(&mut self, number: usize, state: State) {
@@ -344,18 +361,21 @@ impl World {
 
     /// The application of `host` has finished a request.
     fn serve(&mut self, host: usize) {
-        let Some((_, (rpc, request))) = self.hosts[host].service.pop_first() else { return };
+        let Some((_, (rpc, response))) = self.hosts[host].service.pop_first() else { return };
         let transport = &mut self.hosts[host].transport;
         let now = Instant::from_nanos(self.now);
         let done = if self.dice.chance(self.faults.abandonment) {
             transport.abandon(now, rpc)
         } else {
-            transport.reply(now, rpc, response(&request).into()).map_err(|error| error.reason)
+            transport.reply(now, rpc, response.clone().into()).map_err(|error| error.reason)
         };
-        if done.is_err_and(|error| error.is_back_pressure()) {
+        if done == Err(CommandError::PeerTooOld) {
+            assert!(self.corrupted, "all are of this version");
+            let _ = transport.abandon(now, rpc);
+        } else if done.is_err_and(|error| error.is_back_pressure()) {
             self.sequence += 1;
             let key = (self.now + MILLISECOND, self.sequence);
-            self.hosts[host].service.insert(key, (rpc, request));
+            self.hosts[host].service.insert(key, (rpc, response));
         }
         // Otherwise the client has given up: no matter.
         self.pump(host);

@@ -34,7 +34,7 @@ fn bytes_that_are_no_packet() {
     ");
 }
 
-/// BAD-2: lengths that lie: past the end, no data, no message.
+/// BAD-2, WIRE-29: lengths that lie: past the end, no data, an empty message with bytes behind it.
 #[test]
 fn lengths_that_lie() {
     assert_snapshot!(run("
@@ -49,7 +49,8 @@ fn lengths_that_lie() {
     > P: DATA s1 0..0/10
       xx malformed
     > P: DATA s1 0..10/0
-      xx malformed
+      xx short_packets
+      xx length_mismatches
     > live
       clients=0 servers=1 peers=1 send=0 receive=10 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");

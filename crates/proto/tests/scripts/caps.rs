@@ -283,11 +283,11 @@ fn arguments_out_of_range() {
         live
     "), @"
     > call P 0
-      = the message is empty; Homa messages have at least one byte
+      -> P DATA c1 0..0/0 new prio=6
     > call P 1001
       = the message has 1001 bytes, max_message is 1000
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=1 servers=0 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -381,7 +381,7 @@ fn what_is_not_kept_counts_until_the_message_is_complete() {
     > P: DATA c2 0..5000/5000
       !! response c2: 0 B
     > live
-      clients=0 servers=3 peers=1 send=0 receive=5000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=3 peers=1 send=0 receive=5001 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > count server_request_bytes_done client_response_bytes_done
       server_request_bytes_done=10101
       client_response_bytes_done=10001
@@ -394,7 +394,7 @@ fn the_queue_of_control_packets_is_bounded() {
     const LIMIT: usize = 8_192;
     let (now, from) = (Instant::from_nanos(1), "10.0.1.1:1".parse().unwrap());
     let mut transport = Transport::new(Config::default(), 1, 1);
-    let fields = UdpFields { flags: Flags::SESSION, incarnation: 7, low_water: 0 };
+    let fields = UdpFields { flags: Flags::SESSION, incarnation: 7, ..UdpFields::default() };
     for call in 0..LIMIT as u64 + 5 {
         let id = SenderId::new(2 * call, Role::Server);
         let header = Header::new(Kind::NeedAck, 1, 1, id, Dialect::Udp(fields));

@@ -13,6 +13,7 @@ mod bad_packets;
 mod calls;
 mod caps;
 mod data;
+mod empty_messages;
 mod grants;
 mod kernel_profile;
 mod priorities;

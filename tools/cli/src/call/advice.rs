@@ -22,6 +22,7 @@ const fn for_kind(kind: &FailureKind) -> &'static str {
         }
         FailureKind::NotPermitted => "Check the firewall rules of this host.",
         FailureKind::PeerRestarted => "Call again if executing the request twice does no harm.",
+        FailureKind::PeerTooOld => "Upgrade the service, or send at least one byte.",
         FailureKind::Refused(refusal) => for_refusal(*refusal),
         FailureKind::DeadlineExceeded => "Allow more time, for instance `--timeout 10`.",
         _ => "",

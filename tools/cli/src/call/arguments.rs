@@ -21,6 +21,7 @@ use crate::tracing::Tracing;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus call 127.0.0.1:4000 --size 100
+  apus call 127.0.0.1:4000 --size 0
   apus call localhost:4000 --size 1000000 --count 100 --path udp
   apus call localhost:4000 --count 1000 --quiet --trace all --trace-file client.tt
   apus call [::1]:4000 --file request.bin --output reply.bin --json
@@ -29,7 +30,8 @@ pub(crate) struct Arguments {
     /// Address of the service, HOST:PORT
     #[arg(value_name = "ADDR", value_parser = Address::parse_remote)]
     pub(super) address: Address,
-    /// Size of each request in bytes: 1 to 67108864. Its content is random and differs from call to call
+    /// Size of each request in bytes: 0 to 67108864, at least 1 with --driver raw. Its content is random and differs from
+    /// call to call
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = request::parse_size,
           allow_negative_numbers = true)]
     pub(super) size: usize,
@@ -90,7 +92,7 @@ mod tests {
     fn the_help_states_the_limits_of_the_configuration() {
         let help = Arguments::augment_args(Command::new("call")).render_long_help().to_string();
         let config = Config::default();
-        assert!(help.contains(&format!("1 to {}", config.max_message())), "{help}");
+        assert!(help.contains(&format!("0 to {}", config.max_message())), "{help}");
         assert_eq!(config.timeout_usecs(), 1_000_000, "silent for a second");
     }
 

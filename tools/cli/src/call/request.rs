@@ -29,9 +29,9 @@ fn max_message() -> u64 {
 ///
 /// The text is not a number of bytes that a message can have.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
-    let size = text.parse().ok().filter(|size| (1..=max_message()).contains(size));
+    let size = text.parse().ok().filter(|size| *size <= max_message());
     size.and_then(|size| size.try_into().ok())
-        .ok_or_else(|| format!("a message has 1 to {} bytes; try 100", max_message()))
+        .ok_or_else(|| format!("a message has 0 to {} bytes; try 100", max_message()))
 }
 
 impl Source {
@@ -39,7 +39,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`Failure::Argument`] if the file cannot be read, is empty, or is longer than a message can be.
+    /// [`Failure::Argument`] if the file cannot be read, or is longer than a message can be.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
         let wrong = |problem: String| Failure::Argument {
             argument: "--file".to_owned(),
@@ -56,7 +56,6 @@ impl Source {
         }
         let content = read_at_most(path, max_message() + 1).map_err(unreadable)?;
         match content.len() as u64 {
-            0 => Err(wrong("the file is empty, but a message has at least one byte".to_owned())),
             length if length > max_message() => Err(wrong(too_long(length))),
             _ => Ok(Self::File(content.into())),
         }
@@ -118,9 +117,15 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_file_is_an_empty_message() {
+        let (_folder, path) = file(b"");
+        let source = Source::file(&path).unwrap();
+        assert_eq!((source.request(0), source.size()), (Bytes::new(), 0));
+    }
+
+    #[test]
     fn files_that_cannot_be_messages_are_refused() {
         let (folder, path) = file(b"");
-        assert!(refused(&path).contains("empty"));
         assert!(refused(&folder.path().join("missing")).contains("No such file"));
         assert!(refused(folder.path()).contains("directory"));
         fs::File::options().write(true).open(&path).unwrap().set_len(max_message() + 1).unwrap();
@@ -139,8 +144,8 @@ mod tests {
 
     #[test]
     fn sizes_are_limited_to_those_of_messages() {
-        assert_eq!((parse_size("1"), parse_size("67108864")), (Ok(1), Ok(67_108_864)));
-        for wrong in ["0", "67108865", "-1", "1.5", "", "99999999999999999999"] {
+        assert_eq!((parse_size("0"), parse_size("67108864")), (Ok(0), Ok(67_108_864)));
+        for wrong in ["67108865", "-1", "1.5", "", "99999999999999999999"] {
             assert!(parse_size(wrong).unwrap_err().contains("try 100"), "{wrong}");
         }
     }

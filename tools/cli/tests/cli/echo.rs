@@ -82,6 +82,22 @@ fn the_longest_messages_return_unchanged() {
     assert_echoed(&service, 1 << 26);
 }
 
+/// An empty request, and the empty reply to it.
+#[test]
+fn an_empty_message_is_echoed_on_every_path() {
+    let service = Service::start(&[]);
+    for path in ["udp", "auto"] {
+        let words = ["call", &service.address(), "--size", "0", "--count", "50", "--path", path];
+        let output = run(words.into_iter().chain(["--json"]));
+        assert_eq!(output.status.code(), Some(0), "{path}: {}", text(&output.stderr));
+        let row = &object(&output)["rows"][0];
+        assert_eq!((&row["calls"], &row["identical"]), (&50.into(), &50.into()), "{row}");
+        assert_eq!(row["by_call"][49]["bytes"], 0);
+    }
+    service.signal(Signal::TERM);
+    assert_eq!(service.end().2, "served 100 messages, 0 bytes\n");
+}
+
 #[test]
 fn many_clients_and_receivers_at_the_same_time() {
     let service = Service::start(&["--receivers", "3"]);

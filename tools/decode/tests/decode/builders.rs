@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use apus_decode::{CapturedPacket, Decoder, Error};
 use apus_wire::{
-    Body, Data, Dialect, Flags, Grant, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
+    Body, Data, Dialect, Features, Flags, Grant, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
     Packet as WirePacket, Profile, Role, SenderId, UdpFields,
 };
 use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
@@ -49,7 +49,10 @@ pub(crate) fn packet_with(
     let (sport, dport) = ports(from);
     let dialect = match profile {
         Profile::Kernel => Dialect::Kernel(KernelFields::OURS),
-        Profile::Udp => Dialect::Udp(UdpFields { flags, incarnation: 7, low_water: 0 }),
+        Profile::Udp => {
+            let features = Features::OURS;
+            Dialect::Udp(UdpFields { flags, incarnation: 7, low_water: 0, features })
+        }
     };
     let sender_id = SenderId::new(id, from);
     let mut header = apus_wire::Header::new(body.kind(), sport, dport, sender_id, dialect);

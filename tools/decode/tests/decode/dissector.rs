@@ -43,7 +43,7 @@ fn plug_in() -> Option<PathBuf> {
 }
 
 /// Fields that tshark prints for each frame, as columns.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 25] = [
     "frame.number",
     "icmp.type",
     "apus.profile",
@@ -51,6 +51,7 @@ const FIELDS: [&str; 24] = [
     "_ws.expert.message",
     "apus.type",
     "apus.rpc",
+    "apus.features",
     "apus.offset",
     "apus.length",
     "apus.data.len",
@@ -174,6 +175,15 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Frame> {
         ];
         for (field, name) in same {
             assert_eq!(frame[field], values(packets, name), "{field}, {place}");
+        }
+        let features = frame["apus.features"].iter().map(|text| {
+            let digits = text.strip_prefix("0x").unwrap();
+            u16::from_str_radix(digits, 16).unwrap().to_string()
+        });
+        // The plug-in also shows those of packets that are malformed or cut short.
+        let is_whole = |packet: &Value| packet["type"] != "malformed" && packet["type"] != "cut";
+        if packets.iter().all(is_whole) {
+            assert_eq!(features.collect::<Vec<_>>(), values(packets, "features"), "{place}");
         }
         for (field, name) in
             [("apus.response_time", "response_us"), ("apus.completion_time", "completion_us")]

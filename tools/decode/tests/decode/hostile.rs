@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use apus_wire::{Profile, Role};
+use apus_wire::{Body, Profile, Role};
 use pcap_file::{DataLink, Endianness};
 use proptest::prelude::*;
 
 use crate::builders::{
-    call, decode, ethernet, ip, ip_call, one_of_each, pcap, raw_pcap, shared_datagram,
+    call, data, decode, ethernet, ip, ip_call, one_of_each, packet, pcap, raw_pcap, shared_datagram,
 };
 use crate::formats::pcapng;
 use crate::invariants::check;
@@ -22,6 +22,11 @@ pub(crate) fn sound() -> Vec<Vec<u8>> {
     for profile in [Profile::Udp, Profile::Kernel] {
         records.extend(ip_call(profile, 10));
         records.extend(one_of_each(profile).iter().map(|(role, bytes)| ip(profile, *role, bytes)));
+    }
+    // An empty request and an empty response.
+    for role in [Role::Client, Role::Server] {
+        let empty = packet(Profile::Udp, role, 12, Body::Data(data(0, 0), &[]));
+        records.push(ip(Profile::Udp, role, &empty));
     }
     records
 }

@@ -45,6 +45,30 @@ fn each_type_has_a_description_in_both_profiles() {
     }
 }
 
+/// WIRE-30: an empty message is complete with its packet. In the kernel profile that is malformed.
+#[test]
+fn empty_messages_are_described() {
+    let empty = |profile, from, retransmit| {
+        let fields = Data { retransmit, ..data(0, 0) };
+        ip(profile, from, &packet(profile, from, 2, Body::Data(fields, &[])))
+    };
+    let records = [
+        empty(Profile::Udp, Role::Client, false),
+        empty(Profile::Udp, Role::Server, false),
+        empty(Profile::Udp, Role::Server, true),
+    ];
+    let expected = [
+        "DATA rpc 2 request 0..0 of 0 [complete]",
+        "DATA rpc 2 response 0..0 of 0 [complete]",
+        "DATA rpc 2 response 0..0 of 0 [retransmitted]",
+    ];
+    assert_eq!(words(&records), expected);
+    let (packets, _) = decode(&raw_pcap(&records));
+    assert_eq!(packets[1].note.as_ref().unwrap().completion_time, Some(10_000), "nanoseconds");
+    let kernel = words(&[empty(Profile::Kernel, Role::Client, false)]);
+    assert_eq!(kernel, ["DATA rpc 2 [malformed: message length is zero in the kernel profile]"]);
+}
+
 #[test]
 fn flags_of_the_udp_profile_are_described() {
     let with = |from, body: Body<'_>, flags, sequence| {
@@ -258,7 +282,8 @@ fn json_has_all_fields() {
     let expected = serde_json::json!({
         "packet": 2, "time_s": 0.00001, "from": "10.0.0.2:4000", "to": "10.0.0.1:40000",
         "profile": "udp", "level": 0, "bytes": 156, "type": "DATA", "rpc": "9223372036854775806",
-        "sender": "server", "incarnation": 7, "flags": 0, "low_water": 0,
+        "sender": "server", "incarnation": 7, "flags": 0, "features": 1,
+        "low_water": 0,
         "offset": 0, "data": 100, "length": 100, "incoming": 100, "cutoff_version": 0,
         "retransmit": false, "message": "response", "seen": 100, "complete": true,
         "response_us": 10.0, "completion_us": 10.0, "request_in": 1,

@@ -10,8 +10,8 @@ use apus_driver::loopback::LoopbackNetwork;
 use apus_driver::pcap::Capture;
 use apus_socket::{Udp, UdpConfig};
 
-/// Lengths of requests and their responses: within one packet, within the unscheduled bytes, and far beyond.
-const SIZES: [usize; 4] = [1, 100, 20_000, 300_000];
+/// Lengths of requests and their responses: nothing, within one packet, within the unscheduled bytes, and far beyond.
+const SIZES: [usize; 5] = [0, 1, 100, 20_000, 300_000];
 
 /// Makes `calls` calls from one endpoint to another, captured at the client.
 fn record(client: &Endpoint, server: &Endpoint, calls: usize) {

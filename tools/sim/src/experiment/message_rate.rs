@@ -58,7 +58,7 @@ pub(super) fn processed_per_second(
     let way = |size: u32| {
         let rest = size % full;
         f64::from(size / full) * picos(wire(full))
-            + if rest > 0 { picos(wire(rest)) } else { 0.0 }
+            + if rest > 0 || size == 0 { picos(wire(rest)) } else { 0.0 }
             + grants(size, packets, config, max_incoming)
                 * picos(wire_bytes(packets, Kind::Grant.header_len(), 0))
     };

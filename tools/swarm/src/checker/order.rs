@@ -128,11 +128,13 @@ impl Order {
         }
     }
 
-    /// Begins a message. Its unscheduled length is unknown until the first packet, but at least one byte.
+    /// Begins a message. Its unscheduled length is unknown until the first packet, but at least one byte. An empty message
+    /// counts as one byte, as it does in the order of sending.
     fn begin(&mut self, host: HostId, call: CallId, sender: Role, length: u32, created: u64) {
         let clock = self.clock;
         self.change(host, call, sender, |message| {
             let session = None;
+            let length = length.max(1);
             *message = Outgoing { length, sent: 0, limit: 1, created: (created, clock), session };
         });
     }
@@ -169,7 +171,7 @@ impl Order {
             BurstReason::ForAge => state.for_age += bytes,
         }
         self.change(host, call, wire.sender, |message| {
-            message.sent = data.offset + payload.len() as u32;
+            message.sent = end(data, payload);
             if message.limit > 0 {
                 message.limit = message.limit.max(data.incoming);
             }
@@ -316,6 +318,11 @@ impl Order {
             }
         }
     }
+}
+
+/// Returns where a packet of DATA ends in its message. An empty message ends at 1.
+pub(super) fn end(data: &Data, payload: &[u8]) -> u32 {
+    if data.message_length == 0 { 1 } else { data.offset + payload.len() as u32 }
 }
 
 /// Returns the session in a packet, if it has one.

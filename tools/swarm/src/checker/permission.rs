@@ -7,6 +7,7 @@
 use apus_wire::{Body, Data, EVERYTHING, Role};
 
 use super::contract::Checker;
+use super::order::end;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::max_unscheduled;
@@ -52,14 +53,16 @@ impl Permission {
         let most = self.max_unscheduled;
         let message = self.message(call, wire.sender);
         let before = *message;
-        let unscheduled = *message.unscheduled.get_or_insert(data.incoming);
-        let (start, end) = (data.offset, data.offset + payload.len() as u32);
+        // An empty message needs no permission.
+        let incoming = if data.message_length == 0 { 1 } else { data.incoming };
+        let unscheduled = *message.unscheduled.get_or_insert(incoming);
+        let (start, end) = (data.offset, end(data, payload));
         let allowed = if data.retransmit {
-            end <= message.sent && data.incoming <= unscheduled.max(message.sent)
+            end <= message.sent && incoming <= unscheduled.max(message.sent)
         } else {
             message.sent = end;
             start == before.sent
-                && data.incoming == unscheduled
+                && incoming == unscheduled
                 && u64::from(unscheduled) <= most
                 && start < unscheduled.max(message.limit)
                 && (start >= unscheduled || end <= unscheduled)

@@ -108,7 +108,7 @@ impl<C: Checker> Script<C> {
         flags: Flags,
         is_sent: bool,
     ) -> Result<(), Violation> {
-        let fields = UdpFields { flags, incarnation: self.session, low_water: 0 };
+        let fields = UdpFields { flags, incarnation: self.session, ..UdpFields::default() };
         let sender_id = SenderId::new(id(call), sender);
         let mut header = Header::new(body.kind(), 1, 1, sender_id, Dialect::Udp(fields));
         let len = match &body {

@@ -1,6 +1,6 @@
 //! Random message lengths.
 
-use apus_proto::Config;
+use apus_proto::{Config, Profile};
 use apus_wire::DATA_HEADER_LEN;
 use apus_workload::{SizeDistribution as Distribution, Workload};
 use rand::distr::Distribution as _;
@@ -17,6 +17,8 @@ pub(super) struct Sizes {
     edges: Vec<u32>,
     /// Percentage of messages with such a length.
     percent: u32,
+    /// 0, or 1 in the kernel profile.
+    shortest: u32,
     longest: u32,
     response: Response,
 }
@@ -24,6 +26,7 @@ pub(super) struct Sizes {
 /// Length of responses.
 #[derive(Clone, Copy, Debug)]
 enum Response {
+    Empty,
     Byte,
     Echo,
     Drawn,
@@ -31,6 +34,7 @@ enum Response {
 
 pub(super) fn generate(rng: &mut SeededRng, config: &Config, packet_limit: u32) -> Sizes {
     let longest = config.max_message().min(MAX_MESSAGE) as u32;
+    let shortest = u32::from(config.profile() == Profile::Kernel);
     let (name, distribution, percent) = match rng.within(0..10) {
         0..5 => {
             let limit = (rng.scale(2_000, MAX_MESSAGE) as u32).min(longest);
@@ -38,14 +42,17 @@ pub(super) fn generate(rng: &mut SeededRng, config: &Config, packet_limit: u32) 
             (workload.to_string(), Some(workload.sizes().clone()), rng.one_of(&[0, 5]))
         }
         5..7 => {
-            let size = rng.scale(1, u64::from(longest)) as u32;
+            let size =
+                if rng.percent(90) { rng.scale(1, u64::from(longest)) as u32 } else { shortest };
             (format!("{size} bytes each"), Some(Distribution::fixed(size)), 0)
         }
         _ => ("around edges".to_owned(), None, 100),
     };
-    let response = rng.one_of(&[Response::Byte, Response::Echo, Response::Drawn]);
-    let edges = edges(config, packet_limit, longest);
-    Sizes { name, distribution, edges, percent, longest, response }
+    let kinds = [Response::Byte, Response::Echo, Response::Drawn, Response::Empty];
+    let response = rng.one_of(&kinds[..kinds.len() - shortest as usize]);
+    let mut edges = edges(config, packet_limit, longest);
+    edges.push(shortest);
+    Sizes { name, distribution, edges, percent, shortest, longest, response }
 }
 
 /// Returns the lengths at which packets, unscheduled bytes, short messages and messages end.
@@ -72,6 +79,7 @@ impl Sizes {
     pub(super) fn call(&self, rng: &mut SeededRng) -> (u32, u32) {
         let request = self.message(rng);
         let response = match self.response {
+            Response::Empty => 0,
             Response::Byte => 1,
             Response::Echo => request,
             Response::Drawn => self.message(rng),
@@ -86,7 +94,7 @@ impl Sizes {
             }
             _ => {
                 let edge = i64::from(rng.one_of(&self.edges));
-                (edge + rng.within(-1..=1)).clamp(1, i64::from(self.longest)) as u32
+                (edge + rng.within(-1..=1)).clamp(self.shortest.into(), self.longest.into()) as u32
             }
         }
     }
@@ -94,6 +102,7 @@ impl Sizes {
     /// Returns a description.
     pub(super) fn describe(&self) -> String {
         let response = match self.response {
+            Response::Empty => "empty responses",
             Response::Byte => "responses of a byte",
             Response::Echo => "responses as long as requests",
             Response::Drawn => "responses like requests",

@@ -9,8 +9,8 @@ use apus_workload::time::Nanos;
 /// A scheduled task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Answer a request, and release its `taken` bytes if they were not consumed yet.
-    ServerAction { rpc: RpcHandle, call: Option<CallId>, taken: usize },
+    /// Answer a request, and release its `taken` bytes unless they were consumed already.
+    ServerAction { rpc: RpcHandle, call: Option<CallId>, taken: Option<usize> },
     /// Cancel a call.
     Cancel { rpc: RpcHandle, call: CallId },
 }

@@ -189,8 +189,10 @@ impl ObservedHost {
             (call, directory.scenario.consumes_late, service)
         };
         self.observe(now, HostEvent::Requested(call, request));
-        let taken = if late { request.len() } else { 0 };
-        self.stack.payload_consumed(request.len() - taken);
+        let taken = late.then_some(request.len());
+        if taken.is_none() {
+            self.stack.payload_consumed(request.len());
+        }
         let task = Task::ServerAction { rpc, call, taken };
         if service == 0 { self.perform(now, task) } else { self.agenda.put(now + service, task) }
     }
@@ -199,7 +201,9 @@ impl ObservedHost {
     fn perform(&mut self, now: Nanos, task: Task) {
         match task {
             Task::ServerAction { rpc, call, taken } => {
-                self.stack.payload_consumed(taken);
+                if let Some(bytes) = taken {
+                    self.stack.payload_consumed(bytes);
+                }
                 let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
                 match (call, answer) {
                     (Some(call), Some(ServerAction::Reply)) => self.reply(now, rpc, call),

@@ -150,7 +150,7 @@ impl Stack {
         }
     }
 
-    /// Reports that the application has consumed `bytes`.
+    /// Reports that the application has consumed a message of `bytes`.
     pub(super) fn payload_consumed(&mut self, bytes: usize) {
         if let Self::Apus(transport) = self {
             transport.payload_consumed(bytes);

@@ -3,7 +3,7 @@
 use super::root::Core;
 use crate::engine::calls::{Abandoned, Key};
 use crate::engine::local::LocalCallOptions;
-use crate::engine::message::Origin;
+use crate::engine::message::{Origin, Taken};
 use crate::engine::tracer::stage;
 use crate::error::{CallError, ReplyError};
 use apus_proto::{Call, CommandError, Instant, Payload, Refusal};
@@ -147,8 +147,10 @@ impl Core {
                 self.after_cancel();
                 true
             }
-            Some(Abandoned::Ended(bytes)) => {
-                self.network.payload_consumed(bytes);
+            Some(Abandoned::Ended(taken)) => {
+                if let Taken::Message(bytes) = taken {
+                    self.network.payload_consumed(bytes);
+                }
                 self.room.call_ended(&mut self.polling, &mut self.wakes);
                 false
             }

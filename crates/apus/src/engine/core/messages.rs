@@ -2,13 +2,13 @@
 //! everything sent.
 //!
 //! [`wait_target`](crate::engine::wait_target) has a type for each. A message that is taken frees
-//! its bytes in the receive buffer ([`Core::count_message`]) and, if it ends a call, the call's
+//! its bytes in the receive buffer ([`Core::count_taken`]) and, if it ends a call, the call's
 //! slot.
 
 use super::root::Core;
 use crate::engine::calls::{Key, Response};
 use crate::engine::handoff::Delivered;
-use crate::engine::message::{EndedCall, IncomingRequest};
+use crate::engine::message::{EndedCall, IncomingRequest, Taken};
 use crate::engine::state::WaitKind;
 use crate::engine::token::ThreadToken;
 use crate::engine::waiter::Waiter;
@@ -142,10 +142,11 @@ impl Core {
         self.inbox.producer()
     }
 
-    /// Counts a message of `bytes` bytes that the application receives, and frees them in the
-    /// receive buffer.
-    pub(in crate::engine) fn count_message(&mut self, bytes: usize, kind: WaitKind) {
-        self.network.payload_consumed(bytes);
-        self.observation.count_message(bytes, kind);
+    /// Counts what the application takes, and frees a message in the receive buffer.
+    pub(in crate::engine) fn count_taken(&mut self, taken: Taken, kind: WaitKind) {
+        if let Taken::Message(bytes) = taken {
+            self.network.payload_consumed(bytes);
+        }
+        self.observation.count_taken(taken, kind);
     }
 }

@@ -27,13 +27,10 @@ impl LocalContext<'_> {
     ///
     /// # Errors
     ///
-    /// The payload is empty or too long: a message that is held back must be valid.
+    /// The payload is too long: a message that is held back must be valid.
     pub(super) fn holds_back(&mut self, payload: &Payload) -> Result<bool, CommandError> {
         if !self.is_corked {
             return Ok(false);
-        }
-        if payload.is_empty() {
-            return Err(CommandError::EmptyMessage);
         }
         let limit = self.delivery.network.transport().config().max_message();
         let length = payload.len() as u64;
@@ -53,7 +50,6 @@ const ROOM: &str = "the room in the memory shared with the peer";
 /// Returns what the caller learns if a message is not accepted.
 pub(super) fn command_error(error: SendError) -> CommandError {
     match error {
-        SendError::Empty => CommandError::EmptyMessage,
         SendError::TooLarge { length, limit } => {
             CommandError::TooLarge { length, limit: u64::from(limit) }
         }

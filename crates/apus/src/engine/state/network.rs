@@ -181,7 +181,8 @@ impl Network {
             // packet.
             let next = self.transport.poll_transmit(now);
             let Some(transmit) = &next else { break };
-            quota = quota.saturating_sub(transmit.payload_len());
+            // A packet without payload counts, too: there may be any number of empty messages.
+            quota = quota.saturating_sub(transmit.payload_len().max(1));
             if packets == 0 {
                 began = recorder::stamp();
             }

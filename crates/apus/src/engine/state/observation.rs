@@ -1,6 +1,7 @@
 //! What the engine counts and records.
 
 use crate::engine::cpu::Cpu;
+use crate::engine::message::Taken;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::tracer::Tracer;
 use apus_proto::{DurationHistogram, SizeHistogram};
@@ -39,10 +40,10 @@ impl Observation {
         }
     }
 
-    /// Counts a message of `bytes` bytes that the application receives; 0 for a failed call.
-    pub(crate) fn count_message(&mut self, bytes: usize, kind: WaitKind) {
+    /// Counts what the application takes.
+    pub(crate) fn count_taken(&mut self, taken: Taken, kind: WaitKind) {
         self.counters.messages += 1;
-        if bytes > 0 {
+        if let Taken::Message(bytes) = taken {
             self.message_sizes.record(bytes);
         }
         match kind {

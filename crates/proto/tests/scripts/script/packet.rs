@@ -5,8 +5,8 @@ use super::words::{address, key_value};
 use super::{OUR_PORT, Script, THEIR_SESSION};
 use apus_proto::{Kind, Profile};
 use apus_wire::{
-    Ack, AckList, Body, Cutoffs, Data, Dialect, EVERYTHING, Flags, Grant, Header, HeaderBuffer,
-    KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
+    Ack, AckList, Body, Cutoffs, Data, Dialect, EVERYTHING, Features, Flags, Grant, Header,
+    HeaderBuffer, KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
 };
 
 impl Script {
@@ -20,7 +20,7 @@ impl Script {
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
     /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance),
-    /// `dport=9`. Packets with `&` between them share a datagram.
+    /// `old` (a version without features), `dport=9`. Packets with `&` between them share a datagram.
     pub(super) fn receive(&mut self, peer: &str, words: &[&str]) {
         let from = address(peer);
         if words[0] == "raw" {
@@ -80,6 +80,7 @@ impl Script {
                     let flags = Flags::from_bits(fields.flags.bits() & !Flags::SESSION.bits());
                     fields = UdpFields { flags, incarnation: n.parse().unwrap(), ..fields };
                 }
+                ("old", _) => fields.features = Features::NONE,
                 ("low", n) => fields.low_water = n.parse().unwrap(),
                 ("dport", n) => dport = n.parse().unwrap(),
                 (rpc, _) if kind == Kind::Ack => {
@@ -128,18 +129,22 @@ impl Script {
 
     /// What a peer that follows the protocol writes into its headers.
     fn fields(&mut self, peer: char, id: SenderId, kind: Kind) -> UdpFields {
+        let features = Features::OURS;
         let server = id.sender() == Role::Server;
         if server {
             let flags = Flags::SESSION;
             let low_water = UdpFields::LOW_WATER_UNKNOWN;
-            return UdpFields { flags, incarnation: THEIR_SESSION, low_water };
+            return UdpFields { flags, incarnation: THEIR_SESSION, low_water, features };
         }
         let low_water = UdpFields::LOW_WATER_UNKNOWN;
         match self.sessions.get(&peer) {
             Some(session) if kind != Kind::Freeze => {
-                UdpFields { flags: Flags::SESSION, incarnation: *session, low_water }
+                UdpFields { flags: Flags::SESSION, incarnation: *session, low_water, features }
             }
-            _ => UdpFields { flags: Flags::NONE, incarnation: u32::from(peer), low_water },
+            _ => {
+                let incarnation = u32::from(peer);
+                UdpFields { flags: Flags::NONE, incarnation, low_water, features }
+            }
         }
     }
 

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use apus::{Bytes, CallOptions, Endpoint, FailureKind};
 use apus_wire::{
-    Body, DATA_HEADER_LEN, Data, Dialect, Flags, Header, Kind, Packet, Profile, Role, SenderId,
-    UdpFields,
+    Body, DATA_HEADER_LEN, Data, Dialect, Header, Kind, Packet, Profile, Role, SenderId, UdpFields,
 };
 use nix::sys::socket::MsgFlags;
 
@@ -130,8 +129,11 @@ fn return_class(peer: SocketAddr) -> Finding {
 fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let mut socket = ClassSocket::towards(peer).ok()?;
     let local = socket.address().ok()?;
-    let fields =
-        UdpFields { flags: Flags::NONE, incarnation: 1, low_water: UdpFields::LOW_WATER_UNKNOWN };
+    let fields = UdpFields {
+        incarnation: 1,
+        low_water: UdpFields::LOW_WATER_UNKNOWN,
+        ..UdpFields::default()
+    };
     let id = SenderId::new(2, Role::Client);
     let header = Header::new(Kind::Data, local.port(), peer.port(), id, Dialect::Udp(fields));
     let data = Data {

@@ -1,0 +1,605 @@
+//! Messages of 0 bytes, and what becomes of them at a peer of an older version. Requirements RPC-1, WIRE-30 to WIRE-32.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// RPC-1, WIRE-30: an empty message is one DATA packet without payload, and ends like any other.
+#[test]
+fn an_empty_request_and_an_empty_response() {
+    assert_snapshot!(run("
+        meet P
+        call P 0
+        P: DATA c1 0..0/0
+        P: DATA s1 0..0/0
+        reply s1 0
+        P: ACK s1
+        P: DATA s1 0..0/0
+        P: NEED_ACK c1
+        live
+        count client_requests_started client_responses_done server_requests_done server_responses_done
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > P: DATA c1 0..0/0
+      !! response c1: 0 B
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > reply s1 0
+      -> P DATA s1 0..0/0 cutoffs=1 ack=c1 prio=7
+    > P: ACK s1
+    > P: DATA s1 0..0/0
+      xx finished
+    > P: NEED_ACK c1
+      -> P ACK c1 prio=7
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > count client_requests_started client_responses_done server_requests_done server_responses_done
+      client_requests_started=2
+      client_responses_done=2
+      server_requests_done=2
+      server_responses_done=2
+    ");
+}
+
+/// AMO-1: the request of an unknown client is held, although it has no bytes, and executed once.
+#[test]
+fn an_empty_request_of_an_unknown_client() {
+    assert_snapshot!(run("
+        P: DATA s1 0..0/0
+        live
+        P: DATA s1 0..0/0
+        P: BUSY s1 +CONFIRM
+        P: DATA s1 0..0/0
+        reply s1 0
+        P: ACK s1
+        live
+    "), @"
+    > P: DATA s1 0..0/0
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=1 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > P: DATA s1 0..0/0
+      xx duplicate_packets
+      !! request s1 from P: 0 B
+    > P: BUSY s1 +CONFIRM
+    > P: DATA s1 0..0/0
+      xx duplicate_packets
+    > reply s1 0
+      -> P DATA s1 0..0/0 prio=6
+    > P: ACK s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// TIME-5, TIME-7: the client asks for everything, as it does not know that the response is empty.
+#[test]
+fn an_empty_response_that_is_lost() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..0/0
+        reply s1 0
+        +2ms
+        P: RESEND s1 everything
+        P: RESEND s1 everything
+        +2ms
+        P: RESEND s1 everything
+        P: RESEND s1 0..100
+        P: ACK s1
+        live
+    "), @"
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > reply s1 0
+      -> P DATA s1 0..0/0 cutoffs=1 prio=7
+    > +2ms
+    > P: RESEND s1 everything
+      -> P DATA s1 0..0/0 cutoffs=1 retransmit prio=7
+    > P: RESEND s1 everything
+      -> P BUSY s1 prio=7
+    > +2ms
+    > P: RESEND s1 everything
+      -> P DATA s1 0..0/0 cutoffs=1 retransmit prio=7
+    > P: RESEND s1 0..100
+      -> P BUSY s1 prio=7
+    > P: ACK s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// TIME-3, TIME-8: the request was lost; the server does not know it, and gets it again.
+#[test]
+fn an_empty_request_that_is_lost() {
+    assert_snapshot!(run("
+        meet P
+        call P 0
+        +5ms
+        P: RPC_UNKNOWN c1
+        +5ms
+        P: BUSY c1
+        +15ms
+        P: DATA c1 0..0/0
+        count rpc_restarts resent_packets resent_bytes
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > +5ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > P: RPC_UNKNOWN c1
+      -> P DATA c1 0..0/0 cutoffs=1 retransmit prio=7
+    > +5ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > P: BUSY c1
+    > +15ms
+      @10.00ms -> P RESEND c1 everything prio=7
+      @15.00ms -> P RESEND c1 everything prio=7
+    > P: DATA c1 0..0/0
+      !! response c1: 0 B
+    > count rpc_restarts resent_packets resent_bytes
+      rpc_restarts=1
+      resent_packets=1
+      resent_bytes=0
+    ");
+}
+
+/// TIME-4: the silence of a server counts when an empty request has left, as it does for any other.
+#[test]
+fn an_empty_request_to_a_silent_server() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        call P 0
+        +50ms
+        live
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > +50ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @10.00ms -> P RESEND c1 everything prio=7
+      @15.00ms -> P RESEND c1 everything prio=7
+      @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request may have been executed
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// TIME-9: an empty response waits for its ack, and its server asks for it.
+#[test]
+fn the_ack_of_an_empty_response_that_is_lost() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..0/0
+        reply s1 0
+        live
+        +5ms
+        P: BUSY s1
+        +5ms
+        P: ACK s1
+        live
+    "), @"
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > reply s1 0
+      -> P DATA s1 0..0/0 cutoffs=1 prio=7
+    > live
+      clients=0 servers=1 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > +5ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+    > P: BUSY s1
+    > +5ms
+      @5.00ms -> P NEED_ACK s1 prio=7
+    > P: ACK s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// RPC-9: empty messages take acks along, and are acknowledged by them.
+#[test]
+fn acks_travel_with_empty_messages() {
+    assert_snapshot!(run("
+        meet P
+        call P 0
+        P: DATA c1 0..0/0
+        call P 0
+        P: DATA s1 0..0/0
+        reply s1 0
+        P: DATA s2 0..0/0 ack=s1
+        live
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > P: DATA c1 0..0/0
+      !! response c1: 0 B
+    > call P 0
+      -> P DATA c2 0..0/0 cutoffs=1 ack=c1 prio=7
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > reply s1 0
+      -> P DATA s1 0..0/0 cutoffs=1 prio=7
+    > P: DATA s2 0..0/0 ack=s1
+      !! request s2 from P: 0 B
+    > live
+      clients=1 servers=1 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// RPC-17, BAD-2: a message cannot become empty, and an empty one gets no bytes: those behind it would be the next
+/// packet of the datagram (WIRE-29).
+#[test]
+fn packets_that_disagree_whether_a_message_is_empty() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/20
+        P: DATA s1 0..0/0
+        P: DATA s1 10..20/20
+        P: DATA s2 0..0/10
+        P: DATA s2 0..5/0
+        Q: DATA s1 0..0/0
+        Q: DATA s1 0..10/10
+        Q: BUSY s1 +CONFIRM
+        Q: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/20
+    > P: DATA s1 0..0/0
+      xx length_mismatches
+    > P: DATA s1 10..20/20
+      !! request s1 from P: 20 B
+    > P: DATA s2 0..0/10
+      xx malformed
+    > P: DATA s2 0..5/0
+      xx short_packets
+      !! request s2 from P: 0 B
+    > Q: DATA s1 0..0/0
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > Q: DATA s1 0..10/10
+      xx duplicate_packets
+      !! request s1 from Q: 0 B
+    > Q: BUSY s1 +CONFIRM
+    > Q: DATA s1 0..10/10
+      xx duplicate_packets
+    ");
+}
+
+/// GRANT-9, BAD-7: grants and ranges for an empty message have no effect but a retransmission of its packet.
+#[test]
+fn grants_and_ranges_of_an_empty_message() {
+    assert_snapshot!(run("
+        meet P
+        call P 0
+        P: GRANT c1 1000 level=3
+        +2ms
+        P: RESEND c1 0..0
+        +2ms
+        P: RESEND c1 5..10
+        P: RESEND c1 4294967290..4294967295
+        P: DATA c1 0..0/0
+        live
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > P: GRANT c1 1000 level=3
+    > +2ms
+    > P: RESEND c1 0..0
+      -> P DATA c1 0..0/0 cutoffs=1 retransmit prio=7
+    > +2ms
+    > P: RESEND c1 5..10
+      -> P BUSY c1 prio=7
+    > P: RESEND c1 4294967290..4294967295
+      -> P BUSY c1 prio=7
+    > P: DATA c1 0..0/0
+      !! response c1: 0 B
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// CAP-1, CAP-6, CAP-8: an empty message counts as one byte, so that an application that takes nothing stops it.
+#[test]
+fn limits_hold_for_empty_messages() {
+    assert_snapshot!(run("
+        config max_message=100 max_receive_bytes=100 max_receive_bytes_per_peer=100 max_send_bytes=100 max_send_bytes_per_peer=100
+        meet P
+        taking off
+        P: DATA s1 0..0/0
+        P: DATA s2 0..98/98
+        live
+        P: DATA s3 0..0/0
+        P: DATA s4 0..0/0
+        take 0
+        live
+        P: DATA s4 0..0/0
+        call P 0
+        call P 99
+        call P 0
+        live
+        cancel c1
+        call P 0
+    "), @"
+    > taking off
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > P: DATA s2 0..98/98
+      !! request s2 from P: 98 B
+    > live
+      clients=0 servers=2 peers=1 send=0 receive=99 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s3 0..0/0
+      !! request s3 from P: 0 B
+    > P: DATA s4 0..0/0
+      xx no_buffers
+    > take 0
+    > live
+      clients=0 servers=3 peers=1 send=0 receive=99 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s4 0..0/0
+      !! request s4 from P: 0 B
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > call P 99
+      -> P DATA c2 0..99/99 cutoffs=1 prio=7
+    > call P 0
+      = max_send_bytes is reached; wait until earlier messages have left
+    > live
+      clients=2 servers=4 peers=1 send=100 receive=100 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    > cancel c1
+      !! room
+      -> P ACK c1 prio=7
+    > call P 0
+      -> P DATA c3 0..0/0 cutoffs=1 prio=7
+    ");
+}
+
+/// CAP-2, CAP-3, CAP-4: the number of empty messages is limited by the RPCs.
+#[test]
+fn as_many_empty_messages_as_rpcs() {
+    assert_snapshot!(run("
+        config max_server_rpcs=1 max_client_rpcs=1 max_unconfirmed_rpcs=1
+        meet P
+        P: DATA s1 0..0/0
+        P: DATA s2 0..0/0
+        call P 0
+        call P 0
+        Q: DATA s1 0..0/0
+        Q: DATA s2 0..0/0
+        live
+    "), @"
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > P: DATA s2 0..0/0
+      xx too_many_rpcs
+      -> P RPC_UNKNOWN s2 +REFUSED(Overloaded) prio=7
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > call P 0
+      = max_client_rpcs is reached; wait until earlier calls have ended
+    > Q: DATA s1 0..0/0
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > Q: DATA s2 0..0/0
+      xx too_many_rpcs
+      -> Q RPC_UNKNOWN s2 +REFUSED(Overloaded) prio=7
+    > live
+      clients=1 servers=2 peers=2 send=1 receive=0 unconfirmed=1 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    ");
+}
+
+/// AMO-5: an empty request that has not left was not executed; one that has left may have been.
+#[test]
+fn what_is_known_of_an_empty_call_that_fails() {
+    assert_snapshot!(run("
+        call P 0 deadline=1ms
+        +1ms
+        meet Q
+        call Q 0 deadline=1ms
+        +1ms
+        call Q 0
+        cancel c2
+        call Q 0
+        Q: DATA c3 0..10/20
+        shutdown
+    "), @"
+    > call P 0 deadline=1ms
+      -> P DATA c1 0..0/0 new prio=6
+    > +1ms
+      @1.00ms !! failed c1: deadline exceeded; the request was not executed
+      @1.00ms -> P ACK c1 new prio=7
+    > call Q 0 deadline=1ms
+      -> Q DATA c1 0..0/0 cutoffs=1 prio=7
+    > +1ms
+      @1.00ms !! failed c1: deadline exceeded; the request may have been executed
+      @1.00ms -> Q ACK c1 prio=7
+    > call Q 0
+      -> Q DATA c2 0..0/0 cutoffs=1 prio=7
+    > cancel c2
+      -> Q ACK c2 prio=7
+    > call Q 0
+      -> Q DATA c3 0..0/0 cutoffs=1 prio=7
+    > Q: DATA c3 0..10/20
+    > shutdown
+      !! failed c3: endpoint shut down; the request was executed, its response is lost
+      -> Q ACK c3 prio=7
+    ");
+}
+
+/// CAP-15: of an empty message nothing is retained, whatever is to be kept.
+#[test]
+fn keeping_nothing_of_an_empty_message() {
+    assert_snapshot!(run("
+        keep 0
+        meet P
+        P: DATA s1 0..0/0
+        P: DATA s2 0..10/10
+        reply s1 0
+        live
+    "), @"
+    > keep 0
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 0 B
+    > reply s1 0
+      -> P DATA s1 0..0/0 cutoffs=1 prio=7
+    > live
+      clients=0 servers=2 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// PRIO-3: an empty message uses the level of the shortest ones, before and after the first CUTOFFS.
+#[test]
+fn the_level_of_an_empty_message() {
+    assert_snapshot!(run("
+        call P 1
+        call P 0
+        meet Q
+        call Q 1
+        call Q 0
+    "), @"
+    > call P 1
+      -> P DATA c1 0..1/1 new prio=6
+    > call P 0
+      -> P DATA c2 0..0/0 new prio=6
+    > call Q 1
+      -> Q DATA c1 0..1/1 cutoffs=1 prio=7
+    > call Q 0
+      -> Q DATA c2 0..0/0 cutoffs=1 prio=7
+    ");
+}
+
+/// RPC-1: the module's messages have at least one byte. The error says so in both directions, and the module's own
+/// empty messages do not exist.
+#[test]
+fn the_kernel_profile_has_no_empty_messages() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 0
+        P: DATA s1 0..10/10
+        reply s1 0
+        reply s1 1
+        P: DATA s2 0..0/0
+    "), @"
+    > call P 0
+      = the message is empty; in the kernel profile, messages have at least one byte
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 0
+      = the message is empty; in the kernel profile, messages have at least one byte
+    > reply s1 1
+      -> P DATA s1 0..1/1 prio=6
+    > P: DATA s2 0..0/0
+      xx malformed
+    ");
+}
+
+/// WIRE-31, WIRE-32: the client of an older version would drop an empty response, and time out after a second. The server's
+/// application learns it at once, and may answer with a byte or drop the request.
+#[test]
+fn an_empty_response_to_an_older_client() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10 old
+        reply s1 0
+        reply s1 1
+        P: DATA s2 0..10/10 old
+        reply s2 0
+        abandon s2
+        P: DATA s3 0..10/10
+        reply s3 0
+    "), @"
+    > P: DATA s1 0..10/10 old
+      !! request s1 from P: 10 B
+    > reply s1 0
+      = the reply is empty, and the client's version of apus takes no empty messages
+    > reply s1 1
+      -> P DATA s1 0..1/1 cutoffs=1 prio=7
+    > P: DATA s2 0..10/10 old
+      !! request s2 from P: 10 B
+    > reply s2 0
+      = the reply is empty, and the client's version of apus takes no empty messages
+    > abandon s2
+      -> P RPC_UNKNOWN s2 +REFUSED(Abandoned) prio=7
+    > P: DATA s3 0..10/10
+      !! request s3 from P: 10 B
+    > reply s3 0
+      -> P DATA s3 0..0/0 cutoffs=1 prio=7
+    ");
+}
+
+/// WIRE-32: a server of an older version drops an empty request as malformed, and then does not know it. The call fails
+/// instead of repeating the request forever.
+#[test]
+fn an_empty_request_to_an_older_server() {
+    assert_snapshot!(run("
+        meet P
+        call P 0
+        +5ms
+        P: RPC_UNKNOWN c1 old
+        call Q 0
+        +5ms
+        Q: RPC_UNKNOWN c2 old
+        call P 10
+        +5ms
+        P: RPC_UNKNOWN c3 old
+        live
+    "), @"
+    > call P 0
+      -> P DATA c1 0..0/0 cutoffs=1 prio=7
+    > +5ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > P: RPC_UNKNOWN c1 old
+      !! failed c1: the request is empty, and the server's version of apus takes no empty messages; the request was not executed
+    > call Q 0
+      -> Q DATA c2 0..0/0 new prio=6
+    > +5ms
+      @5.00ms -> Q RESEND c2 everything new prio=7
+    > Q: RPC_UNKNOWN c2 old
+      !! failed c2: the request is empty, and the server's version of apus takes no empty messages; the request was not executed
+    > call P 10
+      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+    > +5ms
+      @5.00ms -> P RESEND c3 everything prio=7
+    > P: RPC_UNKNOWN c3 old
+      -> P DATA c3 0..10/10 cutoffs=1 retransmit prio=7
+    > live
+      clients=1 servers=0 peers=2 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// WIRE-32, with the packets of the version before (commit 187c057) as they were recorded: what it sent when it was
+/// called with an empty request, by an unknown client and in a session, and what its client sends.
+#[test]
+fn recorded_packets_of_an_older_version() {
+    const UNKNOWN: &str = "0050000100000000ffffff1350100000000000002fbae3685963bb19";
+    const DATA: &str = "005000010000000000000010e01059320dd7000021130f35fd0f1986\
+        00000003000000030000000000000000000000000000000000000000000102";
+    const CONFIRM: &str = "0050000100000000000000145013ee42c90b000021130f35fd0f1986";
+    assert_snapshot!(run(&format!("
+        call P 0
+        +5ms
+        P: raw {UNKNOWN}
+        live
+    ")), @"
+    > call P 0
+      -> P DATA c1 0..0/0 new prio=6
+    > +5ms
+      @5.00ms -> P RESEND c1 everything new prio=7
+    > P: raw 0050000100000000ffffff1350100000000000002fbae3685963bb19
+      !! failed c1: the request is empty, and the server's version of apus takes no empty messages; the request was not executed
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+    assert_snapshot!(run(&format!("
+        P: raw {DATA}
+        P: raw {CONFIRM}
+        reply s1451 0
+        reply s1451 1
+    ")), @"
+    > P: raw 005000010000000000000010e01059320dd7000021130f35fd0f198600000003000000030000000000000000000000000000000000000000000102
+      -> P NEED_ACK s1451 +CONFIRM prio=7
+    > P: raw 0050000100000000000000145013ee42c90b000021130f35fd0f1986
+      !! request s1451 from P: 3 B
+    > reply s1451 0
+      = the reply is empty, and the client's version of apus takes no empty messages
+    > reply s1451 1
+      -> P DATA s1451 0..1/1 prio=6
+    ");
+}
