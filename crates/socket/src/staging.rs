@@ -183,11 +183,11 @@ mod tests {
         }
         assert_eq!(
             groups(&mut staging),
-            ["10.0.0.1:aabbbe", "10.0.0.1:c", "10.0.0.1:dd", "10.0.0.1:f"],
+            ["10.0.0.1:aabbb", "10.0.0.1:c", "10.0.0.1:dde", "10.0.0.1:f"],
             "GROUP-3"
         );
         let counts = staging.waiting().iter().map(|group| group.packets_in(group.unsent().len()));
-        assert_eq!(counts.collect::<Vec<_>>(), [3, 1, 1, 1]);
+        assert_eq!(counts.collect::<Vec<_>>(), [2, 1, 2, 1]);
     }
 
     #[test]
