@@ -35,6 +35,7 @@
 //! | `cargo run --example …` | |
 //! |---|---|
 //! | `echo` | the smallest service and its client |
+//! | `kv`, `kv-tokio` | a key-value store with threads, and the same with tasks |
 //! | `fan-out` | one request to many servers: the first answers count, the other calls are cancelled |
 //! | `file` | files of up to 64 MB, each in one message |
 //! | `tree-sync` | copies a tree of files, over apus and over TCP, used well and badly |

@@ -5,4 +5,6 @@
 mod echo;
 mod fan_out;
 mod file;
+#[cfg(feature = "tokio")]
+mod kv;
 mod program;
