@@ -29,7 +29,7 @@ fn max_message() -> u64 {
 ///
 /// The text is not a number of bytes that a message can have.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
-    let size = text.parse().ok().filter(|size| *size <= max_message());
+    let size = text.parse::<u64>().ok().filter(|size| *size <= max_message());
     size.and_then(|size| size.try_into().ok())
         .ok_or_else(|| format!("a message has 0 to {} bytes; try 100", max_message()))
 }
