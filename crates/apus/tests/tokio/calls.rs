@@ -169,7 +169,7 @@ fn arguments_out_of_range_are_refused() {
 #[test]
 fn empty_messages_are_messages() {
     on_each_runtime(async || {
-        let (client, server) = pair(&EndpointBuilder::default());
+        let (client, server) = pair(&Endpoint::builder()).await;
         let address = server.local_addr();
         let serve = {
             let server = server.clone();
