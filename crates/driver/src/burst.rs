@@ -109,16 +109,7 @@ mod tests {
 
     fn burst<'a>(headers: &'a [u8], payload: &'a [&'a [u8]], segment: usize) -> Burst<'a> {
         let to = SocketAddr::from(([127, 0, 0, 1], 1));
-        Burst {
-            to,
-            from: None,
-            traffic_class: 0,
-            headers,
-            header_len: 2,
-            payload,
-            segment,
-            coalesce: 0,
-        }
+        Burst { headers, header_len: 2, payload, segment, ..Burst::single(to, &[]) }
     }
 
     #[test]

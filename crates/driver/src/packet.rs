@@ -174,16 +174,7 @@ mod tests {
 
     fn packets(headers: &[u8], payload: &[&[u8]], segment: usize) -> Vec<String> {
         let to = SocketAddr::from(([127, 0, 0, 1], 1));
-        let burst = Burst {
-            to,
-            from: None,
-            traffic_class: 0,
-            headers,
-            header_len: 2,
-            payload,
-            segment,
-            coalesce: 0,
-        };
+        let burst = Burst { headers, header_len: 2, payload, segment, ..Burst::single(to, &[]) };
         burst
             .each()
             .map(|packet| {

@@ -16,6 +16,7 @@ mod data;
 mod empty_messages;
 mod grants;
 mod kernel_profile;
+mod older_versions;
 mod priorities;
 mod resends;
 mod sending;
