@@ -1,9 +1,9 @@
 //! The bound on the number of requests that wait for the application.
 //!
-//! Normally there is none: a burst costs only its own time, and a client may have a hundred
-//! outstanding requests. But if a queue that is never empty grows until requests wait for many
-//! times [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured with), the offered load
-//! exceeds what the application can serve, and waiting makes it worse: clients give up, and their
+//! Normally there is none: a burst, or a pause of the process, costs only its own time, and a client
+//! may have a hundred outstanding requests. But if a queue that is never empty grows until requests
+//! wait for [`ONSET_FACTOR`] times [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured
+//! with), the offered load exceeds what the application can serve, and waiting makes it worse: clients give up, and their
 //! requests are served nevertheless. From then on the queue may hold what the application takes in
 //! that time. Further requests are refused at once
 //! ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
@@ -11,7 +11,7 @@
 //! ```text
 //!   pace     time / requests taken      over 10 ms of a queue that was never empty, and 16 requests
 //!   bound    max_queueing / pace        16 requests at least
-//!     20 x bound are waiting            the bound begins to hold
+//!     200 x max_queueing of work waits  the bound begins to hold
 //!     75 % of bound                     receiving stops, for 125 µs at most, or until 25 % (Feedback)
 //!     100 %                             requests that begin are refused (CAP-16)
 //!     10 ms without being full          the bound is lifted
@@ -36,9 +36,11 @@
 //!   role. It leaves at the latest when a thread asks for a message and the last poll is 125 µs ago
 //!   or no message is there; if no thread asks, when the background poller takes the role; and
 //!   before the endpoint is shut down.
+//! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds requests waiting.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The length and the pace of the queue of requests. Lives under the core lock.
@@ -51,8 +53,8 @@ pub(crate) struct Backlog {
     /// `None` while there is no bound.
     bounded: Option<Bounded>,
     feedback: Feedback,
-    /// When the network was polled last.
-    polled_at: Instant,
+    /// When the network is polled again although requests wait.
+    next_poll: Instant,
     /// Passes in a row, since receiving stopped last, that left packets in the socket.
     full_passes: u32,
 }
@@ -85,10 +87,15 @@ const WINDOW: Duration = Duration::from_millis(10);
 /// Also the smallest bound: whatever a request costs, 16 of them wait occasionally at 90 % load.
 const MIN_REQUESTS: u64 = 16;
 
-/// Multiple of the bound that must wait before the bound begins to hold. Chosen by us: 10 ms of
-/// waiting, and 320 requests; clients that keep a number of requests outstanding may well want
-/// fewer to wait.
-const ONSET_FACTOR: usize = 20;
+/// Multiple of `max_queueing` for which requests must wait before the bound begins to hold. Chosen by
+/// us: 100 ms. At 80 % load, a process that pauses for 10 ms catches up within 40 ms, and refusing
+/// would lose what is served late; no process catches up with four times its capacity.
+const ONSET_FACTOR: u64 = 200;
+
+/// Number of requests that must wait before the bound begins to hold. Chosen by us: clients that keep
+/// a number of requests outstanding may well want fewer to wait. More would reach `max_server_rpcs`
+/// first if each request took only a microsecond.
+const ONSET: RangeInclusive<u64> = 320..=16_384;
 
 /// Longest time between two observations that counts (BACKLOG-2).
 const MAX_COUNTED_GAP: Duration = Duration::from_millis(1);
@@ -117,7 +124,7 @@ impl Backlog {
             pace: None,
             bounded: None,
             feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL),
-            polled_at: Instant::ZERO,
+            next_poll: Instant::ZERO + POLL_INTERVAL,
             full_passes: 0,
         }
     }
@@ -182,12 +189,19 @@ impl Backlog {
     /// Returns whether a thread that finds a request must poll the network first: other requests
     /// wait there to be accepted or refused.
     pub(crate) fn is_poll_due(&self, now: Instant) -> bool {
-        self.pace.is_some() && now >= self.polled_at + POLL_INTERVAL
+        self.pace.is_some() && now >= self.next_poll
     }
 
     /// Notes that the network is polled.
-    pub(crate) const fn note_poll(&mut self, now: Instant) {
-        self.polled_at = now;
+    pub(crate) fn note_poll(&mut self, now: Instant) {
+        self.next_poll = now + POLL_INTERVAL;
+    }
+
+    /// Notes that a poll for a thread that had found a request took until `now`. The next one follows after as much
+    /// time at least: 128 datagrams of 64 KB take a millisecond, and the application would get one request between two
+    /// such polls (BACKLOG-4).
+    pub(crate) fn note_poll_end(&mut self, began: Instant, now: Instant) {
+        self.next_poll = now + POLL_INTERVAL.max(now - began);
     }
 
     /// Measures how fast the application takes requests from a queue that is not empty, and sets or
@@ -207,11 +221,16 @@ impl Backlog {
         }
         *meter = PaceMeter { observed: now, time: 0, taken: 0 };
         let pace = time / taken;
-        let bound = u128::from(taken) * u128::from(self.max_queueing) / u128::from(time);
-        let bound = usize::try_from(bound.max(u128::from(MIN_REQUESTS))).unwrap_or(usize::MAX);
+        let taken_in = |span: u64| {
+            let requests = u128::from(taken) * u128::from(span) / u128::from(time);
+            u64::try_from(requests).unwrap_or(u64::MAX)
+        };
+        let bound = taken_in(self.max_queueing).max(MIN_REQUESTS) as usize;
+        let onset = taken_in(self.max_queueing.saturating_mul(ONSET_FACTOR));
+        let onset = onset.clamp(*ONSET.start(), *ONSET.end()) as usize;
         match self.bounded {
             Some(Bounded { full, .. }) => self.set_bound(Some(Bounded { bound, pace, full })),
-            None if waiting >= bound.saturating_mul(ONSET_FACTOR) => {
+            None if waiting >= onset => {
                 self.set_bound(Some(Bounded { bound, pace, full: now }));
             }
             None => {}
@@ -230,6 +249,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const INTERVAL: u64 = POLL_INTERVAL.as_nanos() as u64;
+    /// Requests of 10 µs that wait for 100 ms.
+    const TOO_LONG: usize = 10_000;
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -256,19 +277,26 @@ mod tests {
     #[test]
     fn too_long_a_queue_may_hold_what_is_taken_in_the_time_given() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 11]);
         assert_eq!(bound(&backlog), Some(50), "500 µs of 10 µs each");
         let rooms = [0, 49, 50, 1_000].map(|waiting| backlog.room(waiting, at(11 * MS)));
         assert_eq!(rooms, [50, 1, 0, 0]);
     }
 
     #[test]
-    fn clients_with_some_hundred_outstanding_requests_are_not_refused() {
-        for (waiting, service) in [(319, MS), (319, 40_000), (999, 10_000), (9_000, 1_000)] {
+    fn a_queue_that_is_served_within_a_tenth_of_a_second_is_not_refused() {
+        for (waiting, service) in [(319, MS), (2_499, 40_000), (9_999, 10_000), (16_383, 1_000)] {
             let mut backlog = backlog();
             hold(&mut backlog, waiting, service, [0, 100]);
             assert_eq!(bound(&backlog), None, "BACKLOG-1: {waiting} of {service} ns");
         }
+    }
+
+    #[test]
+    fn a_fast_application_is_known_to_be_overloaded_before_the_endpoint_is_full() {
+        let mut backlog = backlog();
+        hold(&mut backlog, 16_384, 1_000, [0, 11]);
+        assert_eq!(bound(&backlog), Some(500));
     }
 
     #[test]
@@ -283,7 +311,7 @@ mod tests {
     #[test]
     fn the_bound_follows_the_pace_and_is_lifted_when_the_queue_is_not_full() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 11]);
         hold(&mut backlog, 50, 20_000, [11, 32]);
         assert_eq!(bound(&backlog), Some(25));
         hold(&mut backlog, 24, 20_000, [32, 41]);
@@ -296,7 +324,7 @@ mod tests {
     #[test]
     fn a_process_that_did_not_run_is_not_slow() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 1]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 1]);
         let _ = backlog.room(1_000, at(60 * MS));
         assert_eq!(bound(&backlog), None, "BACKLOG-2");
     }
@@ -313,7 +341,7 @@ mod tests {
     #[test]
     fn receiving_stops_at_three_quarters_and_goes_on_at_one() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 11]);
         let now = at(12 * MS);
         assert!(backlog.request_taken(12, now), "it had stopped");
         backlog.pass(37, true, now);
@@ -329,7 +357,7 @@ mod tests {
     #[test]
     fn a_socket_that_is_not_empty_is_read_on_but_not_forever() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 11]);
         let now = at(12 * MS);
         assert!(backlog.request_taken(12, now), "it had stopped");
         for _ in 1..FULL_PASSES {
@@ -350,9 +378,9 @@ mod tests {
     #[test]
     fn replies_wait_if_the_bound_holds_and_several_are_made_between_two_polls() {
         let mut backlog = backlog();
-        hold(&mut backlog, 1_000, 10_000, [0, 9]);
+        hold(&mut backlog, TOO_LONG, 10_000, [0, 9]);
         assert!(!backlog.holds_replies(1_000), "no bound");
-        hold(&mut backlog, 1_000, 10_000, [9, 11]);
+        hold(&mut backlog, TOO_LONG, 10_000, [9, 11]);
         assert_eq!([0, 1].map(|left| backlog.holds_replies(left)), [false, true], "BACKLOG-3");
         hold(&mut backlog, 1_000, 63_000, [11, 32]);
         assert!(!backlog.holds_replies(1_000), "one reply in half an interval");
@@ -376,5 +404,18 @@ mod tests {
         assert!(!backlog.is_poll_due(at(INTERVAL - 1)) && backlog.is_poll_due(at(INTERVAL)));
         backlog.note_poll(at(INTERVAL));
         assert!(!backlog.is_poll_due(at(INTERVAL)));
+    }
+
+    #[test]
+    fn polls_take_at_most_half_of_the_time() {
+        let mut backlog = backlog();
+        backlog.pass(1, true, at(0));
+        backlog.note_poll_end(at(MS), at(3 * MS));
+        let due = [5 * MS - 1, 5 * MS].map(|now| backlog.is_poll_due(at(now)));
+        assert_eq!(due, [false, true], "BACKLOG-4");
+        backlog.note_poll_end(at(6 * MS), at(6 * MS + 1));
+        let next = 6 * MS + 1 + INTERVAL;
+        let due = [next - 1, next].map(|now| backlog.is_poll_due(at(now)));
+        assert_eq!(due, [false, true], "a short one is not repeated earlier");
     }
 }

@@ -183,6 +183,7 @@ impl Shard {
     /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held
     /// back. The caller has the poll role, which is passed on here.
     pub(super) fn poll_once(&self) -> Locked<'_> {
+        let began = self.clock().now();
         let mut receiver = self.receiver();
         receiver.expect_network();
         // Timers are checked even if nothing arrives: explicit polls keep the background poller
@@ -207,6 +208,7 @@ impl Shard {
         let mut core = self.lock();
         core.transmit_held_back();
         core.assign();
+        core.end_poll(began);
         core.pass_role();
         core
     }

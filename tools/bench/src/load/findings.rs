@@ -113,8 +113,8 @@ impl Setup<'_> {
         let mut lines = vec![
             format!(
                 "Messages: {workload}, mean {mean:.0} bytes, each echoed. Requests are due at random instants (Poisson) \
-                 whether or not earlier ones are done; {outstanding} are outstanding at most, and the latency of a \
-                 request that waits for that includes the wait.",
+                 whether or not earlier ones are done. With a connection for each request there are {outstanding} connections, \
+                 and the latency of a request that waits for one includes the wait.",
             ),
             format!(
                 "Capacity: the requests per second that are completed when {outstanding} are always outstanding. \

@@ -40,8 +40,8 @@ pub struct Options {
     /// Requests per second, instead of a load
     #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true, conflicts_with = "load")]
     pub rate: Option<f64>,
-    /// Requests outstanding while capacity is measured, and at most under load: 1 to 10000. Further requests wait, and
-    /// their latency includes the wait
+    /// Requests outstanding while capacity is measured, and connections of `tcp-per-request`: 1 to 10000. Under load, a
+    /// request that finds no free connection waits, and its latency includes the wait
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub outstanding: u32,
     /// Also keep the requests outstanding for this time, in whole seconds: 2 to 3600

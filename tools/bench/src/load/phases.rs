@@ -64,7 +64,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
         rate,
         warm: course.warm,
         measure: course.measure,
-        limit: options.outstanding,
+        connections: options.outstanding,
         burst: None,
         window,
         scale,

@@ -95,8 +95,9 @@ pub(crate) struct LoadPhase {
     pub(crate) warm: Duration,
     /// Time that counts.
     pub(crate) measure: Duration,
-    /// Most outstanding requests; further requests wait, and their latency includes the wait.
-    pub(crate) limit: u32,
+    /// Connections of a transport that needs one for each outstanding request; further requests wait, and their
+    /// latency includes the wait.
+    pub(crate) connections: u32,
     /// A burst, and the time since the load began at which it begins.
     pub(crate) burst: Option<(Duration, Burst)>,
     /// Length of the windows of the result; there are none without it.
@@ -117,8 +118,12 @@ pub(crate) struct LoadResult {
     pub(crate) windows: Vec<Window>,
 }
 
-/// Time for which a client waits for replies after the last request was due. Chosen by us: far longer than a queue
-/// of [`LoadPhase::limit`] takes.
+/// Most outstanding requests of a transport that needs no connection for each: half as many as an endpoint of apus has
+/// room for by default. A server that is further behind has failed.
+const MAX_OUTSTANDING: u32 = 32_768;
+
+/// Time for which a client waits for replies after the last request was due. Chosen by us: a queue that takes longer
+/// grows without end.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Does one side's work.
@@ -179,10 +184,12 @@ impl ClientSide {
                 json!(closed_loop_by_interval(client, *outstanding, sizes, warm, intervals, idle)?)
             }
             Phase::Load(load) => {
-                let client = &mut *connect(load.limit)?;
+                let bounded = contender.is_bounded_by_connections();
+                let limit = if bounded { load.connections } else { MAX_OUTSTANDING };
+                let client = &mut *connect(limit)?;
                 control.ready(NO_ADDRESS)?;
                 let Begin { details: (), at } = control.begin()?;
-                json!(self.load(client, load, at)?)
+                json!(self.load(client, load, limit, at)?)
             }
         };
         Ok(ClientReport { result, counters: node.counters() })
@@ -219,11 +226,12 @@ impl ClientSide {
         Ok(requests.map(move |(size, nominal)| Request { size, peer: 0, due: due(nominal) }))
     }
 
-    /// Applies the load, which begins at the instant `began`.
+    /// Applies the load, which begins at the instant `began`, with `limit` outstanding requests at most.
     fn load(
         &self,
         client: &mut dyn Client,
         load: &LoadPhase,
+        limit: u32,
         began: u64,
     ) -> Result<LoadResult, Error> {
         let warm = clock::as_nanoseconds(load.warm);
@@ -231,7 +239,7 @@ impl ClientSide {
             warm,
             ends: warm + clock::as_nanoseconds(load.measure),
             grace: clock::as_nanoseconds(GRACE),
-            limit: load.limit,
+            limit,
             idle: self.idle(),
         };
         let short = load.scale.short;

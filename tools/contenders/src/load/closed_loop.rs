@@ -77,15 +77,18 @@ fn keep_outstanding(
 ) -> Result<(), Error> {
     let mut in_flight = InFlight::new(limit);
     let mut ended = Completions::default();
-    let mut starts = Vec::new();
+    let (mut starts, mut put_off) = (Vec::new(), Vec::new());
     let began = clock::now();
     loop {
         while !in_flight.is_full() {
-            let size = sizes.next().expect("sizes without an end");
+            let size = put_off.pop().or_else(|| sizes.next()).expect("sizes without an end");
             let id = in_flight.begin(Request { size, peer: 0, due: 0 });
             starts.push(Start { id, peer: 0, size });
         }
-        client.start_all(&starts)?;
+        let begun = client.start_all(&starts)?;
+        for refused in starts.drain(begun..) {
+            put_off.push(in_flight.end(refused.id).size);
+        }
         starts.clear();
         client.poll(idle.wait(|| POLL_TIMEOUT), &mut ended)?;
         if let Some(why) = ended.problem() {

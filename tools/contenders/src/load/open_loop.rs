@@ -18,11 +18,15 @@ pub struct OpenLoop {
     pub ends: u64,
     /// Time after `ends` for which replies are awaited.
     pub grace: u64,
-    /// Most outstanding requests; further requests wait, and their latency includes the wait.
+    /// Most outstanding requests; further requests wait, as do those for which the transport has no room. Their latency
+    /// includes the wait.
     pub limit: u32,
     /// Behaviour when there is nothing to do.
     pub idle: Idle,
 }
+
+/// Requests that are started together. Chosen by us: a datagram carries as many packets.
+const MAX_STARTS: usize = 64;
 
 /// Result of a load.
 #[derive(Clone, Debug, Default)]
@@ -76,17 +80,19 @@ pub fn open_loop(
             next = requests.next().filter(|next| next.due < load.ends);
         }
         while !in_flight.is_full()
+            && starts.len() < MAX_STARTS
             && let Some(request) = waiting.pop_front()
         {
             let Request { size, peer, due } = request;
             starts.push(Start { id: in_flight.begin(request), peer, size });
-            if due >= load.warm {
-                started.push(due);
-            }
+            started.push(due);
         }
-        client.start_all(&starts)?;
+        let begun = client.start_all(&starts)?;
+        for refused in starts.drain(begun..).rev() {
+            waiting.push_front(in_flight.end(refused.id));
+        }
         starts.clear();
-        for due in started.drain(..) {
+        for due in started.drain(..).take(begun).filter(|due| *due >= load.warm) {
             counts.late.record(clock().saturating_sub(due));
         }
         // Checked before the client waits for replies: there are none to come.
@@ -138,6 +144,8 @@ mod tests {
         time: Rc<Cell<u64>>,
         service: u64,
         free_at: u64,
+        /// Most requests that it takes before one has ended.
+        room: usize,
         requests: VecDeque<(u32, u64)>,
     }
 
@@ -146,6 +154,14 @@ mod tests {
             self.free_at = self.free_at.max(self.time.get()) + self.service;
             self.requests.push_back((id, self.free_at));
             Ok(())
+        }
+
+        fn start_all(&mut self, starts: &[Start]) -> Result<usize, Error> {
+            let begun = starts.len().min(self.room - self.requests.len());
+            for &Start { id, peer, size } in &starts[..begun] {
+                self.start(id, peer, size)?;
+            }
+            Ok(begun)
         }
 
         fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
@@ -162,9 +178,18 @@ mod tests {
         stalled: u64,
         change: impl FnOnce(&mut OpenLoop),
     ) -> (Vec<u64>, LoadCounts) {
+        latencies_with_room(100, service, stalled, change)
+    }
+
+    fn latencies_with_room(
+        room: usize,
+        service: u64,
+        stalled: u64,
+        change: impl FnOnce(&mut OpenLoop),
+    ) -> (Vec<u64>, LoadCounts) {
         let time = Rc::new(Cell::new(0));
         let requests = VecDeque::new();
-        let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, requests };
+        let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, room, requests };
         let mut load =
             OpenLoop { warm: 0, ends: 1001, grace: 100_000, limit: 100, idle: Idle::Spin };
         change(&mut load);
@@ -228,6 +253,13 @@ mod tests {
     fn waiting_for_a_free_slot_is_part_of_the_latency() {
         let (seen, _) = latencies(10, 500, |load| load.limit = 1);
         assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn waiting_for_room_in_the_transport_is_part_of_the_latency_and_keeps_the_order() {
+        let (seen, counts) = latencies_with_room(1, 10, 500, |_| ());
+        assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+        assert_eq!((counts.due, counts.completed), (10, 10));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus::{
-    Bytes, Completion, Config, ConfigError, Endpoint, EndpointBuilder, FailureKind, PARAMETERS,
-    Parameter, Refusal, RpcError, UdpConfig,
+    Bytes, CallOptions, Completion, Config, ConfigError, Endpoint, EndpointBuilder, FailureKind,
+    PARAMETERS, Parameter, Refusal, RpcError, UdpConfig,
 };
 use apus_wire::Kind;
 
@@ -186,6 +186,19 @@ impl ApusClient {
         self.payload.slice(..size)
     }
 
+    /// Starts a request. Returns `false` if there is no room for it, and `options` say not to wait.
+    fn send(&mut self, start: Start, options: CallOptions) -> Result<bool, Error> {
+        let Start { id, peer, size } = start;
+        let payload = self.payload(size as usize);
+        self.expected[id as usize] = (peer, size);
+        let peer = self.peers[peer];
+        match self.endpoint.send_with(peer, payload, u64::from(id), options) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_back_pressure() => Ok(false),
+            Err(error) => Err(Error::endpoint(format!("send to {peer}"), error)),
+        }
+    }
+
     /// Records a call that has ended.
     fn end(&self, completion: Completion, ended: &mut Completions) -> Result<(), Error> {
         let id = completion.cookie as u32;
@@ -211,20 +224,21 @@ impl ApusClient {
 
 impl Client for ApusClient {
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
-        let payload = self.payload(size as usize);
-        self.expected[id as usize] = (peer, size);
-        let peer = self.peers[peer];
-        match self.endpoint.send(peer, payload, u64::from(id)) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Error::endpoint(format!("send to {peer}"), error)),
-        }
+        self.send(Start { id, peer, size }, CallOptions::new()).map(drop)
     }
 
-    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
+    fn start_all(&mut self, starts: &[Start]) -> Result<usize, Error> {
         let endpoint = self.endpoint.clone();
         // A call alone leaves at once.
         let _together = (starts.len() > 1).then(|| endpoint.cork());
-        starts.iter().try_for_each(|&Start { id, peer, size }| self.start(id, peer, size))
+        // The thread that would wait for room here is the one that takes the replies, which need room as well.
+        let options = CallOptions::new().no_wait(true);
+        for (begun, start) in starts.iter().enumerate() {
+            if !self.send(*start, options)? {
+                return Ok(begun);
+            }
+        }
+        Ok(starts.len())
     }
 
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {

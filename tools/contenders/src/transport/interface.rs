@@ -28,6 +28,11 @@ pub trait Transport: Send + Sync {
     /// requests.
     fn connections(&self, outstanding: usize) -> usize;
 
+    /// Returns whether each outstanding request occupies a connection, so that their number limits the requests.
+    fn is_bounded_by_connections(&self) -> bool {
+        false
+    }
+
     /// Opens the node of one host.
     ///
     /// # Errors
@@ -115,13 +120,15 @@ pub trait Client {
     /// A system call fails, or the peer has disconnected.
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error>;
 
-    /// Starts requests that are due at the same time. Those to one peer may leave together.
+    /// Starts requests that are due at the same time. Those to one peer may leave together. Returns how many have
+    /// begun, from the first on: the transport has no room for the others before earlier ones have ended.
     ///
     /// # Errors
     ///
     /// As for [`Client::start`].
-    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
-        starts.iter().try_for_each(|&Start { id, peer, size }| self.start(id, peer, size))
+    fn start_all(&mut self, starts: &[Start]) -> Result<usize, Error> {
+        starts.iter().try_for_each(|&Start { id, peer, size }| self.start(id, peer, size))?;
+        Ok(starts.len())
     }
 
     /// Sends and receives what is possible now, and adds the ids of requests that have ended to

@@ -177,6 +177,12 @@ impl Core {
         !self.network.has_room()
     }
 
+    /// Notes that a poll for a thread that had found a request began at `began` and is over.
+    pub(in crate::engine) fn end_poll(&mut self, began: Instant) {
+        let now = self.time.read_clock();
+        self.inbox.note_poll_end(began, now);
+    }
+
     /// Returns whether requests wait and the network has not been polled for a while; then it
     /// counts as polled.
     pub(in crate::engine) fn take_poll_due(&mut self) -> bool {

@@ -136,8 +136,13 @@ impl Inbox {
     }
 
     /// Notes that the network is polled.
-    pub(crate) const fn note_poll(&mut self, now: Instant) {
+    pub(crate) fn note_poll(&mut self, now: Instant) {
         self.backlog.note_poll(now);
+    }
+
+    /// Notes that a poll for a thread that had found a request began at `began` and took until `now`.
+    pub(crate) fn note_poll_end(&mut self, began: Instant, now: Instant) {
+        self.backlog.note_poll_end(began, now);
     }
 
     /// Returns whether a thread that asks for a request must poll the network first; then it counts

@@ -198,10 +198,10 @@ impl TcpClient {
 
 impl Client for TcpClient {
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
-        self.start_all(&[Start { id, peer, size }])
+        self.start_all(&[Start { id, peer, size }]).map(drop)
     }
 
-    fn start_all(&mut self, starts: &[Start]) -> Result<(), Error> {
+    fn start_all(&mut self, starts: &[Start]) -> Result<usize, Error> {
         let mut filled = Vec::new();
         for &start in starts {
             let index = self.put(start);
@@ -211,8 +211,10 @@ impl Client for TcpClient {
         }
         filled.sort_unstable();
         filled.dedup();
-        filled.into_iter().try_for_each(|index| self.send(index))
+        filled.into_iter().try_for_each(|index| self.send(index))?;
+        Ok(starts.len())
     }
+
     fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {
         if self.poll_once(Duration::ZERO, ended)? || wait.is_zero() {
             return Ok(());

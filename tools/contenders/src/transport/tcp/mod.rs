@@ -68,6 +68,10 @@ impl Transport for Tcp {
         }
     }
 
+    fn is_bounded_by_connections(&self) -> bool {
+        self.connections == Connections::PerRequest
+    }
+
     fn open(&self, opening: &NodeOptions) -> Result<Box<dyn Node>, Error> {
         Ok(Box::new(node::TcpNode::open(self, opening)?))
     }
