@@ -1,6 +1,6 @@
-//! Numbers that nobody else can guess.
+//! Numbers that no peer can guess.
 //!
-//! At-most-once execution and the identity of peers rest on them: whoever knows the session of a call and its id may
+//! At-most-once execution and the identity of peers rest on them: a host that knows the session of a call and its id may
 //! speak for its other end (AMO-9).
 
 use siphasher::sip::SipHasher24;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 /// The secret of an endpoint's life, from which all its random numbers follow.
 ///
-/// A number is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of what it is for, under the secret. Whoever has seen
+/// A number is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of what it is for, under the secret. A peer that has seen
 /// any of them learns nothing about another one.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret([u8; 16]);
