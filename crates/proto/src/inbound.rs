@@ -6,7 +6,7 @@ use crate::grant::Granter;
 use crate::message::{Buffers, CompleteMessage, MessageIn};
 use crate::metrics::Scheduling;
 use crate::priority::{OwnCutoffs, Room, Sampler};
-use crate::random::Random;
+use crate::secret::{Secret, SessionNumbers};
 use crate::time::Instant;
 use apus_wire::Data;
 
@@ -33,13 +33,13 @@ pub(crate) struct Inbound {
     pub(crate) request_room: usize,
     /// Whether the endpoint was shut down.
     pub(crate) shut_down: bool,
-    /// Draws session numbers.
-    pub(crate) random: Random,
+    /// Draws the numbers of sessions.
+    pub(crate) sessions: SessionNumbers,
 }
 
 impl Inbound {
     /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps` Mbit/s.
-    pub(crate) fn new(config: &Config, link_mbps: u64, random: Random) -> Self {
+    pub(crate) fn new(config: &Config, link_mbps: u64, secret: Secret) -> Self {
         let mut granter = Granter::new(config);
         granter.set_link_rate(link_mbps);
         Self {
@@ -53,7 +53,7 @@ impl Inbound {
             serving: true,
             request_room: usize::MAX,
             shut_down: false,
-            random,
+            sessions: SessionNumbers::new(secret),
         }
     }
 

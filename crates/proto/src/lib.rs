@@ -17,7 +17,7 @@
 //! use std::time::Duration;
 //!
 //! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
-//! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u64::from(port)));
+//! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u128::from(port)));
 //! let mut now = Instant::ZERO;
 //!
 //! let call = Call {
@@ -115,10 +115,10 @@ mod observation;
 mod peer;
 mod priority;
 pub mod probe;
-mod random;
 mod ranges;
 mod rpc;
 mod rx;
+mod secret;
 mod time;
 mod timer;
 mod transport;

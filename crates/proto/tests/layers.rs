@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Modules, the lowest first, with the modules that they import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("time", &[]),
-    ("random", &[]),
+    ("secret", &[]),
     ("ranges", &[]),
     ("limits", &[]),
     ("config", &[]),
@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("message", &["time", "ranges", "limits", "extent"]),
     ("error", &["message"]),
     ("metrics", &["drop_reason", "error"]),
-    ("peer", &["time", "ranges", "limits", "config", "extent"]),
+    ("peer", &["time", "secret", "ranges", "limits", "config", "extent"]),
     ("rpc", &["time", "message", "error", "peer"]),
     ("event", &["error", "peer", "rpc"]),
     ("budget", &["config", "extent", "message", "error", "peer", "event"]),
@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("observation", &["time", "metrics", "rpc", "event", "probe"]),
     ("priority", &["time", "config", "extent", "peer"]),
     ("grant", &["limits", "config", "message", "metrics", "peer", "rpc"]),
-    ("inbound", &["time", "random", "config", "message", "metrics", "budget", "priority", "grant"]),
+    ("inbound", &["time", "secret", "config", "message", "metrics", "budget", "priority", "grant"]),
     ("timer", &["time", "limits", "config", "error", "peer", "rpc"]),
     (
         "tx",
@@ -88,7 +88,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "transport",
         &[
             "time",
-            "random",
+            "secret",
             "limits",
             "config",
             "extent",

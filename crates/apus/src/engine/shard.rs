@@ -100,9 +100,9 @@ impl Shard {
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
         let driver_counters = driver.counters();
         let (transmit, receive) = driver.split();
-        let mut seed = [0; 8];
+        let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let seed = u64::from_ne_bytes(seed);
+        let seed = u128::from_ne_bytes(seed);
         let mut transport = Transport::new(config, local_addr.port(), seed);
         if let Some(first_id) = first_id {
             transport.set_first_id(first_id);
@@ -113,7 +113,7 @@ impl Shard {
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.
         let path = local.and_then(|local| {
-            Path::open(local_addr, serving, transport.config(), local, seed).ok()
+            Path::open(local_addr, serving, transport.config(), local, seed as u64).ok()
         });
         let cpu = Arc::<Cpu>::default();
         let core = Core::new(CoreParts {

@@ -31,7 +31,7 @@ pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use sparse_ids::SparseIds;
-pub(crate) use table::Peers;
+pub(crate) use table::{Peers, first_id};
 pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 

@@ -10,6 +10,7 @@
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
 use crate::limits::{DEFAULT_PACKET_BYTES, PEER_SCAN_INTERVAL, PEERS_PER_SCAN};
+use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 use apus_wire::{DATA_HEADER_LEN, Profile};
 use foldhash::fast::FixedState;
@@ -30,8 +31,9 @@ pub(crate) struct Peers {
     ring: VecDeque<PeerId>,
     next_scan: Instant,
     dormant: Dormant,
-    /// No peer's ids start below this: the ids of calls to forgotten peers are below.
-    next_id: u64,
+    secret: Secret,
+    /// No call is further than this from the first id of a peer that was forgotten.
+    ids_used: u64,
     profile: Profile,
     highest_priority: u8,
     limit: usize,
@@ -40,7 +42,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    pub(crate) fn new(config: &Config, seed: u64, first_id: u64) -> Self {
+    pub(crate) fn new(config: &Config, seed: u64, secret: Secret) -> Self {
         Self {
             slots: SlotMap::with_key(),
             by_address: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -48,7 +50,8 @@ impl Peers {
             ring: VecDeque::new(),
             next_scan: Instant::NEVER,
             dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
-            next_id: first_id,
+            secret,
+            ids_used: 0,
             profile: config.profile(),
             highest_priority: config.highest_priority(),
             limit: config.max_peers() as usize,
@@ -89,6 +92,7 @@ impl Peers {
                 return None;
             }
         }
+        let calls = Calls::starting_at(self.unused_id(address));
         let id = self.slots.insert(Peer {
             address,
             variant: super::Variant::default(),
@@ -101,7 +105,7 @@ impl Peers {
             resends: super::ResendBurst::default(),
             need_ack: super::NeedAckGate::default(),
             reads_shared_datagrams: false,
-            calls: Calls::starting_at(self.next_id),
+            calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,
             held: 0,
@@ -118,14 +122,20 @@ impl Peers {
 
     /// The id of the next call to `address` in the udp profile.
     pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
-        self.find(address).map_or(self.next_id, |peer| self.slots[peer].calls.next_id())
+        let known = self.find(address).map(|peer| self.slots[peer].calls.next_id());
+        known.unwrap_or_else(|| self.unused_id(address))
+    }
+
+    /// An id that no call to `address` has had, whether or not the peer was known before.
+    fn unused_id(&self, address: Address) -> u64 {
+        first_id_to(self.secret, address) + self.ids_used
     }
 
     /// Forgets a peer at once if it has no live RPC and never proved its address.
     pub(crate) fn forget_unknown(&mut self, id: PeerId) {
         let peer = &self.slots[id];
         let is_unknown = peer.live_rpcs == 0 && !peer.serving.is_established();
-        if is_unknown && peer.calls.next_id() == self.next_id {
+        if is_unknown && peer.calls.next_id() == self.unused_id(peer.address) {
             self.ring.retain(|other| *other != id);
             self.forget(id);
         }
@@ -176,7 +186,8 @@ impl Peers {
         debug_assert_eq!(peer.live_rpcs, 0, "PEERS-1");
         self.by_address.remove(&Named(peer.address));
         self.last = None;
-        self.next_id = self.next_id.max(peer.calls.next_id());
+        let used = peer.calls.next_id() - first_id_to(self.secret, peer.address);
+        self.ids_used = self.ids_used.max(used);
         if peer.serving.is_established() {
             self.dormant.put(peer.address, peer.serving);
         }
@@ -195,6 +206,16 @@ impl std::ops::IndexMut<PeerId> for Peers {
     fn index_mut(&mut self, id: PeerId) -> &mut Peer {
         &mut self.slots[id]
     }
+}
+
+/// The first id of calls to `address`. A server that is called learns nothing about ids towards others (RPC-7).
+fn first_id_to(secret: Secret, address: Address) -> u64 {
+    first_id(secret.number_of(Purpose::FirstId, address))
+}
+
+/// The first id of calls that a random number decides: even, far from 0, and with room for centuries above it.
+pub(crate) const fn first_id(random: u64) -> u64 {
+    (random >> 2) & !1 | 1 << 61
 }
 
 /// An address as a key that is hashed in one write, or in two for IPv6: the standard hash is ten writes of
@@ -293,7 +314,7 @@ mod tests {
 
     fn peers(limit: u64) -> Peers {
         let config = Config::builder().max_peers(limit).max_dormant_sessions(2).build().unwrap();
-        Peers::new(&config, 1, 1_000)
+        Peers::new(&config, 1, Secret::new(1))
     }
 
     #[test]
@@ -326,12 +347,12 @@ mod tests {
     fn ids_towards_a_forgotten_peer_are_not_used_again() {
         let mut peers = peers(2);
         let (id, _) = peers.find_or_insert(address(1), secs(0)).unwrap();
-        assert_eq!(peers[id].calls.allocate(), 1_000);
-        assert_eq!(peers[id].calls.allocate(), 1_002);
+        let first = peers[id].calls.allocate();
+        assert_eq!(peers[id].calls.allocate(), first + 2);
         peers.scan(secs(200));
         let (id, new) = peers.find_or_insert(address(1), secs(201)).unwrap();
         assert!(new);
-        assert_eq!(peers[id].calls.allocate(), 1_004);
+        assert_eq!(peers[id].calls.allocate(), first + 4);
     }
 
     /// Requirement AMO-6.

@@ -38,9 +38,9 @@ pub(super) fn admit(
     }
     let peer = admitting_peer(cx, from)?;
     let young = 4 * cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    let random = &mut cx.inbound.random;
+    let sessions = &mut cx.inbound.sessions;
     let serving = &mut cx.tables.peers[peer].serving;
-    match serving.admit(id, header.udp(), cx.now, young, || random.next() as u32) {
+    match serving.admit(id, header.udp(), cx.now, young, || sessions.draw() as u32) {
         Admission::Fresh { session, confirmation } => {
             note_confirmation(cx, peer, confirmation);
             admit_confirmed(cx, peer, header, data, payload, session)

@@ -1,7 +1,7 @@
 //! The RPC that a packet is about, and whether the packet may speak about it.
 
 use crate::drop_reason::DropReason;
-use crate::peer::{Address, PeerId, Peers, Variant};
+use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
 use apus_wire::{Features, Flags, Header, Role};
 
@@ -71,6 +71,17 @@ pub(super) fn was_finished(peers: &Peers, from: Source, header: &Header) -> bool
     fields.flags.contains(Flags::SESSION)
         && serving.is_current(fields.incarnation)
         && serving.is_finished(header.sender_id.client_id())
+}
+
+/// Whether a packet carries the session that its sender has with this endpoint, as client or as server. For packets that
+/// are about no RPC. The kernel profile has no sessions: every host of the network is believed there.
+pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
+    let Some(fields) = header.udp() else { return true };
+    fields.flags.contains(Flags::SESSION)
+        && match header.sender_id.sender() {
+            Role::Client => peer.serving.is_current(fields.incarnation),
+            Role::Server => peer.calls.session == Some(fields.incarnation),
+        }
 }
 
 /// WIRE-26: notes what a packet has shown about the peer's module, if it showed anything.

@@ -1,12 +1,12 @@
 //! CUTOFFS: the priorities that the peer wants.
 
-use super::lookup::Source;
+use super::lookup::{Source, shows_session};
 use crate::drop_reason::DropReason;
 use crate::peer::Peers;
 use apus_wire::{Cutoffs, Header};
 
 /// The peer wants these priorities for unscheduled packets from now on, and has this room for them (WIRE-28)
-/// (HM `homa_incoming.c` `homa_cutoffs_pkt`).
+/// (HM `homa_incoming.c` `homa_cutoffs_pkt`). PRIO-14: only who knows the session may say so.
 pub(super) fn on_cutoffs(
     peers: &mut Peers,
     from: Source,
@@ -14,6 +14,9 @@ pub(super) fn on_cutoffs(
     cutoffs: &Cutoffs,
 ) -> Result<(), DropReason> {
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
+    if !shows_session(&peers[peer], header) {
+        return Err(DropReason::StaleSession);
+    }
     peers[peer].cutoffs.update(cutoffs);
     peers[peer].unscheduled.set_room(header.sequence);
     peers[peer].reads_shared_datagrams = header.sequence > 0;

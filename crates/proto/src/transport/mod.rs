@@ -18,11 +18,11 @@ use crate::config::Config;
 use crate::inbound::Inbound;
 use crate::lifecycle::Context;
 use crate::observation::Observation;
-use crate::peer::{Address, Peers};
+use crate::peer::{Address, Peers, first_id};
 use crate::probe::ProbeKind;
-use crate::random::Random;
 use crate::rpc::{Rpcs, Tables};
 use crate::rx;
+use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 use crate::timer::Timers;
 use crate::tx::{Identity, Outbound};
@@ -52,28 +52,27 @@ impl Transport {
     /// Returns a transport for the endpoint with Homa port `port`.
     ///
     /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC
-    /// id, session numbers and hash seeds. Peers must not be able to guess it, and no two lives of an
-    /// endpoint may have the same: take it from the operating system.
+    /// ids, session numbers and hash seeds. Peers must not be able to guess it, and no two lives of an
+    /// endpoint may have the same: take all 128 bits from the operating system. Nothing that a peer
+    /// learns reveals anything else (AMO-9).
     #[must_use]
-    pub fn new(config: Config, port: u16, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let incarnation = random.next() as u32;
-        // Even, far from 0 and with room for centuries above it.
-        let first_id = (random.next() >> 2) & !1 | 1 << 61;
-        let hash_seed = random.next();
+    pub fn new(config: Config, port: u16, seed: u128) -> Self {
+        let secret = Secret::new(seed);
+        let incarnation = secret.number(Purpose::Incarnation) as u32;
+        let hash_seed = secret.number(Purpose::Hash);
         let identity = Identity { profile: config.profile(), port, incarnation };
         let configured = config.link_mbps();
         let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
         Self {
             tables: Tables {
                 rpcs: Rpcs::new(hash_seed),
-                peers: Peers::new(&config, hash_seed, first_id),
+                peers: Peers::new(&config, hash_seed, secret),
             },
-            inbound: Inbound::new(&config, link_mbps, random),
+            inbound: Inbound::new(&config, link_mbps, secret),
             outbound: Outbound::new(&config, identity, link_mbps),
             timers: Timers::new(&config, link_mbps),
             observation: Observation::default(),
-            next_kernel_id: first_id,
+            next_kernel_id: first_id(secret.number(Purpose::FirstKernelId)),
             now: Instant::ZERO,
             config,
         }

@@ -170,7 +170,7 @@ impl World {
         self.births += 1;
         // No multiple of what the transport's own generator adds in each step.
         let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
-        let mut transport = Transport::new(self.config.clone(), address(host).port(), seed);
+        let mut transport = Transport::new(self.config.clone(), address(host).port(), seed.into());
         transport.set_payload_prefix(self.keep);
         transport
     }

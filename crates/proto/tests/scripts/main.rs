@@ -19,6 +19,7 @@ mod kernel_profile;
 mod older_versions;
 mod priorities;
 mod resends;
+mod secrets;
 mod sending;
 mod shutdown;
 mod timeouts;

@@ -78,13 +78,14 @@ fn an_empty_request_to_an_older_server() {
 }
 
 /// WIRE-32, with the packets of the version before (commit 187c057) as they were recorded: what it sent when it was
-/// called with an empty request, by an unknown client and in a session, and what its client sends.
+/// called with an empty request, by an unknown client and in a session, and what its client sends. The id and the session
+/// are those of this script.
 #[test]
 fn recorded_packets_of_an_older_version() {
-    const UNKNOWN: &str = "0050000100000000ffffff1350100000000000002fbae3685963bb19";
+    const UNKNOWN: &str = "0050000100000000ffffff135010000000000000396b98ef0579af73";
     const DATA: &str = "005000010000000000000010e01059320dd7000021130f35fd0f1986\
         00000003000000030000000000000000000000000000000000000000000102";
-    const CONFIRM: &str = "0050000100000000000000145013ee42c90b000021130f35fd0f1986";
+    const CONFIRM: &str = "00500001000000000000001450136fce9ae3000021130f35fd0f1986";
     assert_snapshot!(run(&format!("
         call P 0
         +5ms
@@ -95,7 +96,7 @@ fn recorded_packets_of_an_older_version() {
       -> P DATA c1 0..0/0 new prio=6
     > +5ms
       @5.00ms -> P RESEND c1 everything new prio=7
-    > P: raw 0050000100000000ffffff1350100000000000002fbae3685963bb19
+    > P: raw 0050000100000000ffffff135010000000000000396b98ef0579af73
       !! failed c1: the request is empty, and the server's version of apus takes no empty messages; the request was not executed
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
@@ -108,7 +109,7 @@ fn recorded_packets_of_an_older_version() {
     ")), @"
     > P: raw 005000010000000000000010e01059320dd7000021130f35fd0f198600000003000000030000000000000000000000000000000000000000000102
       -> P NEED_ACK s1451 +CONFIRM prio=7
-    > P: raw 0050000100000000000000145013ee42c90b000021130f35fd0f1986
+    > P: raw 00500001000000000000001450136fce9ae3000021130f35fd0f1986
       !! request s1451 from P: 3 B
     > reply s1451 0
       = the reply is empty, and the client's version of apus takes no empty messages

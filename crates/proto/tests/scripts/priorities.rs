@@ -13,6 +13,7 @@ fn unscheduled_levels() {
         meet Q
         call Q 100
         call P 100
+        P: NEED_ACK c2 +CONFIRM
         P: CUTOFFS c1 5
         call P 200
         call P 201
@@ -23,15 +24,59 @@ fn unscheduled_levels() {
       -> Q DATA c1 0..100/100 cutoffs=1 prio=7
     > call P 100
       -> P DATA c2 0..100/100 new prio=6
+    > P: NEED_ACK c2 +CONFIRM
+      -> P BUSY c2 +CONFIRM prio=7
     > P: CUTOFFS c1 5
     > call P 200
-      -> P DATA c3 0..200/200 cutoffs=5 new prio=7
+      -> P DATA c3 0..200/200 cutoffs=5 prio=7
     > call P 201
-      -> P DATA c4 0..201/201 cutoffs=5 new prio=6
+      -> P DATA c4 0..201/201 cutoffs=5 prio=6
     > call P 2801
-      -> P DATA c5 0..2801/2801 packets=3 cutoffs=5 new prio=5
+      -> P DATA c5 0..2801/2801 packets=3 cutoffs=5 prio=5
     > call P 20000
-      -> P DATA c6 0..20000/20000 packets=15 cutoffs=5 new prio=4
+      -> P DATA c6 0..20000/20000 packets=15 cutoffs=5 prio=4
+    ");
+}
+
+/// PRIO-14, an attack: CUTOFFS without the session, with a session that was guessed, and as a client without a session.
+/// Until November 2026 one such packet put all messages to a peer on one level, and the true announcement, of the same
+/// version, never came again.
+#[test]
+fn forged_cutoffs_change_nothing() {
+    assert_snapshot!(run("
+        meet P
+        call P 100
+        P: CUTOFFS c1 9 room=1
+        call P 100
+        P: CUTOFFS c1 1 inc=5
+        P: CUTOFFS c1 1 session=5
+        P: CUTOFFS s1 1 session=5
+        P: CUTOFFS s1 1 inc=80
+        Q: CUTOFFS c1 1
+        call P 100
+        P: CUTOFFS s1 7
+        call P 100
+    "), @"
+    > call P 100
+      -> P DATA c1 0..100/100 cutoffs=1 prio=7
+    > P: CUTOFFS c1 9 room=1
+    > call P 100
+      -> P DATA c2 0..100/100 cutoffs=9 prio=7 shares=1452
+    > P: CUTOFFS c1 1 inc=5
+      xx stale_sessions
+    > P: CUTOFFS c1 1 session=5
+      xx stale_sessions
+    > P: CUTOFFS s1 1 session=5
+      xx stale_sessions
+    > P: CUTOFFS s1 1 inc=80
+      xx stale_sessions
+    > Q: CUTOFFS c1 1
+      xx unknown_rpcs
+    > call P 100
+      -> P DATA c3 0..100/100 cutoffs=9 prio=7 shares=1452
+    > P: CUTOFFS s1 7
+    > call P 100
+      -> P DATA c4 0..100/100 cutoffs=7 prio=7
     ");
 }
 

@@ -133,7 +133,7 @@ impl ApusHost {
     /// Returns a host without any history. `seed` determines its transport's identity.
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
-        let mut transport = Transport::new(shared.config.clone(), PORT, seed);
+        let mut transport = Transport::new(shared.config.clone(), PORT, seed.into());
         transport.set_payload_prefix(LABEL);
         transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
         Self {

@@ -50,7 +50,7 @@ impl Core {
             .unsched_bytes_max(unscheduled)
             .build()
             .unwrap();
-        let transport = Transport::new(config, port, u64::from(port));
+        let transport = Transport::new(config, port, port.into());
         Self { transport, port, other, to_be_told: told }
     }
 

@@ -329,7 +329,7 @@ fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
     // Avoids multiples of the increment of the transport's own generator.
     let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
         ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let mut transport = Transport::new(scenario.config.clone(), PORT, seed);
+    let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());
     if scenario.has_link_rate {
         let mbps = scenario.fabric.topology.host_rate.mbps();
         transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
