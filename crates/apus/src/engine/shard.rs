@@ -112,9 +112,8 @@ impl Shard {
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.
-        let path = local.and_then(|local| {
-            Path::open(local_addr, serving, transport.config(), local, seed).ok()
-        });
+        let path =
+            local.and_then(|local| Path::open(local_addr, serving, transport.config(), local).ok());
         let cpu = Arc::<Cpu>::default();
         let core = Core::new(CoreParts {
             transport,

@@ -7,9 +7,12 @@
 //! creates, seals and maps the memory
 //! hello: version, sizes, identity,
 //!        the memory's descriptor ────────▶ checks all of it, maps
-//!                     reply, identity ◀── accepted, or the reason for a rejection
+//!                                     ◀── accepted, with the server's identity,
+//!                                         or the reason for a rejection
 //! pair                                     pair
 //! ```
+//!
+//! A side sends its identity only after it has accepted the other side's credentials.
 //!
 //! No call waits, except [`Connecting::finish`]: both sides are objects that the caller advances
 //! when their descriptor is readable. The client pays for the memory, so a server spends nothing on
@@ -76,7 +79,7 @@ impl Connecting {
             Err(_) => return Err(ConnectError::Malformed),
         };
         let reply = HelloReply::parse(&bytes[..len]).ok_or(ConnectError::Malformed)?;
-        reply.verdict.map_err(ConnectError::Rejected)?;
+        let identity = reply.verdict.map_err(ConnectError::Rejected)?;
         let memory = self
             .segment
             .map()
@@ -85,7 +88,7 @@ impl Connecting {
             .socket
             .try_clone()
             .map_err(|source| ConnectError::System { action: "duplicate a unix socket", source })?;
-        let peer = Peer { credentials: self.peer, identity: reply.identity };
+        let peer = Peer { credentials: self.peer, identity };
         let LocalConfig { sizes, limits, .. } = self.config;
         Ok(Some(Pair::new(Role::Client, memory, sizes, limits, socket, peer)))
     }
@@ -207,7 +210,7 @@ impl Accepting {
         let socket = self.socket.try_clone().map_err(|_| Rejection::TooMany)?;
         let peer = Peer { credentials: self.peer, identity };
         let pair = Pair::new(Role::Server, memory, sizes, self.config.limits, socket, peer);
-        self.reply(Ok(())).map_err(|_| Rejection::Malformed)?;
+        self.reply(Ok(self.config.identity)).map_err(|_| Rejection::Malformed)?;
         Ok(pair)
     }
 
@@ -215,11 +218,11 @@ impl Accepting {
     pub(crate) fn reject(&mut self, rejection: Rejection) {
         self.verdict = Err(rejection);
         // The client may have disconnected already.
-        let _ = self.reply(self.verdict);
+        let _ = self.reply(Err(rejection));
     }
 
-    fn reply(&self, verdict: Result<(), Rejection>) -> Result<(), rustix::io::Errno> {
-        let reply = HelloReply { verdict, identity: self.config.identity }.emit();
+    fn reply(&self, verdict: Result<u64, Rejection>) -> Result<(), rustix::io::Errno> {
+        let reply = HelloReply { verdict }.emit();
         stream::send_hello(self.socket.as_fd(), &reply, None)
     }
 }

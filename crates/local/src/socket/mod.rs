@@ -4,3 +4,4 @@
 pub(crate) mod credentials;
 pub(crate) mod peer_name;
 pub(crate) mod stream;
+mod users;

@@ -22,13 +22,13 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: the name of the endpoint is in use, or the system grants no descriptors.
+    /// [`ConnectError`]: the name of the endpoint is in use, or the system grants no descriptors or
+    /// no random number.
     pub(crate) fn open(
         address: SocketAddr,
         serve: bool,
         core: &apus_proto::Config,
         mut config: LocalConfig,
-        seed: u64,
     ) -> Result<Self, ConnectError> {
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         config.limits = LocalLimits {
@@ -36,7 +36,7 @@ impl Path {
             max_send_bytes: bytes(core.max_send_bytes_per_peer()),
             max_receive_bytes: bytes(core.max_receive_bytes_per_peer()),
         };
-        config.identity = seed << 16 | u64::from(address.port());
+        config.identity = new_identity(address.port())?;
         let name = PeerName::of(address);
         let local = Local::new(serve.then_some(&name), config)?;
         let host = match address {
@@ -68,9 +68,20 @@ impl Path {
 
     /// Returns the address of the peer of a pair, with the port that the peer claims.
     pub(super) fn address_of(&self, pair: &apus_local::Pair) -> SocketAddr {
-        // The lowest 16 bits of the identity that `open` sets.
+        // The identity that `open` sets, or what a hostile peer claims.
         SocketAddr::new(self.host, pair.peer().identity as u16)
     }
+}
+
+/// Returns the identity of an endpoint with this port: the port in the lowest 16 bits, and a random
+/// number that is used for nothing else, so that peers learn nothing of other secrets from it.
+fn new_identity(port: u16) -> Result<u64, ConnectError> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| ConnectError::System {
+        action: "draw a random number",
+        source: std::io::Error::other(error),
+    })?;
+    Ok(u64::from_ne_bytes(random) << 16 | u64::from(port))
 }
 
 /// Returns whether `ip` is an address of this host: only those can be bound.
