@@ -198,6 +198,16 @@ impl Accepting {
         }
     }
 
+    /// Returns whether the client was rejected when it connected.
+    pub(crate) const fn is_rejected(&self) -> bool {
+        self.verdict.is_err()
+    }
+
+    /// Returns the effective user id of the client.
+    pub(crate) const fn uid(&self) -> u32 {
+        self.peer.uid
+    }
+
     /// Makes the pair that a hello asks for.
     fn accept(&self, bytes: &[u8], file: Option<OwnedFd>) -> Result<Pair, Rejection> {
         let Hello { sizes, identity } = Hello::parse(bytes)?;

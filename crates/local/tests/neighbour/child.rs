@@ -22,6 +22,7 @@ fn roles() -> Roles {
     Roles::from([
         ("read-refusal", crate::refused::read_refusal as fn(&PeerName)),
         ("unmapped-server", crate::user_namespace::serve),
+        ("flood", crate::flood::connect_again_and_again),
         ("client", crate::user_namespace::connect),
     ])
 }

@@ -4,6 +4,7 @@
 //! it the tests say that they were skipped.
 
 mod child;
+mod flood;
 mod refused;
 mod user_namespace;
 
