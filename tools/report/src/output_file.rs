@@ -47,7 +47,7 @@ impl OutputFile {
         let mode = match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => PRIVATE,
             Err(error) => return Err(error),
-            Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(found) if found.is_dir() => return Err(rustix::io::Errno::ISDIR.into()),
             Ok(_) if is_device => return Ok(Self { path, kind: Kind::Stream }),
             Ok(found) if !found.is_file() => {
                 check_owner(found.uid(), "is a pipe or device of another user")?;

@@ -21,6 +21,14 @@ pub const CANARIES: &[Canary] = &[
         "retransmissions arrived that were not needed: peers take queueing for loss; see `apus doctor`",
     ),
     canary("rpc_timeouts", "peers were silent until calls were given up"),
+    canary(
+        "unreachable_refuted",
+        "peers answered although the network reported them unreachable: forged ICMP, or a route that was missing for a moment",
+    ),
+    canary(
+        "sends_not_permitted",
+        "this host's firewall or its full table of connections dropped packets: see `nft list ruleset`, net.netfilter.nf_conntrack_max",
+    ),
     canary("need_acks_exhausted", "clients vanished without acknowledging a response"),
     canary(
         "ack_overflows",
