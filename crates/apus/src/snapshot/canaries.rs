@@ -35,6 +35,14 @@ pub const CANARIES: &[Canary] = &[
         "acks left in packets of their own: too many calls to one peer between two requests",
     ),
     canary("peers_restarted", "servers were restarted during calls"),
+    canary(
+        "local_names_taken",
+        "another process holds the endpoint's name for peers of this host: see `apus doctor`",
+    ),
+    canary(
+        "local_impostors",
+        "a process holds a peer's name on this host and not its UDP socket: see `apus doctor`",
+    ),
     canary("driver_datagrams_overflowed", "the socket's buffer was full: raise net.core.rmem_max"),
     canary(
         "driver_datagrams_cut",

@@ -4,6 +4,7 @@
 //! [`Local`] runs no loop of its own: the endpoint's loop calls [`Local::poll_sockets`] and
 //! [`Local::receive`].
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,6 +135,10 @@ impl Local {
     /// [`ConnectError`] if no process listens there, or one that the policy excludes, or this
     /// endpoint has no room.
     pub fn find(&self, name: &PeerName) -> Result<Lookup, ConnectError> {
+        self.find_with(name, None)
+    }
+
+    fn find_with(&self, name: &PeerName, udp: Option<SocketAddr>) -> Result<Lookup, ConnectError> {
         let reservation = match self.registry.find_or_reserve(&Key::Server(name.clone())) {
             Found::Pair(pair) => return Ok(Lookup::Pair(pair)),
             Found::Connecting => return Ok(Lookup::Connecting),
@@ -141,7 +146,7 @@ impl Local {
             Found::Closed => return Err(ConnectError::Closed),
             Found::Reserved(reservation) => reservation,
         };
-        match Connecting::start(name, &self.config) {
+        match Connecting::start_with(name, udp, &self.config) {
             Ok(connecting) => Ok(Lookup::Started(ConnectAttempt { connecting, reservation })),
             Err(error) => {
                 self.registry.abandon(&reservation);
@@ -154,11 +159,18 @@ impl Local {
     /// completes it, and [`Local::peer_state`] returns the result. Does nothing if there is a pair,
     /// or a handshake in progress.
     ///
+    /// `udp` is the address at which the server receives datagrams, if it has one: its user must own that socket, or the
+    /// name was taken by another one ([`ConnectError::NotOwner`]).
+    ///
     /// # Errors
     ///
     /// [`ConnectError`], as for [`Local::find`].
-    pub fn start_connect(&self, name: &PeerName) -> Result<(), ConnectError> {
-        let Lookup::Started(attempt) = self.find(name)? else { return Ok(()) };
+    pub fn start_connect(
+        &self,
+        name: &PeerName,
+        udp: Option<SocketAddr>,
+    ) -> Result<(), ConnectError> {
+        let Lookup::Started(attempt) = self.find_with(name, udp)? else { return Ok(()) };
         self.watch_attempt(attempt)
     }
 

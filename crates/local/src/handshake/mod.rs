@@ -4,6 +4,7 @@
 //! client                                   server
 //! connect ──────────────────────────────▶ accept
 //! checks the server's credentials          checks the client's
+//! and that it owns the UDP socket
 //! creates, seals and maps the memory
 //! hello: version, sizes, identity,
 //!        the memory's descriptor ────────▶ checks all of it, maps
@@ -20,6 +21,7 @@
 
 pub(crate) mod hello;
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,7 @@ use crate::pair::side::{Pair, Peer};
 use crate::socket::credentials::Credentials;
 use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
+use crate::socket::udp_owner::udp_owner;
 use apus_wire::Role;
 use hello::{Hello, HelloReply};
 
@@ -49,11 +52,29 @@ impl Connecting {
     ///
     /// [`ConnectError`] if no process listens there, or one that the policy excludes.
     pub fn start(name: &PeerName, config: &LocalConfig) -> Result<Self, ConnectError> {
+        Self::start_with(name, None, config)
+    }
+
+    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP socket at `udp`, where
+    /// one is given.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] if no process listens there, one that the policy excludes, or one of a user that does not own the
+    /// socket.
+    pub(crate) fn start_with(
+        name: &PeerName,
+        udp: Option<SocketAddr>,
+        config: &LocalConfig,
+    ) -> Result<Self, ConnectError> {
         let socket = stream::connect(name)?;
         let peer = Credentials::of_peer(&socket)
             .map_err(ConnectError::system("read the credentials of a local peer"))?;
         if !config.peer_policy.allows(peer.uid) {
             return Err(ConnectError::ForeignUser { uid: peer.uid });
+        }
+        if udp.is_some_and(|udp| udp_owner(udp) != Some(peer.uid)) {
+            return Err(ConnectError::NotOwner { uid: peer.uid });
         }
         let sizes = config.sizes;
         let segment =
