@@ -35,6 +35,7 @@ use crate::socket::stream;
 use crate::socket::udp_owner::udp_owner;
 use apus_wire::Role;
 use hello::{Hello, HelloReply};
+use rustix::io::Errno;
 
 /// A client that waits for the server's reply.
 #[derive(Debug)]
@@ -80,8 +81,11 @@ impl Connecting {
         let segment =
             Segment::create(sizes).map_err(ConnectError::system("create shared memory"))?;
         let hello = Hello { sizes, identity: config.identity }.emit();
-        stream::send_hello(socket.as_fd(), &hello, Some(segment.as_fd()))
-            .map_err(ConnectError::system("send a hello to a local peer"))?;
+        match stream::send_hello(socket.as_fd(), &hello, Some(segment.as_fd())) {
+            // The server has rejected this side and disconnected.
+            Err(Errno::PIPE) => return Err(reason_of_rejection(&socket)),
+            sent => sent.map_err(ConnectError::system("send a hello to a local peer"))?,
+        }
         Ok(Self { socket, segment, config: config.clone(), peer })
     }
 
@@ -132,6 +136,16 @@ impl Connecting {
             stream::wait(&self.socket, left)
                 .map_err(ConnectError::system("wait for a local peer"))?;
         }
+    }
+}
+
+/// Reads why a server has disconnected without waiting for the hello.
+fn reason_of_rejection(socket: &OwnedFd) -> ConnectError {
+    let mut bytes = [0; hello::LEN];
+    let reply = stream::recv_hello(socket.as_fd(), &mut bytes).ok().flatten();
+    match reply.and_then(|(len, _)| HelloReply::parse(&bytes[..len])) {
+        Some(HelloReply { verdict: Err(reason) }) => ConnectError::Rejected(reason),
+        _ => ConnectError::Malformed,
     }
 }
 
@@ -252,7 +266,7 @@ impl Accepting {
         let _ = self.reply(Err(rejection));
     }
 
-    fn reply(&self, verdict: Result<u64, Rejection>) -> Result<(), rustix::io::Errno> {
+    fn reply(&self, verdict: Result<u64, Rejection>) -> Result<(), Errno> {
         let reply = HelloReply { verdict }.emit();
         stream::send_hello(self.socket.as_fd(), &reply, None)
     }
