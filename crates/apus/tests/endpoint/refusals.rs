@@ -53,7 +53,7 @@ impl Driver for Firewalled {
 impl TransmitHalf for Transmit {
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         self.bursts += 1;
-        if self.bursts % self.one_in != 0 {
+        if !self.bursts.is_multiple_of(self.one_in) {
             return self.inner.send(burst);
         }
         let first = burst.each().next().unwrap().to_vec();
