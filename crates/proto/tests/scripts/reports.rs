@@ -60,12 +60,12 @@ fn a_peer_that_is_heard_about_anything_is_reachable() {
       !! response c2: 10 B
     > +20ms
       @4.00ms -> P RESEND c1 everything prio=7
-      @9.00ms !! failed c1: no such host, or no route to it; the request may have been executed
       @9.00ms -> P RESEND c1 everything prio=7
+      @14.00ms -> P RESEND c1 everything prio=7
     > count unreachable_refuted
-      unreachable_refuted=0
+      unreachable_refuted=1
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=1 servers=0 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
