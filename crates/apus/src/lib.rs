@@ -109,6 +109,7 @@ mod submission;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 pub mod trace;
+mod warning;
 
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,

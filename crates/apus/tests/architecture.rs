@@ -96,7 +96,7 @@ fn the_map_names_every_crate_and_no_other() {
 /// only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
-    trace error overload engine metrics snapshot introspection
+    warning trace error overload engine metrics snapshot introspection
     call submission cork request handle endpoint builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token sync poll_mode spin alarm signal descriptor cpu paths backlog metrics tracer

@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf};
@@ -42,7 +43,8 @@ impl<D: Driver> Capture<D> {
         Ok(Self { inner, log })
     }
 
-    /// Wraps `inner` and writes packets to a new file at `path`. The file is complete once both
+    /// Wraps `inner` and writes packets to a new file at `path`, which only this user can read. A
+    /// name that exists, as a link of another user may, is refused. The file is complete once both
     /// halves of the driver and all handles of [`Capture::log`] are dropped, or after
     /// [`CaptureLog::flush`].
     ///
@@ -53,7 +55,8 @@ impl<D: Driver> Capture<D> {
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("capture to {}: {error}", path.display()))
         };
-        let file = File::create(path).map_err(named)?;
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path);
+        let file = file.map_err(named)?;
         Self::new(inner, BufWriter::new(file)).map_err(named)
     }
 
@@ -267,6 +270,23 @@ mod tests {
         let lines = exchange(network.host_v6(), server);
         assert_eq!(lines[0], "[fd00::2]:1 > [fd00::1]:1 0xb8 a12");
         assert_eq!(lines[3], "[fd00::1]:1 > [fd00::2]:1 0x3 b3");
+    }
+
+    /// The attack: another user has put a link where the victim will capture packets.
+    #[test]
+    fn a_capture_is_not_written_through_a_link() {
+        let network = LoopbackNetwork::new();
+        let name = format!("apus-capture-{}-link", std::process::id());
+        let (link, victim) =
+            (std::env::temp_dir().join(&name), std::env::temp_dir().join(name + "ed"));
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        let captured = Capture::to_file(network.host(), &link);
+        let content = std::fs::read(&victim).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::fs::remove_file(&victim).unwrap();
+        assert_eq!(content, b"precious");
+        assert_eq!(captured.err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
     }
 
     #[test]

@@ -85,6 +85,12 @@ pub enum ConnectError {
         /// Effective user id of the peer.
         uid: u32,
     },
+    /// Another user owns the peer's UDP socket, or none does: the process has only taken the name.
+    #[error("the process under the peer's name, of user {uid}, does not own the peer's UDP socket")]
+    NotOwner {
+        /// Effective user id of the process.
+        uid: u32,
+    },
     /// The peer rejected this client.
     #[error("the peer rejected the connection: {0}")]
     Rejected(Rejection),

@@ -103,4 +103,5 @@ pub use {
     pair::side::{Pair, Peer, ReceiveQuota, SendBatch},
     socket::credentials::{Credentials, PeerPolicy},
     socket::peer_name::PeerName,
+    socket::udp_owner::udp_owner,
 };

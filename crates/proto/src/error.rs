@@ -57,8 +57,10 @@ pub enum FailureKind {
     /// There is no route to the peer's host, or it does not answer.
     #[error("no such host, or no route to it")]
     HostUnreachable,
-    /// The system does not permit sending to the peer.
-    #[error("the system does not permit sending to the peer (firewall?)")]
+    /// This host's firewall, or its full table of connections, drops all packets to the peer.
+    #[error(
+        "this host's firewall, or its full table of connections, drops all packets to the peer"
+    )]
     NotPermitted,
     /// The server has been restarted, or has forgotten this client, since the call was sent.
     #[error("the server was restarted during the call")]

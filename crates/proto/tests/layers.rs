@@ -65,7 +65,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tx",
         ],
     ),
-    ("expiry", &["time", "limits", "error", "rpc", "timer", "lifecycle"]),
+    ("expiry", &["time", "limits", "error", "peer", "rpc", "timer", "lifecycle"]),
     (
         "rx",
         &[

@@ -21,6 +21,7 @@ use crate::file::FileError;
 use crate::recorder::{self, FreezeReason};
 use crate::trace::{Frozen, Trace};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -156,7 +157,8 @@ pub struct AutoSave {
 ///
 /// The system's error if the folder cannot be created, or the thread cannot be started.
 pub fn start(files: TraceFiles) -> io::Result<AutoSave> {
-    std::fs::create_dir_all(&files.folder)?;
+    // Only this user may enter it. The files are private in a folder that existed, too.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&files.folder)?;
     let mut state = state();
     if state.thread.is_none() {
         state.thread = Some(Writer::start()?);

@@ -149,25 +149,30 @@ impl Trace {
         Self::parse(&bytes)
     }
 
-    /// Writes the trace into a file, which is complete or absent at any time.
+    /// Writes the trace into a file, which is complete or absent at any time, and which only this
+    /// user can read. It replaces what has the name; a link is replaced, not followed.
+    ///
+    /// The folder may be one in which other users can write: the file is made under a random name
+    /// that does not exist yet, and then renamed.
     ///
     /// # Errors
     ///
     /// [`FileError::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        let mut part = path.as_os_str().to_owned();
-        part.push(format!(".{}.part", std::process::id()));
-        let written = std::fs::File::create(&part).and_then(|file| {
-            let mut to = io::BufWriter::new(file);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let save = || {
+            // Mode 0600, O_EXCL. Removed unless it takes the name.
+            let mut file = tempfile::Builder::new().prefix(".apus-").tempfile_in(folder)?;
+            let mut to = io::BufWriter::new(&mut file);
             self.write(&mut to)?;
             to.flush()?;
-            std::fs::rename(&part, path)
-        });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&part);
-        }
-        written.map_err(io)
+            drop(to);
+            file.persist(path)?;
+            Ok(())
+        };
+        save().map_err(io)
     }
 
     /// Reads the trace in a file.

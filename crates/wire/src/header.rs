@@ -133,7 +133,7 @@ impl Header {
 
     /// Returns the kind of the packet with which these bytes begin; `None` if they do not say.
     #[inline]
-    pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+    pub fn peek_kind(bytes: &[u8]) -> Option<Kind> {
         Kind::from_wire(*bytes.get(KIND)?)
     }
 

@@ -61,7 +61,7 @@ impl<'a> Iterator for Packets<'a> {
 #[must_use]
 #[inline]
 pub fn announced_len(bytes: &[u8]) -> Option<usize> {
-    match Header::kind(bytes)? {
+    match Header::peek_kind(bytes)? {
         Kind::Data => Data::len_to_end(bytes),
         Kind::Ack => AckList::len_by_count(bytes),
         kind => Some(kind.header_len()),

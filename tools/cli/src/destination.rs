@@ -1,17 +1,15 @@
 //! Destinations: files for results, checked before the work begins.
 
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use apus_report::output_file::OutputFile;
 
 use crate::failure::Failure;
 
 /// A file for a result. Before the work begins a test shows that it can be written, so that no result is lost at the
 /// end. A command that ends without a result, by an error or by Ctrl-C, leaves the file as it was.
 #[derive(Debug)]
-pub(crate) struct Destination {
-    path: PathBuf,
-}
+pub(crate) struct Destination(OutputFile);
 
 impl Destination {
     /// Checks that the file given for `argument` can be written.
@@ -20,11 +18,10 @@ impl Destination {
     ///
     /// [`Failure::Argument`] if it cannot.
     pub(crate) fn open(argument: &str, path: &Path) -> Result<Self, Failure> {
-        check_writable(path).map_err(|error| Failure::Argument {
+        OutputFile::open(path).map(Self).map_err(|error| Failure::Argument {
             argument: argument.to_owned(),
             problem: format!("{}: {error}; name a file that can be written", path.display()),
-        })?;
-        Ok(Self { path: path.to_owned() })
+        })
     }
 
     /// Writes the result, in place of the previous content.
@@ -32,34 +29,16 @@ impl Destination {
     /// # Errors
     ///
     /// The disk is full, or the file can no longer be written.
-    pub(crate) fn fill(self, content: &[u8]) -> Result<(), Failure> {
-        let path = self.path;
-        fs::write(&path, content)
-            .map_err(|error| Failure::of(&format!("write {}", path.display()), &error))
-    }
-}
-
-fn check_writable(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    match options.clone().create_new(true).open(path) {
-        Ok(_) => fs::remove_file(path),
-        // Opening a pipe without a reader would block.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let existing = fs::metadata(path)?;
-            if existing.is_file() || existing.is_dir() {
-                options.open(path).map(drop)
-            } else {
-                Ok(())
-            }
-        }
-        Err(error) => Err(error),
+    pub(crate) fn fill(&self, content: &[u8]) -> Result<(), Failure> {
+        let failure = |error| Failure::of(&format!("write {}", self.0.path().display()), &error);
+        self.0.write(content).map_err(failure)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_result_replaces_the_previous_content() {

@@ -60,9 +60,7 @@ impl Charts {
             }
         };
         for (name, content) in charts {
-            let path = directory.join(name);
-            fs::write(&path, content)
-                .map_err(|error| Failure::of(&format!("write {}", path.display()), &error))?;
+            Destination::open("--svg", &directory.join(name))?.fill(content.as_bytes())?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //!   stats       percentiles, spreads over runs, differences with confidence intervals
 //!   chart       lines and bars as SVG            page       self-contained HTML
 //!   lines       files of one record per line that outlive an interrupted experiment
+//!   output_file files that results are written to, safe from other users
 //!   published   figures of others, read from CSV
 //!   progress    the progress of an experiment    machine    the machine that a result belongs to
 //! ```
@@ -23,6 +24,7 @@ pub mod experiment;
 pub mod findings;
 pub mod lines;
 pub mod machine;
+pub mod output_file;
 pub mod page;
 pub mod progress;
 pub mod published;

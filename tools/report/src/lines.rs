@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::output_file::OutputFile;
 
 /// The content of a line: a part of a plan.
 pub trait Record: Serialize + DeserializeOwned {
@@ -27,7 +28,7 @@ pub trait Record: Serialize + DeserializeOwned {
 /// A file that collects records.
 #[derive(Debug)]
 pub struct Lines<R> {
-    path: PathBuf,
+    file: OutputFile,
     records: BTreeMap<u32, R>,
 }
 
@@ -79,19 +80,11 @@ impl<R: Record> Lines<R> {
     ///
     /// The file cannot be read, or is not a file of such records.
     pub fn open(path: &Path, plan: &str) -> Result<Self, LinesError> {
-        let system = |source| LinesError::System { path: path.to_owned(), source };
-        match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A file that cannot be written is refused before the work.
-                let new = Self { path: path.to_owned(), records: BTreeMap::new() };
-                new.beside().map_err(system)?;
-                return Ok(new);
-            }
-            Err(error) => return Err(system(error)),
-            Ok(metadata) if !metadata.is_file() => {
-                return Err(LinesError::NotAFile(path.to_owned()));
-            }
-            Ok(_) => {}
+        let file = output_file(path)?;
+        if let Err(error) = fs::metadata(path)
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            return Ok(Self { file, records: BTreeMap::new() });
         }
         let mut records = BTreeMap::new();
         for record in read::<R>(path)? {
@@ -101,9 +94,7 @@ impl<R: Record> Lines<R> {
             }
             records.insert(record.index(), record);
         }
-        // A link is followed, not replaced.
-        let path = fs::canonicalize(path).map_err(system)?;
-        Ok(Self { path, records })
+        Ok(Self { file, records })
     }
 
     /// Returns whether the file holds this part.
@@ -129,36 +120,28 @@ impl<R: Record> Lines<R> {
     ///
     /// The disk is full, or the directory cannot be written.
     pub fn add(&mut self, records: impl IntoIterator<Item = R>) -> Result<(), LinesError> {
-        // Only a plain file may be replaced: /dev/stdout is a name, too.
-        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(LinesError::NotAFile(self.path.clone()));
-        }
         self.records.extend(records.into_iter().map(|record| (record.index(), record)));
-        self.replace().map_err(|source| LinesError::System { path: self.path.clone(), source })
-    }
-
-    fn replace(&self) -> io::Result<()> {
-        let mut file = self.beside()?;
+        let mut text = String::new();
         for record in self.records.values() {
-            let line = serde_json::to_string(record).expect("maps with text keys, finite numbers");
-            writeln!(file, "{line}")?;
+            text += &serde_json::to_string(record).expect("maps with text keys, finite numbers");
+            text.push('\n');
         }
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        Ok(())
+        self.file.write(text.as_bytes()).map_err(|source| system(self.file.path(), source))
     }
+}
 
-    /// Returns a new file in the same directory, with the usual permissions.
-    fn beside(&self) -> io::Result<tempfile::NamedTempFile> {
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or_else(|| Path::new("."));
-        // Otherwise the error would name a temporary file.
-        fs::metadata(directory)?;
-        tempfile::Builder::new()
-            .prefix(".apus-sweep-")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(directory)
-    }
+/// Returns the file for records at `path`, which is checked before the work.
+fn output_file(path: &Path) -> Result<OutputFile, LinesError> {
+    let file = OutputFile::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => LinesError::NotAFile(path.to_owned()),
+        _ => system(path, error),
+    })?;
+    // Only a plain file may be replaced: /dev/stdout is a name, too.
+    if file.is_stream() { Err(LinesError::NotAFile(path.to_owned())) } else { Ok(file) }
+}
+
+fn system(path: &Path, source: io::Error) -> LinesError {
+    LinesError::System { path: path.to_owned(), source }
 }
 
 /// Writes records into a file, which replaces the previous one.
@@ -167,7 +150,7 @@ impl<R: Record> Lines<R> {
 ///
 /// The disk is full, or the directory cannot be written.
 pub fn write<R: Record + Clone>(path: &Path, records: &[R]) -> Result<(), LinesError> {
-    Lines { path: path.to_owned(), records: BTreeMap::new() }.add(records.iter().cloned())
+    Lines { file: output_file(path)?, records: BTreeMap::new() }.add(records.iter().cloned())
 }
 
 /// Returns the records in a file.

@@ -50,6 +50,12 @@ apus_proto::__counters! {
         /// Peers on this host whose shared memory was unmapped: they ended, were killed, or
         /// violated the protocol.
         local_pairs_ended,
+        /// Endpoints whose name for peers of this host was held by another process when they started: their clients
+        /// on this host call over the network.
+        local_names_taken,
+        /// Connections to peers on this host that were given up because the process under the peer's name does not own
+        /// the peer's UDP socket.
+        local_impostors,
         /// Batches of packets received.
         receive_batches,
         /// Packets received.

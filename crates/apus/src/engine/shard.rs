@@ -12,6 +12,7 @@ use super::state::CallTimeout;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
+use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_proto::{Config, Instant, Transport};
 use apus_trace::auto_save::AutoSave;
@@ -112,11 +113,10 @@ impl Shard {
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         // If the system refuses it, the endpoint works without shared memory.
-        let path = local.and_then(|local| {
-            Path::open(local_addr, serving, transport.config(), local, seed as u64).ok()
-        });
+        let path =
+            local.and_then(|local| Path::open(local_addr, serving, transport.config(), local).ok());
         let cpu = Arc::<Cpu>::default();
-        let core = Core::new(CoreParts {
+        let mut core = Core::new(CoreParts {
             transport,
             transmit,
             clock,
@@ -127,6 +127,13 @@ impl Shard {
             tracer: Tracer::new(local_addr, triggers),
             cpu: cpu.clone(),
         });
+        if path.as_ref().is_some_and(Path::is_name_taken) {
+            core.counters().local_names_taken += 1;
+            warning::print(format_args!(
+                "another process has the name of {local_addr} for peers of this host: their calls go over the network \
+                 (`apus doctor` explains)"
+            ));
+        }
         let receiver = Receiver::new(receive, receive_buffer, path.as_ref().map(Path::local));
         Ok(Self {
             core: Mutex::new(core),
@@ -190,8 +197,8 @@ impl Shard {
     fn connect(&self, peers: Vec<SocketAddr>) {
         let Some(path) = &self.path else { return };
         for peer in peers {
-            let name = path.connect(peer);
-            self.lock().connecting(peer, name, self.clock.now());
+            let start = path.connect(peer);
+            self.lock().connecting(peer, start, self.clock.now());
         }
     }
 

@@ -5,7 +5,7 @@ use super::requests::RpcRow;
 use super::trace_status::TraceStatus;
 use crate::snapshot::Snapshot;
 use crate::trace::Trace;
-use apus_local::Credentials;
+use apus_local::{Credentials, PeerPolicy};
 use rustix::process::geteuid;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -214,7 +214,7 @@ impl Process {
     fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.socket)?;
         let peer = Credentials::of_peer(&stream)?;
-        if peer.uid != geteuid().as_raw() && !geteuid().is_root() {
+        if !PeerPolicy::SameUser.allows(peer.uid) && !geteuid().is_root() {
             let text = format!("it is a process of user {}", peer.uid);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }

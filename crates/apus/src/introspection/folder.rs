@@ -1,5 +1,6 @@
 //! The folder of the sockets of live processes: its place, its permissions, and stale sockets.
 
+use apus_local::PeerPolicy;
 use rustix::process::{Pid, geteuid, test_kill_process};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,6 +12,11 @@ use std::path::{Path, PathBuf};
 /// and the next one continues.
 const MAX_CHECKS: usize = 64;
 
+/// Returns whether `uid` is this process's effective user, and no id that stands for several users.
+fn is_own(uid: u32) -> bool {
+    PeerPolicy::SameUser.allows(uid)
+}
+
 /// Returns the path of this user's folder, which may not exist.
 pub(super) fn path() -> PathBuf {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -18,9 +24,8 @@ pub(super) fn path() -> PathBuf {
         return path;
     }
     // `su` and `sudo` may leave the variable of another user.
-    let own =
-        |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
-    match set("XDG_RUNTIME_DIR").filter(own) {
+    let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| is_own(found.uid()));
+    match set("XDG_RUNTIME_DIR").filter(is_own) {
         Some(path) => path.join("apus"),
         None => PathBuf::from(format!("/tmp/apus-{}", geteuid().as_raw())),
     }
@@ -54,7 +59,7 @@ fn untrusted(path: &Path, wrong: &str) -> io::Error {
 pub(super) fn check(path: &Path) -> io::Result<bool> {
     // Does not follow links: any user could have created one.
     let found = fs::symlink_metadata(path)?;
-    let own = found.uid() == geteuid().as_raw();
+    let own = is_own(found.uid());
     let wrong = if !found.is_dir() {
         "is no folder"
     } else if !own && !geteuid().is_root() {

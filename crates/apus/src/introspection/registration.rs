@@ -4,7 +4,9 @@
 use super::registry;
 use super::service::Service;
 use crate::engine::shard::Shard;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use crate::warning;
+use std::io;
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 /// Taken before the lock of the registry, which the service's thread takes as well.
 static SERVICE: Mutex<Option<Service>> = Mutex::new(None);
@@ -27,10 +29,24 @@ impl Registration {
         if service.is_none() {
             // If the system refuses a folder, a thread or a descriptor, the endpoint works without
             // the service.
-            *service = Service::start().ok();
+            match Service::start() {
+                Ok(started) => *service = Some(started),
+                Err(error) => warn_once(&error),
+            }
         }
         Some(Self { shard })
     }
+}
+
+/// Says that the process cannot be inspected, once.
+fn warn_once(error: &io::Error) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        warning::print(format_args!(
+            "this process cannot be inspected by `apus metrics` and `apus top`: {error} (APUS_RUNTIME_DIR names another \
+             folder, APUS_LIVE=0 switches the inspection off)"
+        ));
+    });
 }
 
 impl Drop for Registration {

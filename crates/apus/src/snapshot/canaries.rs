@@ -21,12 +21,28 @@ pub const CANARIES: &[Canary] = &[
         "retransmissions arrived that were not needed: peers take queueing for loss; see `apus doctor`",
     ),
     canary("rpc_timeouts", "peers were silent until calls were given up"),
+    canary(
+        "unreachable_refuted",
+        "peers answered although the network reported them unreachable: forged ICMP, or a route that was missing for a moment",
+    ),
+    canary(
+        "sends_not_permitted",
+        "this host's firewall or its full table of connections dropped packets: see `nft list ruleset`, net.netfilter.nf_conntrack_max",
+    ),
     canary("need_acks_exhausted", "clients vanished without acknowledging a response"),
     canary(
         "ack_overflows",
         "acks left in packets of their own: too many calls to one peer between two requests",
     ),
     canary("peers_restarted", "servers were restarted during calls"),
+    canary(
+        "local_names_taken",
+        "another process holds the endpoint's name for peers of this host: see `apus doctor`",
+    ),
+    canary(
+        "local_impostors",
+        "a process holds a peer's name on this host and not its UDP socket: see `apus doctor`",
+    ),
     canary("driver_datagrams_overflowed", "the socket's buffer was full: raise net.core.rmem_max"),
     canary(
         "driver_datagrams_cut",

@@ -16,6 +16,7 @@ mod metrics;
 mod modes;
 mod overload;
 mod packets;
+mod refusals;
 mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};

@@ -25,11 +25,12 @@ fn run(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
 }
 
 /// Runs a case of [`cases`] in a process of its own. It must succeed and come to its end.
-fn check(case: &str, folder: &Path, more: &[(&str, &str)]) {
+fn check(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     let output = run(case, folder, more);
     let said = String::from_utf8_lossy(&output.stdout);
     let done = said.contains("1 passed") && said.contains(&at_its_end(case));
     assert!(output.status.success() && done, "{case}: {output:?}");
+    output
 }
 
 /// Returns the output of a process whose case has come to its end.
@@ -100,7 +101,12 @@ fn an_open_folder_is_not_trusted_and_endpoints_work_all_the_same() {
     let folder = place.path().join("apus");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-    check("an_open_folder_is_not_trusted", &folder, &[]);
+    let output = check("an_open_folder_is_not_trusted", &folder, &[]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let warnings: Vec<&str> =
+        errors.lines().filter(|line| line.starts_with("apus: warning: this process")).collect();
+    assert_eq!(warnings.len(), 1, "{errors}");
+    assert!(warnings[0].contains(folder.to_str().unwrap()), "{errors}");
     assert_eq!(sockets(&folder), Vec::<PathBuf>::new());
 }
 

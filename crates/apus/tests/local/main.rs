@@ -18,6 +18,7 @@ mod modes;
 #[path = "../endpoint/overload.rs"]
 mod overload;
 
+mod names;
 mod paths;
 mod process_death;
 #[cfg(feature = "tokio")]

@@ -4,8 +4,10 @@
 mod echo;
 #[path = "../endpoint/empty_messages.rs"]
 mod empty_messages;
+mod firewall;
 #[path = "../endpoint/fixtures.rs"]
 mod fixtures;
+mod forged_icmp;
 mod older_version;
 
 use apus::{

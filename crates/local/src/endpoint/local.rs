@@ -4,11 +4,13 @@
 //! [`Local`] runs no loop of its own: the endpoint's loop calls [`Local::poll_sockets`] and
 //! [`Local::receive`].
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::doorbell::Doorbell;
+use super::newcomers::Newcomers;
 use super::poll_set::{PollEvent, PollSet};
 use super::registry::{AddError, Found, Presence, Registry, Reservation, Snapshot};
 use crate::config::LocalConfig;
@@ -20,9 +22,12 @@ use crate::socket::peer_name::PeerName;
 use apus_wire::Role;
 use smallvec::SmallVec;
 
-/// Maximum number of clients that have connected and not sent a hello. A further client displaces
-/// the one that has waited longest: honest clients send their hello at once.
-const MAX_PENDING_CLIENTS: usize = 64;
+/// Maximum number of clients accepted in one poll. Chosen by us: 0.5 ms, in which the thread serves
+/// no pair.
+const MAX_ACCEPTS: usize = 64;
+/// Maximum number of clients rejected for their user in one poll. Chosen by us: connecting costs
+/// them less than rejecting them costs this side, 10 µs.
+const MAX_REJECTIONS: usize = 8;
 
 /// Keys in the doorbell. Pairs have their numbers, pending clients numbers with the highest bit
 /// set, and pending servers numbers with the bit below.
@@ -55,7 +60,7 @@ pub struct Local {
 /// Handshakes that are not complete.
 struct Handshakes {
     /// Clients that have not sent their hello.
-    clients: Vec<(u64, Accepting)>,
+    clients: Newcomers<Accepting>,
     /// Servers that have not replied.
     servers: Vec<(u64, ConnectAttempt)>,
     /// Number of the next handshake of either kind.
@@ -117,7 +122,7 @@ impl Local {
         if let Some(listener) = &listener {
             doorbell.add(listener, LISTENER).map_err(ConnectError::system("watch a listener"))?;
         }
-        let handshakes = Handshakes { clients: Vec::new(), servers: Vec::new(), next: 0 };
+        let handshakes = Handshakes { clients: Newcomers::new(), servers: Vec::new(), next: 0 };
         let registry = Registry::new(config.max_pairs);
         let handshakes = Lock::new(Rank::Handshakes, handshakes);
         Ok(Self { config, listener, doorbell, registry, handshakes })
@@ -130,6 +135,10 @@ impl Local {
     /// [`ConnectError`] if no process listens there, or one that the policy excludes, or this
     /// endpoint has no room.
     pub fn find(&self, name: &PeerName) -> Result<Lookup, ConnectError> {
+        self.find_with(name, None)
+    }
+
+    fn find_with(&self, name: &PeerName, udp: Option<SocketAddr>) -> Result<Lookup, ConnectError> {
         let reservation = match self.registry.find_or_reserve(&Key::Server(name.clone())) {
             Found::Pair(pair) => return Ok(Lookup::Pair(pair)),
             Found::Connecting => return Ok(Lookup::Connecting),
@@ -137,7 +146,7 @@ impl Local {
             Found::Closed => return Err(ConnectError::Closed),
             Found::Reserved(reservation) => reservation,
         };
-        match Connecting::start(name, &self.config) {
+        match Connecting::start_with(name, udp, &self.config) {
             Ok(connecting) => Ok(Lookup::Started(ConnectAttempt { connecting, reservation })),
             Err(error) => {
                 self.registry.abandon(&reservation);
@@ -150,11 +159,18 @@ impl Local {
     /// completes it, and [`Local::peer_state`] returns the result. Does nothing if there is a pair,
     /// or a handshake in progress.
     ///
+    /// `udp` is the address at which the server receives datagrams, if it has one: its user must own that socket, or the
+    /// name was taken by another one ([`ConnectError::NotOwner`]).
+    ///
     /// # Errors
     ///
     /// [`ConnectError`], as for [`Local::find`].
-    pub fn start_connect(&self, name: &PeerName) -> Result<(), ConnectError> {
-        let Lookup::Started(attempt) = self.find(name)? else { return Ok(()) };
+    pub fn start_connect(
+        &self,
+        name: &PeerName,
+        udp: Option<SocketAddr>,
+    ) -> Result<(), ConnectError> {
+        let Lookup::Started(attempt) = self.find_with(name, udp)? else { return Ok(()) };
         self.watch_attempt(attempt)
     }
 
@@ -330,20 +346,26 @@ impl Local {
         self.doorbell.add(companion, key).map_err(ConnectError::system("watch a companion"))
     }
 
-    /// Accepts connections, whose hellos follow.
+    /// Accepts connections, whose hellos follow. Clients that the policy excludes get a rejection and
+    /// are disconnected.
     fn accept(&self) -> Result<(), ConnectError> {
         let Some(listener) = &self.listener else { return Ok(()) };
-        for _ in 0..MAX_PENDING_CLIENTS {
+        let mut rejections = 0;
+        for _ in 0..MAX_ACCEPTS {
             let Some(accepting) = listener.accept()? else { break };
+            if accepting.is_rejected() {
+                rejections += 1;
+                if rejections == MAX_REJECTIONS {
+                    break;
+                }
+                continue;
+            }
             let mut handshakes = self.handshakes.lock();
             let key = handshakes.next | PENDING_CLIENT;
             handshakes.next += 1;
             if self.doorbell.add(&accepting, key).is_ok() {
-                handshakes.clients.push((key, accepting));
-            }
-            if handshakes.clients.len() > MAX_PENDING_CLIENTS {
-                // Closing its socket removes it from the epoll set.
-                handshakes.clients.remove(0);
+                // Closing the socket of a displaced one removes it from the epoll set.
+                handshakes.clients.push(key, accepting.uid(), accepting);
             }
         }
         Ok(())
@@ -352,10 +374,7 @@ impl Local {
     /// Continues a handshake whose client has sent something.
     fn advance_client(&self, key: u64) {
         let mut handshakes = self.handshakes.lock();
-        let Some(at) = handshakes.clients.iter().position(|(other, _)| *other == key) else {
-            return;
-        };
-        let (_, mut accepting) = handshakes.clients.swap_remove(at);
+        let Some(mut accepting) = handshakes.clients.take(key) else { return };
         // The rest concerns only this handshake.
         drop(handshakes);
         if self.registry.len() >= self.config.max_pairs {

@@ -5,5 +5,7 @@ mod doorbell;
 #[cfg(not(apus_local_loom))]
 pub(crate) mod local;
 #[cfg(not(apus_local_loom))]
+mod newcomers;
+#[cfg(not(apus_local_loom))]
 pub(crate) mod poll_set;
 pub(crate) mod registry;

@@ -51,26 +51,27 @@ impl Hello {
 /// The server's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HelloReply {
-    pub(crate) verdict: Result<(), Rejection>,
-    /// The server's `LocalConfig::identity`.
-    pub(crate) identity: u64,
+    /// The server's `LocalConfig::identity` if it accepts. A rejection carries none: any process can ask for one.
+    pub(crate) verdict: Result<u64, Rejection>,
 }
 
 impl HelloReply {
     pub(crate) fn emit(&self) -> [u8; LEN] {
-        let code = self.verdict.map_or_else(|rejection| rejection as u32, |()| 0);
-        put(VERSION, [code, 0], self.identity)
+        match self.verdict {
+            Ok(identity) => put(VERSION, [0, 0], identity),
+            Err(rejection) => put(VERSION, [rejection as u32, 0], 0),
+        }
     }
 
     /// Parses a reply; `None` if it is malformed.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (version, [code, _], identity) = take(bytes)?;
         let verdict = match (version, code) {
-            (VERSION, 0) => Ok(()),
+            (VERSION, 0) => Ok(identity),
             (VERSION, code) => Err(Rejection::from_number(code)),
             _ => Err(Rejection::Version),
         };
-        Some(Self { verdict, identity })
+        Some(Self { verdict })
     }
 }
 
@@ -105,8 +106,8 @@ mod tests {
         let hello = Hello { sizes: RingSizes::default(), identity: 0x0123_4567_89ab_cdef };
         assert_eq!(Hello::parse(&hello.emit()), Ok(hello));
         for code in 0..8 {
-            let verdict = if code == 0 { Ok(()) } else { Err(Rejection::from_number(code)) };
-            let reply = HelloReply { verdict, identity: 7 };
+            let verdict = if code == 0 { Ok(7) } else { Err(Rejection::from_number(code)) };
+            let reply = HelloReply { verdict };
             assert_eq!(HelloReply::parse(&reply.emit()), Some(reply));
         }
     }
@@ -137,6 +138,6 @@ mod tests {
         assert_eq!(Hello::parse(&hello), Err(Rejection::Version));
         let reply = *b"apuslocl\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
         let verdict = Err(Rejection::Version);
-        assert_eq!(HelloReply::parse(&reply), Some(HelloReply { verdict, identity: 9 }));
+        assert_eq!(HelloReply::parse(&reply), Some(HelloReply { verdict }));
     }
 }

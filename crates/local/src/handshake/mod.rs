@@ -4,12 +4,16 @@
 //! client                                   server
 //! connect ──────────────────────────────▶ accept
 //! checks the server's credentials          checks the client's
+//! and that it owns the UDP socket
 //! creates, seals and maps the memory
 //! hello: version, sizes, identity,
 //!        the memory's descriptor ────────▶ checks all of it, maps
-//!                     reply, identity ◀── accepted, or the reason for a rejection
+//!                                     ◀── accepted, with the server's identity,
+//!                                         or the reason for a rejection
 //! pair                                     pair
 //! ```
+//!
+//! A side sends its identity only after it has accepted the other side's credentials.
 //!
 //! No call waits, except [`Connecting::finish`]: both sides are objects that the caller advances
 //! when their descriptor is readable. The client pays for the memory, so a server spends nothing on
@@ -17,6 +21,7 @@
 
 pub(crate) mod hello;
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -27,8 +32,10 @@ use crate::pair::side::{Pair, Peer};
 use crate::socket::credentials::Credentials;
 use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
+use crate::socket::udp_owner::udp_owner;
 use apus_wire::Role;
 use hello::{Hello, HelloReply};
+use rustix::io::Errno;
 
 /// A client that waits for the server's reply.
 #[derive(Debug)]
@@ -46,18 +53,39 @@ impl Connecting {
     ///
     /// [`ConnectError`] if no process listens there, or one that the policy excludes.
     pub fn start(name: &PeerName, config: &LocalConfig) -> Result<Self, ConnectError> {
+        Self::start_with(name, None, config)
+    }
+
+    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP socket at `udp`, where
+    /// one is given.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] if no process listens there, one that the policy excludes, or one of a user that does not own the
+    /// socket.
+    pub(crate) fn start_with(
+        name: &PeerName,
+        udp: Option<SocketAddr>,
+        config: &LocalConfig,
+    ) -> Result<Self, ConnectError> {
         let socket = stream::connect(name)?;
         let peer = Credentials::of_peer(&socket)
             .map_err(ConnectError::system("read the credentials of a local peer"))?;
         if !config.peer_policy.allows(peer.uid) {
             return Err(ConnectError::ForeignUser { uid: peer.uid });
         }
+        if udp.is_some_and(|udp| udp_owner(udp) != Some(peer.uid)) {
+            return Err(ConnectError::NotOwner { uid: peer.uid });
+        }
         let sizes = config.sizes;
         let segment =
             Segment::create(sizes).map_err(ConnectError::system("create shared memory"))?;
         let hello = Hello { sizes, identity: config.identity }.emit();
-        stream::send_hello(socket.as_fd(), &hello, Some(segment.as_fd()))
-            .map_err(ConnectError::system("send a hello to a local peer"))?;
+        match stream::send_hello(socket.as_fd(), &hello, Some(segment.as_fd())) {
+            // The server has rejected this side and disconnected.
+            Err(Errno::PIPE) => return Err(reason_of_rejection(&socket)),
+            sent => sent.map_err(ConnectError::system("send a hello to a local peer"))?,
+        }
         Ok(Self { socket, segment, config: config.clone(), peer })
     }
 
@@ -76,7 +104,7 @@ impl Connecting {
             Err(_) => return Err(ConnectError::Malformed),
         };
         let reply = HelloReply::parse(&bytes[..len]).ok_or(ConnectError::Malformed)?;
-        reply.verdict.map_err(ConnectError::Rejected)?;
+        let identity = reply.verdict.map_err(ConnectError::Rejected)?;
         let memory = self
             .segment
             .map()
@@ -85,7 +113,7 @@ impl Connecting {
             .socket
             .try_clone()
             .map_err(|source| ConnectError::System { action: "duplicate a unix socket", source })?;
-        let peer = Peer { credentials: self.peer, identity: reply.identity };
+        let peer = Peer { credentials: self.peer, identity };
         let LocalConfig { sizes, limits, .. } = self.config;
         Ok(Some(Pair::new(Role::Client, memory, sizes, limits, socket, peer)))
     }
@@ -108,6 +136,16 @@ impl Connecting {
             stream::wait(&self.socket, left)
                 .map_err(ConnectError::system("wait for a local peer"))?;
         }
+    }
+}
+
+/// Reads why a server has disconnected without waiting for the hello.
+fn reason_of_rejection(socket: &OwnedFd) -> ConnectError {
+    let mut bytes = [0; hello::LEN];
+    let reply = stream::recv_hello(socket.as_fd(), &mut bytes).ok().flatten();
+    match reply.and_then(|(len, _)| HelloReply::parse(&bytes[..len])) {
+        Some(HelloReply { verdict: Err(reason) }) => ConnectError::Rejected(reason),
+        _ => ConnectError::Malformed,
     }
 }
 
@@ -195,6 +233,16 @@ impl Accepting {
         }
     }
 
+    /// Returns whether the client was rejected when it connected.
+    pub(crate) const fn is_rejected(&self) -> bool {
+        self.verdict.is_err()
+    }
+
+    /// Returns the effective user id of the client.
+    pub(crate) const fn uid(&self) -> u32 {
+        self.peer.uid
+    }
+
     /// Makes the pair that a hello asks for.
     fn accept(&self, bytes: &[u8], file: Option<OwnedFd>) -> Result<Pair, Rejection> {
         let Hello { sizes, identity } = Hello::parse(bytes)?;
@@ -207,7 +255,7 @@ impl Accepting {
         let socket = self.socket.try_clone().map_err(|_| Rejection::TooMany)?;
         let peer = Peer { credentials: self.peer, identity };
         let pair = Pair::new(Role::Server, memory, sizes, self.config.limits, socket, peer);
-        self.reply(Ok(())).map_err(|_| Rejection::Malformed)?;
+        self.reply(Ok(self.config.identity)).map_err(|_| Rejection::Malformed)?;
         Ok(pair)
     }
 
@@ -215,11 +263,11 @@ impl Accepting {
     pub(crate) fn reject(&mut self, rejection: Rejection) {
         self.verdict = Err(rejection);
         // The client may have disconnected already.
-        let _ = self.reply(self.verdict);
+        let _ = self.reply(Err(rejection));
     }
 
-    fn reply(&self, verdict: Result<(), Rejection>) -> Result<(), rustix::io::Errno> {
-        let reply = HelloReply { verdict, identity: self.config.identity }.emit();
+    fn reply(&self, verdict: Result<u64, Rejection>) -> Result<(), Errno> {
+        let reply = HelloReply { verdict }.emit();
         stream::send_hello(self.socket.as_fd(), &reply, None)
     }
 }

@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 
+use super::users::names_one_user;
+
 /// A process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
@@ -20,6 +22,9 @@ pub struct Credentials {
 }
 
 /// Which peers are accepted.
+///
+/// In a user namespace, users that are not mapped there all have the overflow uid (65534). A policy that names users
+/// does not accept that id then, not even as the own one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerPolicy {
@@ -36,10 +41,10 @@ impl PeerPolicy {
     /// Returns whether a process of user `uid` is accepted.
     #[must_use]
     pub fn allows(&self, uid: u32) -> bool {
-        let own = || uid == rustix::process::geteuid().as_raw();
+        let own = uid == rustix::process::geteuid().as_raw();
         match self {
-            Self::SameUser => own(),
-            Self::Users(users) => own() || users.contains(&uid),
+            Self::SameUser => own && names_one_user(uid),
+            Self::Users(users) => (own || users.contains(&uid)) && names_one_user(uid),
             Self::Anyone => true,
         }
     }

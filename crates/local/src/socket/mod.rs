@@ -4,3 +4,5 @@
 pub(crate) mod credentials;
 pub(crate) mod peer_name;
 pub(crate) mod stream;
+pub(crate) mod udp_owner;
+mod users;

@@ -6,8 +6,8 @@
 //! that can send a datagram to the address can also find the name.
 //!
 //! Any process may bind a free name, so a bound name proves nothing. The peer's credentials say
-//! which user answers ([`super::credentials::PeerPolicy`]), and its identity says that it is the
-//! right endpoint.
+//! which user answers ([`super::credentials::PeerPolicy`]), and the kernel says whether that user
+//! owns the UDP socket of the address ([`super::udp_owner`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

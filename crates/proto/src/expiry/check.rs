@@ -1,7 +1,8 @@
 //! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
 
+use super::suspect::fail_unreached;
 use crate::error::FailureKind;
-use crate::lifecycle::{Context, Ending, end_server, fail_client};
+use crate::lifecycle::{Context, Ending, end_server};
 use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
 use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
 use crate::time::{Instant, USEC};
@@ -64,7 +65,10 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
                 // Should it come back, it would wait for grants forever.
                 cx.sender().disown(rpc);
             }
-            fail_client(cx, rpc, FailureKind::PeerSilent { silent_ms, resends });
+            // The last RESEND did not leave this host.
+            let refused = cx.timers.suspicions.is_refused_since(peer, cx.tables.rpcs[rpc].asked);
+            let silent = FailureKind::PeerSilent { silent_ms, resends };
+            fail_unreached(cx, rpc, if refused { FailureKind::NotPermitted } else { silent });
         }
         // BAD-6: part of a request. It was not executed, and may be sent again.
         Side::Server(_) => end_server(cx, rpc, Ending::GivenUp),

@@ -1,12 +1,15 @@
 //! What happens when a timer fires. `handle_timeout` is the only caller.
 
 mod check;
+mod suspect;
 
 use crate::error::FailureKind;
-use crate::lifecycle::{Context, Ending, end_server, fail_and_disown, fail_client};
+use crate::lifecycle::{Context, Ending, end_server, fail_and_disown};
 use crate::rpc::{Rpc, RpcKey, Side};
 use crate::timer::Why;
 use check::check;
+pub(crate) use suspect::{ask, interval, note_returned};
+use suspect::{check_suspects, fail_unreached};
 
 /// RPCs whose silence, or deadline, one call checks (the kernel yields after ten,
 /// HM `homa_timer.c` `homa_timer`).
@@ -24,6 +27,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
         cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);
         check(cx, rpc);
     }
+    check_suspects(cx);
     reap(cx);
     if cx.tables.peers.scan(cx.now) {
         cx.inbound.buffers.scan();
@@ -52,7 +56,7 @@ fn reap(cx: &mut Context<'_>) {
         let Some((rpc, why)) = cx.timers.reaper.pop() else { return };
         let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
         match (&entry.side, why) {
-            (Side::Client(_), Why::Unreachable(reason)) => fail_client(cx, rpc, reason),
+            (Side::Client(_), Why::Unreachable(reason)) => fail_unreached(cx, rpc, reason),
             (Side::Client(_), Why::Orphan) => {
                 debug_assert!(false, "only requests are orphaned");
             }

@@ -37,7 +37,10 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
     let started = entry.started;
     let nanos = cx.now.since(started);
     let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
-    let overflow = cx.tables.peers[entry.peer].acks.add(ack);
+    let peer = &mut cx.tables.peers[entry.peer];
+    // A response of one packet ends the call before it counts as heard.
+    peer.heard = cx.now;
+    let overflow = peer.acks.add(ack);
     let complete = ProbeKind::Complete { rpc, length: response.length };
     cx.observation.note_selected(cx.tables, rpc, complete);
     cx.observation.note_duration(cx.tables, rpc, cx.now, started);

@@ -67,6 +67,12 @@ counters! {
         gaps_created,
         /// RPCs aborted because the peer was silent (`rpc_timeouts`).
         rpc_timeouts,
+        /// Reports of the network that packets do not reach a peer. The peer is asked before its RPCs end.
+        unreachable_reports,
+        /// Such reports after which the peer was heard: an ICMP packet was forged or late, or a route was missing for a moment.
+        unreachable_refuted,
+        /// Packets that this host's firewall, or its full table of connections, dropped. They count as lost.
+        sends_not_permitted,
         /// Requests sent again from the start after RPC_UNKNOWN (the kernel's restarts).
         rpc_restarts,
         /// Server RPCs ended by RPC_UNKNOWN (`server_rpcs_unknown`).

@@ -82,6 +82,8 @@ pub(crate) struct Peer {
     pub(crate) receive_bytes: u64,
     /// When a command or a packet last concerned it.
     pub(crate) last_used: Instant,
+    /// When a packet last concerned a live RPC with it.
+    pub(crate) heard: Instant,
 }
 
 impl Peer {
@@ -95,5 +97,6 @@ impl Peer {
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.resends.answered();
         self.last_used = now;
+        self.heard = now;
     }
 }

@@ -112,6 +112,7 @@ impl Peers {
             send: super::Outgoing::default(),
             receive_bytes: 0,
             last_used: now,
+            heard: now,
         });
         self.by_address.insert(Named(address), id);
         self.last = Some((address, id));

@@ -1,19 +1,21 @@
 //! Timers: the tables that say when something is due although no packet arrives.
 //!
-//! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Reaper`] the RPCs
-//! that must end. What is done when they are due is in `expiry`.
+//! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Suspicions`] the peers
+//! that packets may not reach, [`Reaper`] the RPCs that must end. What is done when they are due is in `expiry`.
 
 mod arrears;
 mod deadlines;
 mod reaper;
 mod resend_interval;
 mod silence;
+mod suspicion;
 
 pub(crate) use arrears::Arrears;
 pub(crate) use deadlines::Deadlines;
 pub(crate) use reaper::{Reaper, Why};
 pub(crate) use resend_interval::{InFlight, MIN_RESENDS, ResendInterval};
 pub(crate) use silence::Silence;
+pub(crate) use suspicion::{Suspicion, Suspicions};
 
 use crate::config::Config;
 
@@ -41,6 +43,8 @@ pub(crate) struct Timers {
     pub(crate) deadlines: Deadlines,
     /// RPCs that must end.
     pub(crate) reaper: Reaper,
+    /// Peers that packets may not reach.
+    pub(crate) suspicions: Suspicions,
     /// How far the endpoint is behind with reading.
     pub(crate) arrears: Arrears,
     /// How long silence is normal.
@@ -55,6 +59,7 @@ impl Timers {
             silence: Silence::new(resend_interval.check_period(config)),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
+            suspicions: Suspicions::default(),
             arrears: Arrears::default(),
             resend_interval,
         }

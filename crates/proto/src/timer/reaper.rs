@@ -47,12 +47,6 @@ impl Reaper {
         Some((rpc, why))
     }
 
-    /// Number of RPCs that wait for their end.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.doomed.len()
-    }
-
     /// Whether RPCs wait for their end.
     pub(crate) fn is_due(&self) -> bool {
         !self.doomed.is_empty()

@@ -2,13 +2,14 @@
 
 use super::Transport;
 use crate::error::FailureKind;
+use crate::expiry::{ask, interval, note_returned};
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::{Address, Peer, peer_address};
-use crate::rpc::{ServerState, State};
+use crate::rpc::{RpcKey, ServerState, State};
 use crate::time::Instant;
 use apus_wire::{
-    Body, DATA_HEADER_LEN, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
+    Body, DATA_HEADER_LEN, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields,
 };
 
 /// What the system, or an ICMP packet, says about a peer.
@@ -160,28 +161,51 @@ impl Transport {
         self.inbound.budget.consume(bytes);
     }
 
-    /// Handles a report of the system that packets to `to` do not arrive. All RPCs with that peer end in the next
-    /// calls of [`Transport::handle_timeout`]: calls fail, requests are dropped (HM `homa_rpc.c` `homa_abort_rpcs`,
-    /// RPC-14).
+    /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is asked at once. If nothing is
+    /// heard of it for two resend intervals, calls to it fail and responses to it are dropped, in the next calls of
+    /// [`Transport::handle_timeout`] (HM `homa_rpc.c` `homa_abort_rpcs`). [`Unreachable::NotPermitted`] is a lost packet:
+    /// only if a call ends for the silence of its server is it the reason (TIME-4).
     ///
     /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not arrive: if that port is
     /// closed, only RPCs with it end.
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
-        let Some(peer) = self.tables.peers.find(peer_address(self.outbound.identity.profile, to))
-        else {
+        let profile = self.outbound.identity.profile;
+        let Some(peer) = self.tables.peers.find(peer_address(profile, to)) else { return };
+        if trouble == Unreachable::NotPermitted {
+            self.observation.metrics.recovery.sends_not_permitted += 1;
+            self.timers.suspicions.refused(peer, now);
             return;
-        };
-        let one_port =
-            self.outbound.identity.profile == Profile::Kernel && trouble == Unreachable::PortClosed;
+        }
+        let one_port = profile == Profile::Kernel && trouble == Unreachable::PortClosed;
         let port = (one_port && to.port() != 0).then_some(to.port());
-        // What answers there next is not the server that gave the session.
-        self.tables.peers[peer].calls.session = None;
-        let affected =
-            self.tables.rpcs.iter().filter(|(_, rpc)| {
-                rpc.peer == peer && port.is_none_or(|port| rpc.peer_port == port)
-            });
-        self.timers.reaper.unreachable(affected.map(|(rpc, _)| rpc), trouble.reason());
+        let cx = &mut self.context();
+        cx.observation.metrics.recovery.unreachable_reports += 1;
+        let interval = interval(cx, peer);
+        let new = cx.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
+        if new && !ask(cx, peer, port) {
+            cx.timers.suspicions.forget(peer);
+        }
+    }
+
+    /// Handles a report about a packet to `to`, of which `beginning` was returned: by ICMP, or by the system, which did not
+    /// send it. Ignores it unless the packet names a live RPC of this endpoint: a forged report must guess an id.
+    ///
+    /// Otherwise as [`Transport::handle_unreachable`]. If the returned packet is a part of a request of which no packet
+    /// left twice, a failure says that the request was not executed.
+    pub fn handle_returned(
+        &mut self,
+        now: Instant,
+        to: Address,
+        trouble: Unreachable,
+        beginning: &[u8],
+    ) {
+        self.advance(now);
+        let Some(rpc) = self.rpc_of_own_packet(to, beginning) else { return };
+        if Header::peek_kind(beginning) == Some(Kind::Data) {
+            note_returned(&mut self.context(), rpc);
+        }
+        self.handle_unreachable(now, to, trouble);
     }
 
     /// Asks all peers with which there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16).
@@ -218,20 +242,16 @@ impl Transport {
         count
     }
 
-    /// Returns whether a packet to `to`, of which an ICMP error returned `beginning`, may have been sent by this
-    /// endpoint: it names a live RPC. A beginning that is too short to name one is believed.
+    /// Returns the live RPC that a packet to `to` names, of which `beginning` was returned. `None` if there is none, or the
+    /// beginning is too short.
     ///
-    /// Chosen by us: otherwise any host that can send an ICMP packet could end RPCs with any other host
-    /// (HM `homa_rpc.c` `homa_abort_rpcs`). Only for the kernel profile: elsewhere, the UDP port would have to be
-    /// guessed.
-    #[must_use]
-    pub fn recognizes_own_packet(&mut self, to: Address, beginning: &[u8]) -> bool {
-        if self.outbound.identity.profile == Profile::Udp {
-            return true;
-        }
-        let Some(id) = Header::peek_sender_id(beginning) else { return true };
-        let peer = self.tables.peers.find(peer_address(self.outbound.identity.profile, to));
-        peer.is_some_and(|peer| self.tables.rpcs.find(peer, id.client_id(), id.sender()).is_some())
+    /// Chosen by us: otherwise any host that can send an ICMP packet could disturb RPCs with any other host
+    /// (HM `homa_rpc.c` `homa_abort_rpcs`). Routers that return less than a header are not heard (RFC 1812 section
+    /// 4.3.2.3 asks for more); RPCs then end by silence.
+    fn rpc_of_own_packet(&mut self, to: Address, beginning: &[u8]) -> Option<RpcKey> {
+        let id = Header::peek_sender_id(beginning)?;
+        let peer = self.tables.peers.find(peer_address(self.outbound.identity.profile, to))?;
+        self.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 
     /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals leave
@@ -262,6 +282,7 @@ impl Transport {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::error::Execution;
     use crate::event::Event;
     use crate::transport::Call;
 
@@ -287,17 +308,22 @@ mod tests {
         first
     }
 
-    /// Cookies of calls that fail.
-    fn failed(client: &mut Transport) -> Vec<u64> {
-        client.handle_timeout(NOW);
-        let events = std::iter::from_fn(|| client.poll_event());
-        events
-            .filter_map(|event| match event {
-                Event::Failed { cookie, .. } => Some(cookie),
-                _ => None,
-            })
-            .collect()
+    /// Cookies of calls that fail until a reported peer has not answered two questions, with what is known of their
+    /// execution.
+    fn failed(client: &mut Transport, since: Instant) -> Vec<(u64, Execution)> {
+        let mut all = Vec::new();
+        for millis in 1..30 {
+            client.handle_timeout(since.plus(millis * 1_000_000));
+            while let Some(event) = client.poll_event() {
+                if let Event::Failed { cookie, error, .. } = event {
+                    all.push((cookie, error.execution));
+                }
+            }
+        }
+        all
     }
+
+    const UNKNOWN: Execution = Execution::Unknown;
 
     #[test]
     fn ids_begin_at_the_given_one() {
@@ -315,31 +341,43 @@ mod tests {
         for (cookie, to) in [(0, "10.0.0.1:4000"), (1, "10.0.0.1:4001"), (2, "10.0.0.2:4000")] {
             call(&mut client, to, cookie);
         }
+        let second = |n: u64| NOW.plus(n * 1_000_000_000);
         client.handle_unreachable(NOW, "10.0.0.1:4000".parse().unwrap(), Unreachable::PortClosed);
-        assert_eq!(failed(&mut client), [0]);
-        client.handle_unreachable(NOW, "10.0.0.1:4000".parse().unwrap(), Unreachable::Protocol);
-        assert_eq!(failed(&mut client), [1], "a host without the protocol has no port");
-        client.handle_unreachable(NOW, "10.0.0.2:9".parse().unwrap(), Unreachable::Host);
-        assert_eq!(failed(&mut client), [2]);
+        assert_eq!(failed(&mut client, NOW), [(0, UNKNOWN)]);
+        client.handle_unreachable(
+            second(1),
+            "10.0.0.1:4000".parse().unwrap(),
+            Unreachable::Protocol,
+        );
+        let ended = failed(&mut client, second(1));
+        assert_eq!(ended[0], (1, UNKNOWN), "a host without the protocol has no port");
     }
 
     /// Source: HM `homa_rpc.c` `homa_abort_rpcs`.
     #[test]
-    fn an_icmp_error_must_name_an_rpc_that_lives() {
+    fn a_returned_packet_must_name_an_rpc_that_lives() {
         let mut client = client(2);
         let packet = call(&mut client, "10.0.0.1:4000", 0);
         let host = "10.0.0.1:4000".parse().unwrap();
-        assert!(client.recognizes_own_packet(host, &packet));
-        assert!(client.recognizes_own_packet(host, &packet[..27]), "too short to name any");
-        assert!(!client.recognizes_own_packet("10.0.0.2:4000".parse().unwrap(), &packet));
+        let mut returned = |to: &str, beginning: &[u8]| {
+            let to = to.parse().unwrap();
+            client.handle_returned(NOW, to, Unreachable::PortClosed, beginning);
+            let recovery = client.metrics().recovery;
+            recovery.unreachable_reports
+        };
+        assert_eq!(returned("10.0.0.1:4000", &packet[..27]), 0, "too short to name any");
+        assert_eq!(returned("10.0.0.2:4000", &packet), 0, "another host");
         for byte in 20..28 {
             let mut other = packet.clone();
             other[byte] ^= 1;
-            assert!(!client.recognizes_own_packet(host, &other), "byte {byte}");
+            assert_eq!(returned("10.0.0.1:4000", &other), 0, "byte {byte}");
         }
-        client.handle_unreachable(NOW, host, Unreachable::PortClosed);
-        assert_eq!(failed(&mut client), [0]);
-        assert!(!client.recognizes_own_packet(host, &packet), "it has ended");
+        assert_eq!(returned("10.0.0.1:4000", &packet), 1);
+        // The packet was returned, and no copy of it has left.
+        assert_eq!(failed(&mut client, NOW), [(0, Execution::NotExecuted)]);
+        let later = NOW.plus(30_000_000);
+        client.handle_returned(later, host, Unreachable::PortClosed, &packet);
+        assert_eq!(client.metrics().recovery.unreachable_reports, 1, "it has ended");
     }
 
     /// "Fragmentation needed" names the port of the packet that was too long; the peer is the host.
@@ -357,7 +395,7 @@ mod tests {
 
     /// Every packet to a closed port may bring a report of its own, each about all RPCs with the peer.
     #[test]
-    fn an_rpc_is_doomed_once_however_often_the_peer_is_reported() {
+    fn a_peer_is_asked_once_however_often_it_is_reported() {
         let now = Instant::from_nanos(1);
         let mut transport = Transport::new(Config::default(), 1, 1);
         let to = ([10, 0, 0, 2], 1).into();
@@ -367,6 +405,7 @@ mod tests {
             transport.call(now, call).unwrap();
             transport.handle_unreachable(now, to, Unreachable::PortClosed);
         }
-        assert_eq!(transport.timers.reaper.len(), 20);
+        while transport.poll_transmit(now).is_some() {}
+        assert_eq!(transport.metrics().sent(Kind::Resend), 1);
     }
 }

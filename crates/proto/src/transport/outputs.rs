@@ -48,6 +48,7 @@ impl Transport {
             }
         };
         consider(self.timers.silence.next(&self.tables.rpcs), TimeoutReason::Silence);
+        consider(self.timers.suspicions.next(), TimeoutReason::Silence);
         let overflow = self.timers.arrears.is_overflow_check_due();
         consider(overflow.then_some(Instant::ZERO), TimeoutReason::Silence);
         consider(self.timers.deadlines.next(), TimeoutReason::Deadline);

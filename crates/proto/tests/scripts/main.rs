@@ -18,6 +18,7 @@ mod grants;
 mod kernel_profile;
 mod older_versions;
 mod priorities;
+mod reports;
 mod resends;
 mod secrets;
 mod sending;

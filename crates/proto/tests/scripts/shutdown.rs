@@ -119,6 +119,7 @@ fn a_closed_port() {
         call Q 10
         P: DATA s1 0..10/10
         unreachable P port
+        +20ms
         live
         P: DATA c1 0..10/10
         call P 10
@@ -130,9 +131,16 @@ fn a_closed_port() {
     > P: DATA s1 0..10/10
       !! request s1 from P: 10 B
     > unreachable P port
-      !! failed c1: port closed at the peer; the request may have been executed
+      -> P RESEND c1 everything prio=7
+    > +20ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @5.00ms -> Q RESEND c2 everything prio=7
+      @10.00ms !! failed c1: port closed at the peer; the request may have been executed
+      @10.00ms -> P RESEND c1 everything prio=7
+      @10.00ms -> Q RESEND c2 everything prio=7
+      @15.00ms -> Q RESEND c2 everything prio=7
     > live
-      clients=1 servers=0 peers=2 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=1 servers=1 peers=2 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     > P: DATA c1 0..10/10
       xx unknown_rpcs
     > call P 10
@@ -146,18 +154,28 @@ fn a_port_that_was_always_closed() {
     assert_snapshot!(run("
         call P 10
         unreachable P port
+        +20ms
         call Q 10
         unreachable Q host
+        +20ms
         unreachable R permission
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 new prio=6
     > unreachable P port
-      !! failed c1: port closed at the peer; the request was not executed
+      -> P RESEND c1 everything new prio=7
+    > +20ms
+      @5.00ms -> P RESEND c1 everything new prio=7
+      @10.00ms !! failed c1: port closed at the peer; the request was not executed
+      @10.00ms -> P RESEND c1 everything new prio=7
     > call Q 10
       -> Q DATA c2 0..10/10 new prio=6
     > unreachable Q host
-      !! failed c2: no such host, or no route to it; the request was not executed
+      -> Q RESEND c2 everything new prio=7
+    > +20ms
+      @5.00ms -> Q RESEND c2 everything new prio=7
+      @10.00ms !! failed c2: no such host, or no route to it; the request was not executed
+      @10.00ms -> Q RESEND c2 everything new prio=7
     > unreachable R permission
     ");
 }
@@ -172,6 +190,7 @@ fn many_rpcs_end_in_steps() {
         call P 10
         call P 10
         unreachable P port
+        +20ms
         live
         +0us
         live
@@ -183,12 +202,20 @@ fn many_rpcs_end_in_steps() {
     > call P 10
       -> P DATA c3 0..10/10 cutoffs=1 prio=7
     > unreachable P port
-      !! failed c1: port closed at the peer; the request may have been executed
-      !! failed c2: port closed at the peer; the request may have been executed
+      -> P RESEND c1 everything prio=7
+    > +20ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @5.00ms -> P RESEND c2 everything prio=7
+      @5.00ms -> P RESEND c3 everything prio=7
+      @10.00ms !! failed c1: port closed at the peer; the request may have been executed
+      @10.00ms !! failed c2: port closed at the peer; the request may have been executed
+      @10.00ms -> P RESEND c1 everything prio=7
+      @10.00ms -> P RESEND c2 everything prio=7
+      @10.00ms -> P RESEND c3 everything prio=7
+      @10.00ms !! failed c3: port closed at the peer; the request may have been executed
     > live
-      clients=1 servers=0 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > +0us
-      @0.00ms !! failed c3: port closed at the peer; the request may have been executed
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");

@@ -20,7 +20,9 @@ const fn for_kind(kind: &FailureKind) -> &'static str {
         FailureKind::HostUnreachable => {
             "Check the address, and the route to it with `ip route get HOST`."
         }
-        FailureKind::NotPermitted => "Check the firewall rules of this host.",
+        FailureKind::NotPermitted => {
+            "Check the firewall rules of this host, and net.netfilter.nf_conntrack_max."
+        }
         FailureKind::PeerRestarted => "Call again if executing the request twice does no harm.",
         FailureKind::PeerTooOld => "Upgrade the service, or send at least one byte.",
         FailureKind::Refused(refusal) => for_refusal(*refusal),

@@ -5,13 +5,17 @@ use std::path::Path;
 
 use apus::snapshot::Snapshot;
 
+use crate::destination::Destination;
 use crate::failure::Failure;
 
 /// Writes the snapshots of some processes to a file.
+///
+/// # Errors
+///
+/// [`Failure::Argument`] if the file cannot be written.
 pub(super) fn write(path: &Path, snapshots: &[Snapshot]) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(snapshots).expect("maps with text keys");
-    let failure = |error| Failure::of(&format!("write {}", path.display()), &error);
-    fs::write(path, text + "\n").map_err(failure)
+    Destination::open("--save", path)?.fill((text + "\n").as_bytes())
 }
 
 /// Reads such a file.

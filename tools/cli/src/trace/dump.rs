@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The file, or the directory for several.
 enum Target<'a> {
-    File(&'a Path),
+    File(&'a Path, Destination),
     Directory(&'a Path),
 }
 
@@ -67,7 +67,7 @@ impl<'a> Target<'a> {
     fn open(out: &'a Path, directory: bool) -> Result<Self, Failure> {
         let ends_with_slash = out.as_os_str().as_encoded_bytes().ends_with(b"/");
         if !directory && !ends_with_slash && !out.is_dir() {
-            return Destination::open("--out", out).map(|_| Self::File(out));
+            return Destination::open("--out", out).map(|file| Self::File(out, file));
         }
         fs::create_dir_all(out).map_err(|error| Failure::Argument {
             argument: "--out".to_owned(),
@@ -78,10 +78,18 @@ impl<'a> Target<'a> {
 
     fn write(&self, trace: Trace) -> Result<DumpedTrace, Failure> {
         let file = match self {
-            Self::File(file) => file.to_path_buf(),
-            Self::Directory(directory) => directory.join(trace.head.file_name(None)),
+            Self::File(path, file) => {
+                let mut bytes = Vec::new();
+                trace.write(&mut bytes).expect("writing to memory succeeds");
+                file.fill(&bytes)?;
+                path.to_path_buf()
+            }
+            Self::Directory(directory) => {
+                let path = directory.join(trace.head.file_name(None));
+                trace.save(&path).map_err(|error| Failure::of("write the trace", &error))?;
+                path
+            }
         };
-        trace.save(&file).map_err(|error| Failure::of("write the trace", &error))?;
         Ok(DumpedTrace { file, trace })
     }
 }

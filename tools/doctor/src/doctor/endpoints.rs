@@ -1,6 +1,6 @@
 //! Endpoint checks: counters of running processes that show a fault of the host or of a peer.
 
-use apus::introspection::{Process, processes};
+use apus::introspection::{Error, Process, processes};
 use apus::snapshot::{EndpointSnapshot, Snapshot};
 
 use super::finding::{Finding, Measurement};
@@ -18,16 +18,50 @@ const MIN_NEEDLESS: u64 = 10;
 const MAX_NAMED: usize = 3;
 
 /// Reads the counters of all processes of this user that have endpoints.
-pub(super) fn check() -> Finding {
+pub(super) fn check() -> Vec<Finding> {
     let found = match processes() {
         Ok(found) => found,
-        Err(error) => {
-            return Finding::note(CHECK, format!("running endpoints cannot be inspected: {error}"));
-        }
+        Err(error) => return vec![uninspectable(&error)],
     };
     // A process may end, or be stopped, while it is asked.
     let snapshots = found.iter().map(Process::snapshot).filter_map(Result::ok);
-    judge(&snapshots.collect::<Vec<_>>())
+    let snapshots: Vec<_> = snapshots.collect();
+    let mut findings = vec![judge(&snapshots)];
+    findings.extend(taken_names(&snapshots));
+    findings
+}
+
+/// The folder of the sockets cannot be used.
+fn uninspectable(error: &Error) -> Finding {
+    Finding::warning("inspection", format!("running endpoints cannot be inspected: {error}"))
+        .because(
+            "Endpoints work without their socket in this folder, but `apus metrics`, `apus top` and `apus trace` do not \
+             find them. The folder must belong to this user and be closed to others.",
+        )
+        .fix(["export APUS_RUNTIME_DIR=\"$HOME/.apus\"  # for the services and for this command"])
+}
+
+/// Finds endpoints whose name for peers of this host, or whose peer's name, another process has.
+fn taken_names(snapshots: &[Snapshot]) -> Option<Finding> {
+    let counter =
+        |process: &Snapshot, name: &str| process.total().map_or(0, |all| all.counter(name));
+    let has = |process: &&Snapshot| {
+        ["local_names_taken", "local_impostors"].iter().any(|name| counter(process, name) > 0)
+    };
+    let process = snapshots.iter().find(has)?;
+    let Snapshot { pid, program, .. } = process;
+    let whose =
+        if counter(process, "local_names_taken") > 0 { "its own name" } else { "a peer's name" };
+    let fact = format!(
+        "another process has {whose} of process {pid} (`{program}`) for peers of this host"
+    );
+    let finding = Finding::warning("local-names", fact)
+        .because(
+            "Any process of the host can take a free abstract socket name. Calls between these processes go over the \
+             network instead of shared memory, and take ten times as long.",
+        )
+        .fix(["ss -xlp | grep apus-local  # which process has the name; end it, then restart the endpoint"]);
+    Some(finding)
 }
 
 /// Retransmissions that a process received and did not need.
@@ -117,10 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_another_process_has_is_a_fault() {
+        let mut victim = process(9, 0, 10, 0);
+        assert!(taken_names(std::slice::from_ref(&victim)).is_none());
+        victim.endpoints[0].counters.insert("local_names_taken".to_owned(), 1);
+        let finding = taken_names(&[process(8, 0, 10, 0), victim]).unwrap();
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.fact.starts_with("another process has its own name of process 9"));
+    }
+
+    #[test]
     fn the_counters_exist() {
         let address = "127.0.0.1:4000".parse().unwrap();
         let endpoint = EndpointSnapshot::new(address, &Default::default());
-        for name in ["resent_discards", "packets_received.data"] {
+        let names =
+            ["resent_discards", "packets_received.data", "local_names_taken", "local_impostors"];
+        for name in names {
             assert!(endpoint.counters.contains_key(name), "{name}");
         }
     }

@@ -107,7 +107,7 @@ pub fn run(options: &Options) -> Result<DoctorReport, Error> {
     progress.step("cores");
     findings.extend(cores::check(&host, threads, poll));
     progress.step("running endpoints");
-    findings.push(endpoints::check());
+    findings.extend(endpoints::check());
     progress.step("interfaces");
     findings.extend(interface::check(&host, peer));
     if let Some(peer) = peer {

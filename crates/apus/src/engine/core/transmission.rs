@@ -5,7 +5,7 @@
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
-use crate::engine::local::LocalState;
+use crate::engine::local::{ConnectStart, LocalState};
 use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Work;
@@ -132,16 +132,18 @@ impl Core {
         must_wake
     }
 
-    /// Notes that a connection to a peer through shared memory was started under this name, or
-    /// could not be.
+    /// Notes how a connection to a peer through shared memory began.
     pub(in crate::engine) fn connecting(
         &mut self,
         peer: SocketAddr,
-        name: Option<apus_local::PeerName>,
+        start: ConnectStart,
         now: Instant,
     ) {
+        if matches!(start, ConnectStart::Impostor) {
+            self.observation.counters.local_impostors += 1;
+        }
         if let Some(local) = &mut self.local {
-            local.connecting(peer, name, now);
+            local.connecting(peer, start, now);
         }
     }
 }

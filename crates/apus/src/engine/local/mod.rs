@@ -48,5 +48,5 @@ mod state;
 pub(crate) use calls::LocalCallOptions;
 pub(crate) use context::LocalContext;
 pub(crate) use event::LocalEvent;
-pub(crate) use path::Path;
+pub(crate) use path::{ConnectStart, Path};
 pub(crate) use state::LocalState;

@@ -4,6 +4,7 @@
 //! that fails. It decides so under the core lock, and makes the connection when the lock is free
 //! ([`Routes::take_connects`]).
 
+use super::path::ConnectStart;
 use apus_local::{Local, Pair, PeerName, PeerState};
 use apus_proto::Instant;
 use std::collections::HashMap;
@@ -43,6 +44,10 @@ enum Route {
 /// Time after which a connection that failed is tried again: the peer may have been started. Chosen
 /// by us: an attempt without a peer takes 10 µs.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time after which a connection is tried again if the peer's queue was full. Chosen by us: any user can fill it, and a
+/// server empties it in a millisecond.
+const BUSY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time that a peer has to accept a connection. Chosen by us: a server accepts within 10 ms unless
 /// it is stopped.
@@ -115,11 +120,14 @@ impl Routes {
         (!self.to_connect.is_empty()).then(|| std::mem::take(&mut self.to_connect))
     }
 
-    /// Notes that a connection to `to` was started under this name, or could not be.
-    pub(crate) fn connecting(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
-        let route = match name {
-            Some(name) => Route::Connecting { name, since: now },
-            None => Route::NetworkUntil(now + RETRY_INTERVAL),
+    /// Notes how a connection to `to` began.
+    pub(crate) fn connecting(&mut self, to: SocketAddr, start: ConnectStart, now: Instant) {
+        let route = match start {
+            ConnectStart::Started(name) => Route::Connecting { name, since: now },
+            ConnectStart::Busy => Route::NetworkUntil(now + BUSY_INTERVAL),
+            ConnectStart::Absent | ConnectStart::Impostor => {
+                Route::NetworkUntil(now + RETRY_INTERVAL)
+            }
         };
         self.known.insert(to, route);
     }

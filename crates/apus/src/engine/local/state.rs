@@ -2,7 +2,7 @@
 
 use super::cork::{CorkedMessage, CorkedMessages};
 use super::outstanding_calls::OutstandingCalls;
-use super::path::Path;
+use super::path::{ConnectStart, Path};
 use super::routes::Routes;
 use super::served_requests::ServedRequests;
 use crate::engine::calls::{Calls, Key};
@@ -76,14 +76,9 @@ impl LocalState {
         self.routes.take_connects()
     }
 
-    /// Notes that a connection to `to` was started under this name, or could not be.
-    pub(crate) fn connecting(
-        &mut self,
-        to: SocketAddr,
-        name: Option<apus_local::PeerName>,
-        now: Instant,
-    ) {
-        self.routes.connecting(to, name, now);
+    /// Notes how a connection to `to` began.
+    pub(crate) fn connecting(&mut self, to: SocketAddr, start: ConnectStart, now: Instant) {
+        self.routes.connecting(to, start, now);
     }
 
     /// Returns whether as many messages are held back as may be.

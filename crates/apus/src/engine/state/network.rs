@@ -134,9 +134,7 @@ impl Network {
             // A later driver may report more.
             _ => return,
         };
-        if self.transport.recognizes_own_packet(report.peer, report.packet) {
-            self.transport.handle_unreachable(now, report.peer, trouble);
-        }
+        self.transport.handle_returned(now, report.peer, trouble, report.packet);
     }
 
     /// Does what is due. Returns whether the protocol's quota has left something over.

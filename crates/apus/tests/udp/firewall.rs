@@ -1,0 +1,67 @@
+//! The kernel refuses to send, as it does for a firewall rule.
+//!
+//! Without nft or iptables: a routing rule `prohibit` makes sends fail with EACCES. The test runs again inside a network
+//! namespace of its own.
+
+use super::{echo_pair, failure, over_udp};
+use apus::{Endpoint, FailureKind};
+use std::process::Command;
+
+const INSIDE: &str = "APUS_TEST_FIREWALL";
+const NAME: &str = "firewall::a_firewall_rule_costs_packets_and_no_call";
+
+/// Adds or deletes the rule, and checks that `ip` did so.
+fn rule(action: &str) {
+    let words = ["rule", action, "pref", "50", "to", "127.0.0.0/8", "prohibit"];
+    assert!(Command::new("ip").args(words).status().unwrap().success(), "ip rule {action}");
+}
+
+fn refused(endpoint: &Endpoint) -> u64 {
+    endpoint.metrics().protocol.recovery.sends_not_permitted
+}
+
+#[test]
+fn a_firewall_rule_costs_packets_and_no_call() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "sh", "-ec", script]);
+        command
+    };
+    // The rule must come before the table of local addresses, which has preference 0.
+    let setup = "ip link set lo up; ip rule add pref 100 lookup local; ip rule del pref 0";
+    if !unshare(setup).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: {NAME} needs unshare, ip with rules, and namespaces");
+        return;
+    }
+    let script = format!("{setup}; exec \"$0\" --exact {NAME} --nocapture");
+    let test = std::env::current_exe().unwrap();
+    let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let passed = output.status.success() && text.contains("test result: ok. 1 passed");
+    assert!(passed, "in the namespace:\n{text}{errors}");
+}
+
+fn inside() {
+    let (client, server, echo) = echo_pair(&over_udp());
+    client.call(server, "first").unwrap();
+    std::thread::scope(|scope| {
+        rule("add");
+        let before = refused(&client);
+        let call = scope.spawn(|| client.call(server, "through"));
+        while refused(&client) == before {
+            std::thread::yield_now();
+        }
+        rule("del");
+        assert_eq!(call.join().unwrap().unwrap(), "through");
+    });
+    rule("add");
+    let error = failure(client.call(server, "nothing passes"));
+    assert_eq!(error.kind, FailureKind::NotPermitted, "{error}");
+    rule("del");
+    client.call(server, "last").unwrap();
+    drop(echo);
+}

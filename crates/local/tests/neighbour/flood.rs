@@ -1,0 +1,101 @@
+//! Connections of other users do not push honest clients out.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use apus_local::{ConnectError, Local, PeerName, PeerPolicy, PollSet};
+
+use crate::child::{ATTACKER, Other, config, name, report};
+
+/// Connections that the attacker holds at a time: more than a server keeps.
+const HELD: usize = 200;
+
+/// The attacker: connects again and again, holds the connections, and sends nothing.
+pub(crate) fn connect_again_and_again(name: &PeerName) {
+    let text = name.to_string();
+    let address = SocketAddr::from_abstract_name(&text.as_bytes()[1..]).unwrap();
+    static STOP: AtomicBool = AtomicBool::new(false);
+    std::thread::spawn(|| {
+        crate::child::wait_for_end();
+        STOP.store(true, Ordering::Relaxed);
+    });
+    let mut held = std::collections::VecDeque::new();
+    let mut connections = 0;
+    while !STOP.load(Ordering::Relaxed) {
+        // Fails while the server's queue is full.
+        if let Ok(socket) = UnixStream::connect_addr(&address) {
+            connections += 1;
+            held.push_back(socket);
+            if connections == HELD {
+                report("flooding");
+            }
+        }
+        if held.len() > HELD {
+            held.pop_front();
+        }
+    }
+}
+
+/// Runs a server with this policy, and `honest` beside a flood of connections of another user.
+fn beside_a_flood(policy: PeerPolicy, honest: impl FnOnce(&PeerName)) {
+    let name = name();
+    let mut config = config();
+    config.peer_policy = policy;
+    let local = Local::new(Some(&PeerName::new(&name)), config).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut poll_set = PollSet::default();
+            while !over.load(Ordering::Acquire) {
+                local.poll_sockets(&mut poll_set, Some(Duration::from_millis(10))).unwrap();
+            }
+        });
+        // Also if the honest clients panic.
+        let _end = End(&over);
+        if let Some(mut attacker) = Other::start("flood", &name, ATTACKER, &[]) {
+            assert_eq!(attacker.next().as_deref(), Some("flooding"));
+            honest(&PeerName::new(&name));
+        }
+    });
+}
+
+/// Ends the server's thread on drop.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Connects 40 clients, one after the other. None may be displaced.
+fn connect_clients(name: &PeerName) {
+    let busy = AtomicU64::new(0);
+    for _ in 0..40 {
+        let client = Local::new(None, config()).unwrap();
+        loop {
+            match client.connect(name, Duration::from_secs(60)) {
+                Ok(_) => break,
+                // The kernel's queue is full for a moment: an endpoint tries again later.
+                Err(ConnectError::Busy) => {
+                    busy.fetch_add(1, Ordering::Relaxed);
+                    std::thread::yield_now();
+                }
+                Err(error) => panic!("an honest client was displaced: {error}"),
+            }
+        }
+    }
+    eprintln!("{} attempts met a full queue", busy.into_inner());
+}
+
+#[test]
+fn refused_users_do_not_displace_honest_clients() {
+    beside_a_flood(PeerPolicy::SameUser, connect_clients);
+}
+
+#[test]
+fn a_user_that_is_allowed_does_not_displace_clients_of_others() {
+    beside_a_flood(PeerPolicy::Anyone, connect_clients);
+}

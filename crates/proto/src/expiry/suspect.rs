@@ -1,0 +1,128 @@
+//! Peers that packets may not reach, according to the system or the network: asked, and given up if they stay silent.
+
+use crate::error::{Execution, FailureKind, RpcError};
+use crate::lifecycle::{Context, fail_client, fail_client_with};
+use crate::peer::PeerId;
+use crate::rpc::{Rpc, RpcKey, ServerState, Side, State};
+use crate::time::Instant;
+use crate::timer::Suspicion;
+use apus_wire::Body;
+
+/// Peers that one call checks.
+const CHECKS_PER_CALL: usize = 16;
+
+/// Part of the resend interval after which a check is repeated that came before everything had been read.
+const READING_PART: u64 = 4;
+
+/// Asks a suspected peer about one of the RPCs that the report concerns. Returns whether there is one.
+pub(crate) fn ask(cx: &mut Context<'_>, peer: PeerId, port: Option<u16>) -> bool {
+    let asked = |(rpc, entry): (RpcKey, &Rpc)| concerns(entry, peer, port).then_some(rpc);
+    let Some(rpc) = cx.tables.rpcs.iter().find_map(asked) else { return false };
+    let now = cx.now;
+    let entry = &cx.tables.rpcs[rpc];
+    if entry.asks > 0 && entry.asked == now {
+        // Asked for its silence already.
+        return true;
+    }
+    match entry.side {
+        // Whatever the server answers shows that it is alive: BUSY, DATA, RPC_UNKNOWN.
+        Side::Client(_) => _ = cx.sender().request_missing(rpc),
+        Side::Server(_) => {
+            cx.tables.peers[peer].need_ack.sent(now);
+            cx.tables.rpcs[rpc].ask(now);
+            cx.sender().control(rpc, Body::NeedAck);
+        }
+    }
+    true
+}
+
+/// Checks the peers whose time has come (RPC-14).
+pub(super) fn check_suspects(cx: &mut Context<'_>) {
+    for _ in 0..CHECKS_PER_CALL {
+        let Some((peer, suspicion)) = cx.timers.suspicions.due(cx.now) else { return };
+        if cx.tables.peers.get_mut(peer).is_none() {
+            cx.timers.suspicions.forget(peer);
+            continue;
+        }
+        check(cx, peer, suspicion);
+    }
+}
+
+fn check(cx: &mut Context<'_>, peer: PeerId, suspicion: Suspicion) {
+    let now = cx.now;
+    let interval = interval(cx, peer);
+    let Suspicion { port, since, asked, reason, .. } = suspicion;
+    if is_heard(cx, peer, port, since) {
+        cx.observation.metrics.recovery.unreachable_refuted += 1;
+        cx.timers.suspicions.forget(peer);
+        return;
+    }
+    // What waits in the socket is no silence.
+    if cx.timers.arrears.read_up_to(now).since(asked) < interval {
+        cx.timers.suspicions.postpone(peer, now.plus(interval / READING_PART), None);
+        return;
+    }
+    if !suspicion.was_asked_enough() {
+        if ask(cx, peer, port) {
+            cx.timers.suspicions.postpone(peer, now.plus(interval), Some(now));
+        } else {
+            cx.timers.suspicions.forget(peer);
+        }
+        return;
+    }
+    cx.timers.suspicions.forget(peer);
+    // What answers there next is not the server that gave the session.
+    cx.tables.peers[peer].calls.session = None;
+    let ends = |(rpc, entry): (RpcKey, &Rpc)| {
+        (concerns(entry, peer, port) && entry.started <= asked).then_some(rpc)
+    };
+    cx.timers.reaper.unreachable(cx.tables.rpcs.iter().filter_map(ends), reason);
+}
+
+/// Returns whether a packet of the peer, or of this port of it, has arrived after `since`.
+fn is_heard(cx: &Context<'_>, peer: PeerId, port: Option<u16>, since: Instant) -> bool {
+    if port.is_none() {
+        return cx.tables.peers[peer].heard > since;
+    }
+    let heard = |(_, entry): (RpcKey, &Rpc)| {
+        concerns(entry, peer, port) && entry.heard > since && entry.heard > entry.started
+    };
+    cx.tables.rpcs.iter().any(heard)
+}
+
+/// Returns for how long a peer may stay silent after a question.
+pub(crate) fn interval(cx: &Context<'_>, peer: PeerId) -> u64 {
+    let bounds = cx.timers.resend_interval;
+    let least = bounds.least(cx.config.resend_interval_usecs());
+    cx.tables.peers[peer].rtt.rto(least, bounds.most())
+}
+
+/// Returns whether a report about `peer` and `port` concerns this RPC: calls, and responses that the client may not have.
+/// A request that is being received or served ends by other timers.
+fn concerns(entry: &Rpc, peer: PeerId, port: Option<u16>) -> bool {
+    let waits = matches!(entry.state(), State::Client(_) | State::Server(ServerState::Outgoing));
+    waits && entry.peer == peer && port.is_none_or(|port| entry.peer_port == port)
+}
+
+/// Notes that a DATA packet of the call `rpc` was returned by the network, or not accepted by the system. If no packet of
+/// the request has left twice, the server cannot have all of it, and a failure says so (AMO-5).
+pub(crate) fn note_returned(cx: &mut Context<'_>, rpc: RpcKey) {
+    let entry = &cx.tables.rpcs[rpc];
+    let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
+    if once && entry.client().is_some() {
+        cx.timers.suspicions.note_returned(rpc);
+    }
+}
+
+/// A call fails because packets do not reach the server. If a packet of the request was returned and none left twice, the
+/// server has not executed it.
+pub(super) fn fail_unreached(cx: &mut Context<'_>, rpc: RpcKey, kind: FailureKind) {
+    let Some(entry) = cx.tables.rpcs.get(rpc) else { return };
+    let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
+    let unheard = entry.heard <= entry.started;
+    if once && unheard && cx.timers.suspicions.was_returned(rpc) {
+        fail_client_with(cx, rpc, RpcError { kind, execution: Execution::NotExecuted });
+    } else {
+        fail_client(cx, rpc, kind);
+    }
+}
