@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 /// Modules, the lowest first, with the modules that they import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("time", &[]),
+    ("unread_bounds", &["time"]),
     ("random", &[]),
     ("ranges", &[]),
     ("limits", &[]),
