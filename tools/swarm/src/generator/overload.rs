@@ -10,7 +10,7 @@ use rand::distr::Distribution;
 use super::processors::wire_bytes;
 use super::random::SeededRng;
 use crate::call::{PlannedCall, ServerAction};
-use crate::scenario::{Overload, Processors, Scenario};
+use crate::scenario::{Overload, Processors, Scenario, Sharing};
 use apus_sim::fabric::Settings;
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
@@ -83,6 +83,12 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         sizes: format!("{workload}, {} Mbit/s, load {load}, {disturbance:?}", rate.mbps()),
         faults: fault::Settings::default(),
         outages: Outages::default(),
+        // A pass of the engine.
+        sharing: Some(Sharing {
+            bursts: 32,
+            receive_buffer: socket_buffer,
+            older_hosts: Vec::new(),
+        }),
         processors: Some(Processors { processor: Processor { costs, socket_buffer }, stalls }),
         overload: Some(Overload { from: CALM, until, busiest }),
         heal_at: end,
