@@ -123,6 +123,7 @@ mod time;
 mod timer;
 mod transport;
 mod tx;
+mod unread_bounds;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
 pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
@@ -140,3 +141,4 @@ pub use time::Instant;
 pub use timer::TimeoutReason;
 pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;
+pub use unread_bounds::UnreadBounds;

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 const LAYERS: &[(&str, &[&str])] = &[
     ("time", &[]),
     ("secret", &[]),
+    ("unread_bounds", &["time"]),
     ("ranges", &[]),
     ("limits", &[]),
     ("config", &[]),

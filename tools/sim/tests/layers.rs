@@ -66,7 +66,7 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("dctcp::sender", &["state", "timer", "half", "on_timer", "recovery", "on_ack"]),
-    ("processor", &["costs", "settings", "reading", "socket", "stalls", "host"]),
+    ("processor", &["costs", "settings", "socket", "stalls", "host"]),
     ("fault", &["burst", "counters", "outages", "settings", "injector"]),
     (
         "fabric",

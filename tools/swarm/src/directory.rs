@@ -50,6 +50,12 @@ impl Directory {
         self.scenario.kernel_hosts.contains(&host)
     }
 
+    /// Returns whether a host states the room of its socket, if it knows it.
+    pub(crate) fn states_room(&self, host: HostId) -> bool {
+        let sharing = self.scenario.sharing.as_ref();
+        sharing.is_none_or(|sharing| !sharing.older_hosts.contains(&host))
+    }
+
     /// Records a crash of a host.
     pub(crate) fn host_crashed(&mut self, host: HostId) {
         self.incarnations[host as usize] += 1;

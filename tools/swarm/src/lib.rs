@@ -35,7 +35,7 @@ mod swarm;
 mod violation;
 
 pub use call::{PlannedCall, ServerAction};
-pub use scenario::{Overload, PeerModel, Processors, Scenario};
+pub use scenario::{Overload, PeerModel, Processors, Scenario, Sharing};
 pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};
 pub use swarm::{Swarm, SwarmSummary};
 pub use violation::{Violation, ViolationKind};

@@ -58,6 +58,6 @@ pub(crate) struct WirePacket<'a> {
     pub(crate) packet: &'a Packet<'a>,
     /// Packet length in bytes, without IP and UDP headers.
     pub(crate) len: usize,
-    /// Position in its burst. The transport decides for whole bursts.
+    /// Position in its burst, which the transport decides about as a whole, or in the datagram that was received.
     pub(crate) place: usize,
 }

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
 use apus_proto::Profile;
-use apus_wire::{MAX_HEADER_LEN, Packet, Role};
+use apus_wire::{Body, MAX_HEADER_LEN, Packet, Role};
 use foldhash::fast::{FixedState, FoldHasher};
 
 use super::checker::amplification::Amplification;
@@ -39,6 +39,8 @@ pub(crate) struct Observer {
     pub(crate) violation: Option<Violation>,
     /// Packets passed to drivers.
     pub(crate) packets: u64,
+    /// Datagrams passed to links.
+    pub(crate) datagrams: u64,
     /// Accepted calls.
     pub(crate) rpcs: u64,
 }
@@ -108,6 +110,7 @@ impl Observer {
             trace,
             violation: None,
             packets: 0,
+            datagrams: 0,
             rpcs: 0,
         }
     }
@@ -164,13 +167,23 @@ impl Observer {
         }
     }
 
-    /// Records that a packet was received from the driver. Invalid packets are ignored, since nothing is promised about
-    /// them.
-    pub(crate) fn received(&mut self, at: Nanos, host: HostId, peer: HostId, bytes: &[u8]) {
-        if let Ok(packet) = Packet::parse(self.profile, bytes) {
-            let wire = self.wire(host, peer, &packet, bytes.len(), false, 0);
+    /// Records that packets of a datagram, the first of which is at `place` in it, were received from the driver. Returns
+    /// their number. Invalid packets are ignored, since nothing is promised about them.
+    pub(crate) fn received(
+        &mut self,
+        at: Nanos,
+        host: HostId,
+        peer: HostId,
+        bytes: &[u8],
+        place: usize,
+    ) -> usize {
+        let mut count = 0;
+        for packet in Packet::all(self.profile, bytes).filter_map(Result::ok) {
+            let wire = self.wire(host, peer, &packet, len(&packet), false, place + count);
             self.observe(at, host, HostEvent::Received(wire));
+            count += 1;
         }
+        count
     }
 
     /// Records the objection of the module on `host` to a packet. Objections to packets of other modules, and to
@@ -261,6 +274,12 @@ impl Observer {
             HostEvent::Received(wire) => hash_packet(hash, 11, wire),
         }
     }
+}
+
+/// Returns the length of a packet in bytes.
+fn len(packet: &Packet<'_>) -> usize {
+    let header = packet.emit_header(&mut [0; MAX_HEADER_LEN]);
+    header + if let Body::Data(_, payload) = &packet.body { payload.len() } else { 0 }
 }
 
 fn hash_packet(hash: &mut FoldHasher<'static>, what: u64, wire: &WirePacket<'_>) {

@@ -51,12 +51,25 @@ pub struct Scenario {
     pub faults: fault::Settings,
     /// Host outages.
     pub outages: Outages,
+    /// How packets share datagrams; without it, each has one of its own.
+    pub sharing: Option<Sharing>,
     /// Processors of the hosts; without them, packets take no time.
     pub processors: Option<Processors>,
     /// The only overload of a run in which nothing else goes wrong.
     pub overload: Option<Overload>,
     /// End of all faults.
     pub heal_at: Nanos,
+}
+
+/// How packets share datagrams (WIRE-29): as the drivers have them do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Most bursts that a driver gathers before the first of them leaves, at least 1.
+    pub bursts: u32,
+    /// Bytes of the sockets of hosts without a processor. A host with one reports that of the processor.
+    pub receive_buffer: u64,
+    /// Hosts that do not state their room (WIRE-28), as earlier versions do not: packets to them share no datagrams.
+    pub older_hosts: Vec<HostId>,
 }
 
 /// Processors of all hosts.
@@ -165,6 +178,7 @@ impl fmt::Display for Scenario {
             writeln!(f, "  modules    hosts {:?} run the Linux module", self.kernel_hosts)?;
         }
         self.write_load(f)?;
+        self.write_sharing(f)?;
         self.write_processors(f)?;
         write!(f, "  faults     {:?}", self.faults)?;
         writeln!(f, ", healed after {:.3} µs", micros(self.heal_at))?;
@@ -178,6 +192,20 @@ impl fmt::Display for Scenario {
 }
 
 impl Scenario {
+    fn write_sharing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Sharing { bursts, receive_buffer, older_hosts }) = &self.sharing else {
+            return Ok(());
+        };
+        write!(f, "  datagrams  shared by packets of up to {bursts} bursts")?;
+        if self.processors.is_none() {
+            write!(f, ", {receive_buffer} bytes for a socket")?;
+        }
+        if !older_hosts.is_empty() {
+            write!(f, "; hosts {older_hosts:?} do not state their room")?;
+        }
+        writeln!(f)
+    }
+
     fn write_processors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Processors { processor, stalls }) = &self.processors else { return Ok(()) };
         let Costs { receive, send } = processor.costs;

@@ -31,6 +31,8 @@ pub struct SeedResult {
 pub struct RunTotals {
     /// Packets sent by transports.
     pub packets: u64,
+    /// Datagrams in which they were sent, as far as they were not dropped by a crash before.
+    pub datagrams: u64,
     /// Calls accepted by transports.
     pub rpcs: u64,
     /// Faults that occurred.
@@ -67,6 +69,7 @@ pub fn check_scenario(scenario: &Scenario) -> SeedResult {
         Ok(end) => {
             let totals = RunTotals {
                 packets: end.packets,
+                datagrams: end.datagrams,
                 rpcs: end.rpcs,
                 faults: end.faults,
                 socket_overflows: end.socket_overflows,
@@ -128,6 +131,7 @@ fn run_caught(scenario: &Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> Resu
 impl RunTotals {
     pub(crate) fn add(&mut self, other: &Self) {
         self.packets += other.packets;
+        self.datagrams += other.datagrams;
         self.rpcs += other.rpcs;
         self.socket_overflows += other.socket_overflows;
         let faults = &mut self.faults;

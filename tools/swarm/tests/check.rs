@@ -6,8 +6,8 @@ use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::processor::{Costs, Processor, Stall};
 use apus_swarm::{
-    PeerModel, PlannedCall, Processors, Scenario, ServerAction, Swarm, SwarmSummary, ViolationKind,
-    check, check_scenario,
+    PeerModel, PlannedCall, Processors, Scenario, ServerAction, Sharing, Swarm, SwarmSummary,
+    ViolationKind, check, check_scenario,
 };
 use apus_workload::Rate;
 use apus_workload::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -117,6 +117,32 @@ fn hosts_are_paused() {
         scenario.outages.pauses = vec![Pause { host: 1, from: until / 3, until }];
     };
     assert_no_failure(pause, |counters| counters.at_paused_host);
+}
+
+/// Packets share datagrams on the way to hosts that state their room (WIRE-29), and lost datagrams take all of them along.
+#[test]
+fn packets_share_datagrams() {
+    let run = |older_hosts: &dyn Fn(&Scenario) -> Vec<u32>| {
+        let (mut packets, mut datagrams) = (0, 0);
+        for seed in 1..5 {
+            let mut scenario = small(Scenario::generate_with(seed, PeerModel::Apus));
+            let older_hosts = older_hosts(&scenario);
+            scenario.sharing = Some(Sharing { bursts: 16, receive_buffer: 4_000_000, older_hosts });
+            scenario.calls.iter_mut().for_each(|call| call.at = 0);
+            (scenario.faults.loss, scenario.processors) = (500, None);
+            let result = check_scenario(&scenario);
+            if let Some(failure) = result.failure {
+                panic!("{failure}");
+            }
+            packets += result.totals.packets;
+            datagrams += result.totals.datagrams;
+        }
+        (packets, datagrams)
+    };
+    let (packets, datagrams) = run(&|_| Vec::new());
+    assert!(datagrams < packets, "{packets} packets in {datagrams} datagrams");
+    let (packets, datagrams) = run(&|scenario| (0..scenario.hosts()).collect());
+    assert_eq!(datagrams, packets, "no host states its room");
 }
 
 /// A socket that holds two packets, on a host that stalls for a while and is slow afterwards.

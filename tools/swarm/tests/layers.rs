@@ -48,12 +48,13 @@ const ORDER: &[Layer<'_>] = &[
             "kernel",
             "sizes",
             "load",
+            "sharing",
             "outages",
             "processors",
             "overload",
         ],
     ),
-    ("simulation", &["stack", "agenda", "host", "run"]),
+    ("simulation", &["stack", "agenda", "datagrams", "host", "run"]),
 ];
 
 #[test]

@@ -73,7 +73,8 @@ impl Transport {
     /// Reports that nothing waited unread at `at`: what is handled from now on has arrived since. A RESEND then says
     /// nothing about bytes that have left since `at`: it may have waited (TIME-7).
     ///
-    /// For an engine that cannot read everything at once. Without this report and [`Transport::finish_reading`] each
+    /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from
+    /// what an engine knows. Without this report and [`Transport::finish_reading`] each
     /// packet counts as handled when it arrives.
     pub fn begin_reading(&mut self, at: Instant) {
         self.timers.arrears.begin(at);

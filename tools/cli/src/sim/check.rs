@@ -167,6 +167,7 @@ fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerMod
     object["seeds"] = json!(summary.seeds);
     object["violations"] = json!(summary.failures.len());
     object["packets"] = json!(summary.totals.packets);
+    object["datagrams"] = json!(summary.totals.datagrams);
     object["rpcs"] = json!(summary.totals.rpcs);
     object["socket_overflows"] = json!(summary.totals.socket_overflows);
     object["faults"] = json!({

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::reading::Reading;
 use super::settings::Processor;
 use super::socket::SocketBuffer;
 use super::stalls::{Stall, Stalls};
@@ -10,6 +9,7 @@ use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
+use apus_proto::{Instant, UnreadBounds};
 use apus_workload::time::Nanos;
 
 /// Packets that one pass receives, and payload bytes that it sends. Source: the engine's quotas
@@ -32,10 +32,10 @@ pub struct ProcessorHost<H: Host> {
     step: Step,
     /// Whether the processor has had nothing to do since the last pass.
     is_idle: bool,
-    reading: Reading,
+    reading: UnreadBounds,
     /// Since when the packets of the current pass have arrived, if it is known, and up to when
     /// everything has been read after it, if that has changed.
-    reports: (Option<Nanos>, Option<Nanos>),
+    reports: (Option<Instant>, Option<Instant>),
     /// Packets that the socket has dropped, as far as the host knows.
     overflows: u64,
     /// Packets that the current pass has received.
@@ -86,7 +86,7 @@ impl<H: Host> ProcessorHost<H> {
             calls: VecDeque::new(),
             step: Step::Idle,
             is_idle: true,
-            reading: Reading::new(processor.socket_buffer),
+            reading: UnreadBounds::new(processor.socket_buffer as usize),
             reports: (None, None),
             overflows: 0,
             batch: Vec::with_capacity(RECEIVE_QUOTA),
@@ -130,14 +130,16 @@ impl<H: Host> ProcessorHost<H> {
         let (mut picos, mut bytes) = (0, 0);
         // A stalled processor polls nothing, and its last poll is the one before the stall.
         if std::mem::take(&mut self.is_idle) {
-            self.reading.idle(self.stalls.last_running(self.now));
+            let polled_at = self.stalls.last_running(self.now);
+            self.reading.note_idle(false, Some(Instant::from_nanos(polled_at)));
         }
-        let since = self.reading.begin(self.now);
+        let since = self.reading.begin();
+        self.reading.note_clock(Instant::from_nanos(self.now));
         while self.batch.len() < RECEIVE_QUOTA
             && let Some((packet, body)) = self.socket.pop()
         {
             picos += self.processor.costs.receive.picos(packet.wire_bytes);
-            bytes += u64::from(packet.wire_bytes);
+            bytes += packet.wire_bytes as usize;
             self.batch.push((packet, body));
         }
         self.reports = (since, self.reading.finish(bytes, self.socket.is_empty()));
@@ -151,7 +153,7 @@ impl<H: Host> ProcessorHost<H> {
         let now = self.now;
         let (since, read_up_to) = self.reports;
         if let Some(since) = since {
-            self.host.begin_reading(since);
+            self.host.begin_reading(since.as_nanos());
         }
         for (packet, body) in self.batch.drain(..) {
             self.host.receive(now, &packet, &body);
@@ -160,7 +162,7 @@ impl<H: Host> ProcessorHost<H> {
             self.host.handle_overflow(now);
         }
         if let Some(read_up_to) = read_up_to {
-            self.host.finish_reading(read_up_to);
+            self.host.finish_reading(read_up_to.as_nanos());
         }
         for message in self.calls.drain(..) {
             self.host.submit(now, &message);

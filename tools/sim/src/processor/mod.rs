@@ -20,7 +20,6 @@
 
 mod costs;
 mod host;
-mod reading;
 mod settings;
 mod socket;
 mod stalls;

@@ -135,7 +135,8 @@ impl Amplification {
         pair.last_received = at;
         pair.resends = (pair.resends + BURST).min(MAX_QUEUED);
         if wire.sender == Role::Client {
-            pair.received += wire.len as u64 + HEADERS;
+            // The packets of a datagram have its headers in common.
+            pair.received += wire.len as u64 + if wire.place == 0 { HEADERS } else { 0 };
             let fields = wire.packet.header.udp();
             let repeated = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
             pair.confirmed |=

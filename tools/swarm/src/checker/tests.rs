@@ -63,6 +63,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         sizes: String::new(),
         faults: fault::Settings::default(),
         outages: Outages::default(),
+        sharing: None,
         processors: None,
         overload: None,
         heal_at: 0,

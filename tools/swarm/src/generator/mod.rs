@@ -12,6 +12,7 @@ mod outages;
 mod overload;
 mod processors;
 mod random;
+mod sharing;
 mod sizes;
 
 use super::scenario::{PeerModel, Scenario};
@@ -57,6 +58,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         outages.crashes.clear();
     }
     let (processors, end) = processors::generate(&mut stream(10), &fabric, packet_limit, last);
+    let sharing = sharing::generate(&mut stream(11), &fabric);
     let mut others = stream(7);
     Scenario {
         seed,
@@ -70,6 +72,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         sizes: sizes.describe(),
         faults,
         outages,
+        sharing,
         processors,
         overload: None,
         heal_at: heal_at.max(end),

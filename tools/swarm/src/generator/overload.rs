@@ -10,7 +10,7 @@ use rand::distr::Distribution;
 use super::processors::wire_bytes;
 use super::random::SeededRng;
 use crate::call::{PlannedCall, ServerAction};
-use crate::scenario::{Overload, Processors, Scenario};
+use crate::scenario::{Overload, Processors, Scenario, Sharing};
 use apus_sim::fabric::Settings;
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
@@ -20,9 +20,13 @@ use apus_sim::topology::{Shape, Topology};
 use apus_workload::Workload;
 use apus_workload::time::{MILLISECOND, Nanos, Rate, SECOND};
 
-/// Smallest socket buffer in bytes. Chosen by us: half of what an endpoint asks for. In smaller ones on processors this
-/// slow, and at loads above a half, repairs of real drops can take longer than the bound.
-const LEAST_SOCKET: u64 = 2_000_000;
+/// Smallest socket buffer in bytes. Chosen by us: an eighth of what an endpoint asks for. In smaller ones on processors
+/// this slow, repairs of real drops can take longer than the bound.
+const LEAST_SOCKET: u64 = 500_000;
+/// Lowest and highest load in percent of what the busiest host can process if each packet is a datagram of its own.
+const LOADS: [u32; 2] = [30, 60];
+/// Bursts that hosts gather, so that packets share datagrams as between endpoints of this version.
+const BURSTS: u32 = 32;
 /// Longest payload of a datagram: packets of 1500 bytes on Ethernet.
 const PACKET_LIMIT: u32 = 1_472;
 /// Time for the longest message at the processors' rate. Longer ones would make the load of a short run a matter of
@@ -54,7 +58,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         host_rate: Rate::from_mbps(100_000).expect("a constant"),
         ..preset::sigcomm18()
     };
-    let load = f64::from(rng.within(30..=45)) / 100.0;
+    let load = f64::from(rng.within(LOADS[0]..=LOADS[1])) / 100.0;
     let echoes = rng.percent(70);
     let (disturbance, length) = disturbance(rng, clients, load);
     let after = CALM + 3 * queued_time(disturbance, length, load) / 2 + CALM;
@@ -73,7 +77,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     let busiest = if clients == 1 && !echoes { Role::Client } else { Role::Server };
     let mut scenario = Scenario {
         seed,
-        config: config(rate),
+        config: Config::default(),
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,
@@ -83,6 +87,11 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         sizes: format!("{workload}, {} Mbit/s, load {load}, {disturbance:?}", rate.mbps()),
         faults: fault::Settings::default(),
         outages: Outages::default(),
+        sharing: Some(Sharing {
+            bursts: BURSTS,
+            receive_buffer: socket_buffer,
+            older_hosts: Vec::new(),
+        }),
         processors: Some(Processors { processor: Processor { costs, socket_buffer }, stalls }),
         overload: Some(Overload { from: CALM, until, busiest }),
         heal_at: end,
@@ -111,19 +120,6 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
     }
     scenario
 }
-
-/// Returns the parameters for processors of this rate. The default intervals are for processors that carry 10 Gbit/s, as
-/// servers have. Those of a run are up to thirty times as slow, so that it has few packets, and a RESEND costs them as
-/// much more; a host that is four times as slow gets the default intervals, too.
-fn config(rate: Rate) -> Config {
-    let slower = (USUAL_MBPS / 4 / rate.mbps()).max(1);
-    let usecs = Config::default().resend_usecs() * slower;
-    let builder = Config::builder().resend_usecs(usecs).resend_interval_usecs(usecs);
-    builder.build().expect("below the timeout")
-}
-
-/// Rate of a usual processor in Mbit/s (`sim run --host-rate`).
-const USUAL_MBPS: u64 = 10_000;
 
 /// Generates a stall of a host, or a burst, and its length.
 fn disturbance(rng: &mut SeededRng, clients: u32, load: f64) -> (Disturbance, Nanos) {

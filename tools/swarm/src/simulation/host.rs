@@ -14,7 +14,8 @@ use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
 use super::agenda::{Agenda, Task};
-use super::stack::{CallRequest, OutgoingPacket, RpcHandle, Stack, StackEvent};
+use super::datagrams::{self, Datagrams};
+use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
 use crate::call::ServerAction;
 use crate::observation::{CallId, HostEvent};
 use crate::observer::Observer;
@@ -26,6 +27,9 @@ use apus_sim::message::{HostId, Message, Outcome};
 use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
+
+/// Bytes of payload after which a pass ends. Source: the engine's quota (`crates/apus/src/overload/quota.rs`).
+const PASS_BYTES: usize = 1 << 17;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
 const MAX_TIMEOUTS: u32 = 100_000;
@@ -65,35 +69,45 @@ pub(crate) struct ObservedHost {
     stack: Stack,
     observer: Rc<RefCell<Observer>>,
     packets: PacketOverhead,
-    /// Packets of a burst that the link has not accepted yet.
-    burst: VecDeque<(Packet, Bytes)>,
+    /// Packets of a pass that the link has not accepted yet.
+    datagrams: Datagrams,
     agenda: Agenda,
     /// Calls and replies for which the transport has no room.
     calls: VecDeque<CallId>,
     replies: VecDeque<(RpcHandle, CallId)>,
     incarnation: u64,
-    /// Bytes of its socket, if it has a processor.
+    /// Bytes of its socket, if it reports them.
     receive_buffer: Option<u64>,
+    /// Most bursts of a pass.
+    bursts: u32,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
 }
 
 impl ObservedHost {
     pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
-        let limit = observer.borrow().directory.scenario.packet_limit;
-        Self {
+        let (limit, sharing) = {
+            let scenario = &observer.borrow().directory.scenario;
+            (scenario.packet_limit, scenario.sharing.clone())
+        };
+        let mut host = Self {
             stack: boot(&observer, id, 0),
             id,
             observer,
             packets: PacketOverhead::ethernet(limit + 28, 20 + 8 + 56),
-            burst: VecDeque::new(),
+            datagrams: Datagrams::default(),
             agenda: Agenda::default(),
             calls: VecDeque::new(),
             replies: VecDeque::new(),
             incarnation: 0,
             receive_buffer: None,
+            bursts: sharing.as_ref().map_or(1, |sharing| sharing.bursts),
             timeouts: (0, 0),
+        };
+        if let Some(sharing) = sharing {
+            host.set_receive_buffer(sharing.receive_buffer);
         }
+        host
     }
 
     /// Returns the protocol on this host, to read its gauges.
@@ -279,22 +293,22 @@ impl ObservedHost {
         }
     }
 
-    /// Fetches the next burst from the transport.
-    fn next_burst(&mut self, now: Nanos) {
-        for (place, packet) in self.stack.burst(now).into_iter().enumerate() {
-            let OutgoingPacket { to, priority, bytes, header_len } = packet;
-            self.observer.borrow_mut().sent(now, self.id, to, &bytes, place);
-            let payload = bytes.len() - header_len;
-            let packet = Packet {
-                from: self.id,
-                to,
-                wire_bytes: wire_bytes(&self.packets, header_len, payload),
-                payload: payload as u32,
-                priority,
-                ecn_capable: false,
-                marked: false,
-            };
-            self.burst.push_back((packet, bytes));
+    /// Fetches the bursts of a pass from the transport.
+    fn next_pass(&mut self, now: Nanos) {
+        let mut payload = 0;
+        let mut bursts = 0;
+        while bursts < self.bursts && payload < PASS_BYTES {
+            let burst = self.stack.burst(now);
+            if burst.is_empty() {
+                return;
+            }
+            bursts += 1;
+            for (place, packet) in burst.into_iter().enumerate() {
+                let mut observer = self.observer.borrow_mut();
+                observer.sent(now, self.id, packet.to, &packet.bytes, place);
+                payload += packet.bytes.len() - packet.header_len;
+                self.datagrams.push(packet);
+            }
         }
     }
 
@@ -356,22 +370,37 @@ impl Host for ObservedHost {
         if self.is_over() {
             return;
         }
-        self.observer.borrow_mut().received(now, self.id, packet.from, body);
-        if let Some(objection) = self.stack.receive(now, packet.from, body) {
-            self.observer.borrow_mut().module_objection(self.id, packet.from, body, objection);
+        let profile = self.observer.borrow().directory.scenario.config.profile();
+        let mut place = 0;
+        for part in datagrams::parts(profile, body) {
+            place += self.observer.borrow_mut().received(now, self.id, packet.from, part, place);
+            if let Some(objection) = self.stack.receive(now, packet.from, part) {
+                self.observer.borrow_mut().module_objection(self.id, packet.from, part, objection);
+            }
+            self.handle_events(now);
         }
-        self.handle_events(now);
     }
 
     fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Bytes) -> bool {
         if self.is_over() {
             return false;
         }
-        if self.burst.is_empty() {
-            self.next_burst(now);
+        if self.datagrams.is_empty() {
+            self.next_pass(now);
         }
-        let Some(next) = self.burst.pop_front() else { return false };
-        (*packet, *body) = next;
+        let Some(next) = self.datagrams.pop() else { return false };
+        let payload = next.len - next.header_len;
+        *packet = Packet {
+            from: self.id,
+            to: next.to,
+            wire_bytes: wire_bytes(&self.packets, next.header_len, payload),
+            payload: payload as u32,
+            priority: next.priority,
+            ecn_capable: false,
+            marked: false,
+        };
+        *body = next.into_bytes();
+        self.observer.borrow_mut().datagrams += 1;
         true
     }
 
@@ -383,8 +412,10 @@ impl Host for ObservedHost {
     }
 
     fn set_receive_buffer(&mut self, bytes: u64) {
-        self.receive_buffer = Some(bytes);
-        self.stack.set_receive_buffer(bytes);
+        if self.observer.borrow().directory.states_room(self.id) {
+            self.receive_buffer = Some(bytes);
+            self.stack.set_receive_buffer(bytes);
+        }
     }
 
     fn handle_overflow(&mut self, at: Nanos) {
@@ -421,7 +452,7 @@ impl Host for ObservedHost {
         if let Some(bytes) = self.receive_buffer {
             self.stack.set_receive_buffer(bytes);
         }
-        self.burst.clear();
+        self.datagrams.clear();
         self.calls.clear();
         self.replies.clear();
         self.agenda = Agenda::default();

@@ -6,6 +6,7 @@
 //! ```
 
 mod agenda;
+mod datagrams;
 mod host;
 mod run;
 mod stack;

@@ -28,6 +28,7 @@ use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 pub(crate) struct End {
     pub(crate) violation: Option<Violation>,
     pub(crate) packets: u64,
+    pub(crate) datagrams: u64,
     pub(crate) rpcs: u64,
     pub(crate) faults: fault::Counters,
     pub(crate) socket_overflows: u64,
@@ -68,6 +69,7 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
     let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
     End {
         packets: observer.packets,
+        datagrams: observer.datagrams,
         rpcs: observer.rpcs,
         hash: observer.observation_hash(),
         faults,

@@ -57,6 +57,8 @@ pub(super) struct OutgoingPacket {
     /// Header and payload.
     pub(super) bytes: Bytes,
     pub(super) header_len: usize,
+    /// Bytes of the longest datagram that it may share; 0 if it needs one of its own.
+    pub(super) coalesce: usize,
 }
 
 /// Returns the address of a host.
@@ -172,7 +174,7 @@ impl Stack {
         }
     }
 
-    /// Handles a packet. Returns the module's objection to it.
+    /// Handles a datagram. Returns the module's objection to its packet.
     pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
         match self {
             Self::Apus(transport) => {
@@ -241,10 +243,10 @@ impl Stack {
                 let (to, priority) = (host_at(transmit.to()), transmit.priority());
                 let payload = transmit.payload().collect::<Vec<_>>().concat();
                 let mut pieces = payload.chunks(transmit.segment().max(1));
-                let header_len = transmit.header_len();
+                let (header_len, coalesce) = (transmit.header_len(), transmit.coalesce());
                 let packet = |header: &[u8]| {
                     let bytes = [header, pieces.next().unwrap_or(&[])].concat().into();
-                    OutgoingPacket { to, priority, bytes, header_len }
+                    OutgoingPacket { to, priority, bytes, header_len, coalesce }
                 };
                 transmit.headers().chunks(header_len).map(packet).collect()
             }
@@ -254,6 +256,7 @@ impl Stack {
                     priority: packet.priority,
                     bytes: packet.bytes,
                     header_len: packet.header_len,
+                    coalesce: 0,
                 });
                 packet.into_iter().collect()
             }

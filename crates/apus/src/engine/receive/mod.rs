@@ -16,7 +16,6 @@
 
 mod balance;
 mod local;
-mod reading;
 mod receiver;
 
 pub(crate) use receiver::Receiver;

@@ -1,12 +1,11 @@
 //! The leader's source of packets and messages.
 
 use super::local::LocalReceiver;
-use super::reading::Reading;
 use crate::engine::local::LocalEvent;
 use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
 use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Local;
-use apus_proto::Instant;
+use apus_proto::{Instant, UnreadBounds};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ pub(crate) struct Receiver {
     network: Box<dyn ReceiveHalf>,
     local: Option<LocalReceiver>,
     /// How long packets have waited in the driver.
-    reading: Reading,
+    reading: UnreadBounds,
     /// Datagrams that the system has dropped for lack of room, as far as it was reported.
     overflowed: u64,
 }
@@ -33,13 +32,13 @@ impl Receiver {
         Self {
             network,
             local: local.map(LocalReceiver::new),
-            reading: Reading::new(capacity),
+            reading: UnreadBounds::new(capacity),
             overflowed: 0,
         }
     }
 
     /// Returns what is known about packets that wait unread.
-    pub(in crate::engine) const fn reading(&mut self) -> &mut Reading {
+    pub(in crate::engine) const fn reading(&mut self) -> &mut UnreadBounds {
         &mut self.reading
     }
 
