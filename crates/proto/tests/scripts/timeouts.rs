@@ -92,6 +92,35 @@ fn after_a_long_sleep_the_peer_is_asked_first() {
     ");
 }
 
+/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond, and not only the time of
+/// three RESENDs.
+#[test]
+fn the_time_of_a_stop_is_no_silence() {
+    assert_snapshot!(run("
+        config timeout_usecs=100000
+        meet P
+        call P 10
+        +7ms
+        stopped 500ms
+        +80ms
+        P: DATA c1 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +7ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > stopped 500ms
+    > +80ms
+      @2.69ms -> P RESEND c1 everything prio=7
+      @7.69ms -> P RESEND c1 everything prio=7
+      @17.69ms -> P RESEND c1 everything prio=7
+      @37.69ms -> P RESEND c1 everything prio=7
+      @62.69ms -> P RESEND c1 everything prio=7
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
 /// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
 /// come again.
 #[test]
