@@ -168,8 +168,11 @@ fn apus_hands_each_message_off_once() {
             assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
         }
         if name == "apus self-polling" {
-            // A handoff occurs only if the receiver was delayed and the background poller polled for it.
-            assert!(row["handoffs"].as_u64() <= row["keeper_turns"].as_u64(), "{row}");
+            // A handoff occurs only if the receiver was delayed and the background poller polled for it. One turn of the
+            // background poller may bring several messages, if the receiver is delayed again before it waits.
+            let count = |name: &str| row[name].as_u64().unwrap();
+            assert!(count("handoffs") <= 500, "{row}");
+            assert!(count("handoffs") == 0 || count("keeper_turns") > 0, "{row}");
         }
     }
 }
