@@ -157,7 +157,7 @@ impl Script {
             "live" => self.print_live(),
             "count" => self.print_counters(&words),
             "stopped" => {
-                self.now = self.now + Duration::from_nanos(nanos(words[0]));
+                self.now += Duration::from_nanos(nanos(words[0]));
                 self.fire("");
             }
             time if time.starts_with('+') => self.advance(time),
