@@ -67,8 +67,10 @@ fn experiments_survive_a_foreign_load_on_every_core() {
     // Long enough for the kernel's clock ticks to tell programs apart.
     let json = survives("bench rtt --seconds 0.5 --runs 1 --only apus,tcp").unwrap();
     assert!(json["phases"]["disturbed"].as_u64() > Some(0), "{json}");
-    let why = json["phases"]["incidents"][0]["why"][0].as_str().unwrap();
-    assert!(why.starts_with("other programs used ") || why.contains("withheld"), "{why}");
+    let incidents = json["phases"]["incidents"].as_array().unwrap();
+    let whys = incidents.iter().flat_map(|incident| incident["why"].as_array().unwrap());
+    let is_named = |why: &str| why.starts_with("other programs used ") || why.contains("withheld");
+    assert!(whys.filter_map(Value::as_str).any(is_named), "{json}");
     let disturbed = |row: &Value| row["phases"]["disturbed"].as_u64().unwrap_or_default();
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(Some(rows.iter().map(disturbed).sum()), json["phases"]["disturbed"].as_u64());

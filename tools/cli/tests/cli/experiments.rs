@@ -23,7 +23,8 @@ fn every_bench_prints_one_object_as_promised() {
 /// Each worker and each client is a process of its own; together they are more than the cores.
 #[test]
 fn local_prints_one_object_as_promised() {
-    let words = "bench local --seconds 0.05 --runs 1 --workers 2 --clients 2 --json";
+    // Long enough for each of them to run, also if they share the cores with other programs.
+    let words = "bench local --seconds 0.2 --runs 1 --workers 2 --clients 2 --json";
     let output = run(words.split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("local", &text(&output.stdout)).unwrap();
