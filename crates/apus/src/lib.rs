@@ -113,7 +113,8 @@ mod warning;
 
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
-    PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
+    MessageProgress, PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo,
+    RpcState,
 };
 pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
 pub use builder::{EndpointBuilder, Engine, ParseEngineError};

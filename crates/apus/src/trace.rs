@@ -2,15 +2,16 @@
 //!
 //! Every thread that works for an endpoint records events into a ring in memory, at about 10 ns per
 //! record: polls, sends, sleeping and waking, rare events such as retransmissions, and all stages
-//! of one RPC in 256. After an incident the rings still hold what led to it: [`freeze`] them and
-//! write them to a file with [`dump_to`]. `apus trace` analyses such files, also those of several
-//! hosts together.
+//! of one RPC in 256. After an incident the rings still hold what led to it: [`freeze`] them, write
+//! them to a file with [`dump_to`], and [`resume`]. `apus trace` analyses such files, also those of
+//! several hosts together. All endpoints of a process share one trace, and the functions of this
+//! module concern all of them.
 //!
 //! ```
 //! use apus::{Endpoint, trace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! trace::set_sampling("all".parse()?); // every RPC instead of one in 256
+//! trace::set_sampling(trace::Sampling::All); // every RPC instead of one in 256
 //! # let server = Endpoint::bind("127.0.0.1:0")?;
 //! # let address = server.local_addr();
 //! # std::thread::spawn(move || while let Ok(request) = server.recv_request() { let _ = request.reply("HELLO"); });
@@ -22,6 +23,7 @@
 //! # std::fs::create_dir_all(&folder)?;
 //! # let file = folder.join("client.tt");
 //! trace::dump_to(&file)?;
+//! trace::resume();
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }
@@ -43,9 +45,11 @@
 //! A trace has the lengths of messages and the addresses of peers, and no payload.
 
 pub use apus_trace::auto_save::{SavedFiles, TraceFiles, saved_files};
+pub use apus_trace::clock::{Calibration, ClockReading, ClockSource};
+pub use apus_trace::event::{EventScope, Field, FieldSource, Unit};
 pub use apus_trace::recorder::{
-    ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
-    thaw,
+    ParseSamplingError, Status, dump_to, freeze, frozen, resume, sampling, set_sampling, snapshot,
+    status,
 };
 pub use apus_trace::{
     Event, FileError, FreezeReason, Frozen, Head, Peer, PeerIndex, Record, Rpc, Sampling, Side,

@@ -139,6 +139,6 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, MessageProgress, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;
 pub use unread_bounds::UnreadBounds;

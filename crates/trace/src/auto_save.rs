@@ -1,13 +1,13 @@
 //! Automatic saving: writes files when the trace freezes because of a problem.
 //!
 //! A user calls [`start`] with a folder. A thread of the process is then notified of each freeze,
-//! writes a file into each folder, and thaws the trace. It ignores a freeze on demand: the user who
+//! writes a file into each folder, and resumes recording. It ignores a freeze on demand: the user who
 //! requested it is going to read the trace, and may want it to stay frozen.
 //!
 //! # Bounds
 //!
 //! A folder that contains its maximum number of traces, of any process, gets no more; files are
-//! never removed. The trace then stays frozen in memory until a user reads or thaws it. Processes
+//! never removed. The trace then stays frozen in memory until a user reads it or resumes recording. Processes
 //! that freeze at the same moment may exceed the maximum by one file each.
 //!
 //! # Invariants
@@ -223,17 +223,17 @@ fn save_all(mut handled: Option<Frozen>, stop: &AtomicBool) {
     }
 }
 
-/// Saves the frozen trace into each folder, and then thaws it.
+/// Saves the frozen trace into each folder, and then resumes recording.
 fn save(frozen: Frozen) {
     let folders = state().folders();
     let mut trace = recorder::snapshot();
-    // The trace may have been thawed meanwhile; the file still names the reason.
+    // The trace may have been resumed meanwhile; the file still names the reason.
     trace.head.frozen = Some(frozen);
     let results: Vec<_> = folders.iter().map(|files| files.write(&trace, frozen.reason)).collect();
     let mut state = state();
     state.files += results.iter().filter(|result| result.is_ok()).count() as u64;
     state.problem = results.into_iter().find_map(Result::err);
     if state.problem.is_none() {
-        recorder::thaw_if(frozen);
+        recorder::resume_if(frozen);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! There is one recorder per process, because its threads work for several endpoints. It is on from
 //! the beginning, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the
-//! contents of the rings: nothing is recorded until the trace is thawed.
+//! contents of the rings: recording stops until it is resumed.
 //!
 //! # Synchronisation
 //!
@@ -318,8 +318,8 @@ pub(crate) fn notify_waiters() {
     FROZEN.notify_all();
 }
 
-/// Thaws the trace if it is still frozen by this freeze.
-pub(crate) fn thaw_if(frozen: Frozen) {
+/// Resumes recording if the trace is still frozen by this freeze.
+pub(crate) fn resume_if(frozen: Frozen) {
     let mut settings = settings();
     if settings.frozen == Some(frozen) {
         settings.frozen = None;
@@ -327,13 +327,13 @@ pub(crate) fn thaw_if(frozen: Frozen) {
     }
 }
 
-/// Thaws the trace: recording continues and overwrites the rings. Returns `false` if the trace was
+/// Resumes recording, which overwrites the rings. Returns `false` if the trace was
 /// not frozen.
-pub fn thaw() -> bool {
+pub fn resume() -> bool {
     let mut settings = settings();
-    let thawed = settings.frozen.take().is_some();
+    let was_frozen = settings.frozen.take().is_some();
     settings.publish();
-    thawed
+    was_frozen
 }
 
 /// State of the recording.

@@ -26,7 +26,7 @@ pub struct Head {
     pub program: String,
     /// Process id.
     pub pid: u32,
-    /// Length of a tick.
+    /// Converts the ticks of records into nanoseconds and times of day.
     pub clock: Calibration,
     /// One RPC in this many was traced; 0 if nothing was recorded any more when the trace was read.
     pub period: u32,
@@ -45,7 +45,7 @@ pub struct Head {
 pub struct Frozen {
     /// Reason of the freeze.
     pub reason: FreezeReason,
-    /// Time of the freeze in ticks.
+    /// Time of the freeze in ticks, which [`Head::clock`] converts.
     pub ticks: u64,
 }
 

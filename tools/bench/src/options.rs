@@ -49,7 +49,7 @@ impl Repetition {
 #[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
 pub struct Sizes {
     /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
-    /// `SIZE SHARE`, the share of the messages up to that size
+    /// `SIZE SHARE`, the share of the messages up to that size. No message is empty: streams have no empty ones
     #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
     pub workload: String,
     /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB
@@ -80,7 +80,11 @@ pub fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
         .parse::<Workload>()
         .map_err(|error| Error::Option { option: "workload", problem: error.to_string() })?;
     let has_bytes = workload.sizes().smallest() > 0;
-    require(has_bytes, "workload", "each message has at least one byte here; try w4")?;
+    require(
+        has_bytes,
+        "workload",
+        "each message has at least one byte here, as streams have no empty ones; try w4",
+    )?;
     Ok(workload.truncated(truncate))
 }
 

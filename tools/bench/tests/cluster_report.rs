@@ -158,7 +158,7 @@ fn settings() -> Settings {
         short_bytes: 268,
         nodes: 8,
         link: 200_000_000,
-        link_how: "auto: 47 % of the cores' time is left with apus, which needs most of it".to_owned(),
+        link_how: "auto: 47 % of the cores' time is not needed by apus, which needs most of it".to_owned(),
         load: 0.8,
         rate: 3_117.0,
         seconds: 5.0,

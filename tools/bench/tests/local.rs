@@ -171,5 +171,8 @@ fn wrong_options_are_refused_before_anything_runs() {
     let takes_part = ALL.join(", ");
     assert_eq!(error, format!("only: `pipe` takes no part in it; these do: {takes_part}"));
     let error = run(|options| options.sizes = vec![0]).unwrap_err().to_string();
-    assert_eq!(error, "size: a message has 1 to 64000000 bytes; try 100");
+    assert_eq!(
+        error,
+        "size: a message has 1 to 64000000 bytes, as streams have no empty ones; try 100"
+    );
 }

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// `throughput` (long messages)
     #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = Options::default().goals)]
     goals: Vec<Goal>,
-    /// Seconds for everything together: 5 to 86400
+    /// Seconds for everything together: 5 to 86400; on a busy machine it takes longer until the first setting is decided
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().seconds, allow_negative_numbers = true)]
     seconds: f64,
     /// Rounds in which all values of a setting take turns, 3 to 100; fewer if the time is over

@@ -54,10 +54,11 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "sigcomm18")]
     pub preset: Preset,
     /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines
-    /// are `SIZE SHARE`, the share of the messages up to that size
+    /// are `SIZE SHARE`, the share of the messages up to that size. The smallest size is 8 bytes or more, in which a
+    /// simulated message has its number
     #[arg(long = "workload", value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     pub workloads: Vec<Workload>,
-    /// Cut longer messages to this length [default: no message is cut]
+    /// Cut longer messages to this length, 8 bytes or more [default: no message is cut]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub longest: Option<u64>,
     /// Share of the links to hosts (with --host-rate, also of their processors) that is busy with the messages
@@ -348,7 +349,7 @@ impl Options {
         }
         let longest = u64::from(Message::SHORTEST)..=u64::from(u32::MAX);
         let longest = self.longest.is_none_or(|bytes| longest.contains(&bytes));
-        require(longest, "longest", "8 to 4294967295 bytes; try 1MB")?;
+        require(longest, "longest", "messages are cut to 8 to 4294967295 bytes; try 1MB")?;
         let loads = self.loads.iter().all(|load| *load > 0.0 && *load <= 1.0);
         require(loads, "load", "a load is above 0 and up to 1 of the hosts' links; try 0.8")?;
         let messages = self.messages.is_none_or(|messages| (1..=MOST_MESSAGES).contains(&messages));

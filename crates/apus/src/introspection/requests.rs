@@ -6,7 +6,7 @@ use super::response::{Response, json};
 use super::trace_status;
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
-use apus_proto::{Role, RpcInfo, RpcState};
+use apus_proto::{MessageProgress, Role, RpcInfo, RpcState};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -118,10 +118,10 @@ pub struct RpcRow {
     pub silent_nanos: u64,
     /// Number of RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
-    /// The incoming message: length, received and granted bytes.
-    pub incoming: Option<(u32, u32, u32)>,
-    /// The outgoing message: length, sent and granted bytes.
-    pub outgoing: Option<(u32, u32, u32)>,
+    /// The incoming message, once its first packet has arrived.
+    pub incoming: Option<MessageProgress>,
+    /// The outgoing message, until it is acknowledged or answered.
+    pub outgoing: Option<MessageProgress>,
 }
 
 fn rpcs(shards: &[Arc<Shard>]) -> Response {

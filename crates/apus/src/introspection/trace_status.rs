@@ -60,7 +60,7 @@ pub(super) fn freeze() -> Response {
 }
 
 pub(super) fn resume() -> Response {
-    json(&current(trace::thaw()))
+    json(&current(trace::resume()))
 }
 
 fn current(changed: bool) -> TraceStatus {

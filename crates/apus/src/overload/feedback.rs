@@ -37,7 +37,7 @@ impl Feedback {
     /// Longest time for which receiving stops: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
     ///
     /// A limit is needed because the consumer may hang while others wait for packets. One
-    /// millisecond suits Homa: receivers send a RESEND after 5 ms of silence (`resend_ticks`), so
+    /// millisecond suits Homa: receivers send a RESEND after 5 ms of silence (`resend_usecs`), so
     /// grants and acks that wait in the socket buffer for a millisecond do not count as lost.
     pub const TIME_LIMIT: Duration = Duration::from_millis(1);
 

@@ -27,8 +27,8 @@ impl CoreShare {
     /// Length of a period: 10 ms. Source: Mogul & Ramakrishnan.
     ///
     /// It is long compared with a pass of some microseconds, so that the limit is met closely, and
-    /// short enough for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up
-    /// after 20 of them.
+    /// short enough for the protocol: a peer that hears nothing for 5 ms (`resend_usecs`) sends a
+    /// RESEND, and gives up after a second (`timeout_usecs`).
     pub const PERIOD: Duration = Duration::from_millis(10);
 
     /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With

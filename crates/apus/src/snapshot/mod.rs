@@ -6,6 +6,28 @@
 //!
 //! A name such as `packets_sent.data` belongs to the family `packets_sent`, whose members differ in
 //! the packet type.
+//!
+//! [`EndpointSnapshot::new`] names the counters of one endpoint. With the feature `introspection`,
+//! `introspection::own_snapshot` returns the counters of all endpoints of this process, and
+//! `introspection::Process::snapshot` those of another one.
+//!
+//! ```
+//! use apus::Endpoint;
+//! use apus::snapshot::EndpointSnapshot;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = Endpoint::bind("127.0.0.1:0")?;
+//! # let address = server.local_addr();
+//! # std::thread::spawn(move || while let Ok(request) = server.recv_request() { let _ = request.reply("HELLO"); });
+//! let client = Endpoint::client()?;
+//! let named = || EndpointSnapshot::new(client.local_addr(), &client.metrics());
+//! let before = named();
+//! client.call(address, "hello")?;
+//! let change = named().since(&before);
+//! assert_eq!(change.counter("client_responses_done"), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 mod buckets;
 mod canaries;
@@ -20,7 +42,8 @@ use crate::metrics::Metrics;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The counters of all endpoints of a process.
+/// The counters of all endpoints of a process, at one time or, as a result of [`Snapshot::since`],
+/// over a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Snapshot {
@@ -30,11 +53,11 @@ pub struct Snapshot {
     pub pid: u32,
     /// Name of the program.
     pub program: String,
-    /// Time of the snapshot in nanoseconds of the system's monotonic clock, for rates.
+    /// Time of the snapshot in nanoseconds of the system's monotonic clock; the length of a period.
     pub monotonic_nanos: u64,
-    /// Time of the snapshot in milliseconds since 1970.
+    /// Time of the snapshot in milliseconds since 1970; the length of a period by that clock.
     pub unix_millis: u64,
-    /// Processor time of all threads of the process, in nanoseconds.
+    /// Processor time of all threads of the process, in nanoseconds, since its start or in a period.
     pub cpu_nanos: u64,
     /// The counters of each endpoint.
     pub endpoints: Vec<EndpointSnapshot>,
@@ -123,7 +146,8 @@ impl EndpointSnapshot {
 
 impl Snapshot {
     /// Returns what was counted since `before`, endpoint by endpoint. Endpoints that `before` lacks
-    /// count in full. All times are differences.
+    /// count in full. The times of the result are the lengths of the period, so a rate is a counter
+    /// divided by `monotonic_nanos`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let endpoint = |now: &EndpointSnapshot| {
@@ -139,8 +163,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the sum of all endpoints, with the address of the first one; `None` if there are no
-    /// endpoints.
+    /// Returns the sum of all endpoints, gauges included. Its address is that of the first one. `None`
+    /// if there are no endpoints.
     #[must_use]
     pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;

@@ -1,7 +1,7 @@
 //! Behaviour that shows only on a path with packets: corks, batches, quotas, live RPCs.
 
 use crate::{assert_at_rest, bytes, echo_pair, pair};
-use apus::EndpointBuilder;
+use apus::{EndpointBuilder, MessageProgress};
 
 #[test]
 fn live_rpcs_are_reported() {
@@ -10,7 +10,8 @@ fn live_rpcs_are_reported() {
     let info = client.info();
     assert_eq!(info.len(), 1);
     assert_eq!(info[0].peer, server.local_addr());
-    assert_eq!(info[0].outgoing, Some((100, 100, 100)), "length, sent, granted");
+    let all_sent = MessageProgress { length: 100, done: 100, granted: 100 };
+    assert_eq!(info[0].outgoing, Some(all_sent));
     assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
 }
 

@@ -66,7 +66,7 @@ fn live_rpcs_are_shown() {
     let found = |role: &str| rpcs.iter().find(|rpc| rpc.role == role).unwrap();
     assert_eq!(rpcs.len(), 2, "{rpcs:?}");
     assert_eq!(found("client").peer, server.local_addr());
-    assert_eq!(found("client").outgoing.map(|(length, ..)| length), Some(5));
+    assert_eq!(found("client").outgoing.map(|message| message.length), Some(5));
     assert_eq!(found("server").state, "in_service");
     assert_eq!(found("server").id, found("client").id);
     request.reply("x").unwrap();

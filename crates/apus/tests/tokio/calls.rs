@@ -2,7 +2,9 @@
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
-use apus::{Bytes, CallError, CallOptions, Execution, FailureKind, Payload, Refusal};
+use apus::{
+    Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, Payload, Refusal,
+};
 use std::time::Duration;
 
 /// Nothing, one byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
@@ -207,7 +209,8 @@ fn live_rpcs_are_reported() {
         let info = client.info();
         assert_eq!(info.len(), 1);
         assert_eq!(info[0].peer, server.local_addr());
-        assert_eq!(info[0].outgoing, Some((100, 100, 100)), "length, sent, granted");
+        let all_sent = MessageProgress { length: 100, done: 100, granted: 100 };
+        assert_eq!(info[0].outgoing, Some(all_sent));
         assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
     });
 }

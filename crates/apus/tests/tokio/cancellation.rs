@@ -73,7 +73,7 @@ fn a_half_sent_request_leaves_nothing() {
             let mut call = pin!(client.call(address, bytes(0, 5_000_000)));
             begin(call.as_mut()).await;
             let is_arriving =
-                || server.info().iter().any(|rpc| rpc.incoming.is_some_and(|i| i.1 > 0));
+                || server.info().iter().any(|rpc| rpc.incoming.is_some_and(|it| it.done > 0));
             until(|| is_arriving() || is_complete()).await;
         }
         until(|| server.info().is_empty() || is_complete()).await;

@@ -66,9 +66,9 @@ fn each_slow_call_writes_a_file_up_to_the_limit() {
         assert_eq!(reason(&file), Some(FreezeReason::SlowRpc));
         assert!(Trace::load(&file).unwrap().all(Event::Slow).count() > 0);
     }
-    // With room in the folder, and after a manual thaw, the next freeze writes a file again.
+    // With room in the folder, and after a manual resume, the next freeze writes a file again.
     std::fs::remove_file(&files(&folder)[0].1).unwrap();
-    trace::thaw();
+    trace::resume();
     let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
     serve_while(&server, || drop(client.call(server.local_addr(), "hello").unwrap()));
     drop((client, server));
@@ -114,7 +114,7 @@ fn a_freeze_by_a_peer_writes_a_file() {
     while names(place.path()).is_empty() {
         assert_eq!(client.freeze_peers(), 1);
         // Both are in this process, and the client has frozen their trace.
-        trace::thaw();
+        trace::resume();
         assert!(server.try_recv_request().unwrap().is_none());
     }
     drop((client, server));

@@ -30,7 +30,7 @@ impl Tracing {
 
     fn with(sampling: Sampling) -> Self {
         let exclusive = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
-        trace::thaw();
+        trace::resume();
         trace::set_sampling(sampling);
         Self { _exclusive: exclusive, since: apus_trace::clock::ticks() }
     }

@@ -89,7 +89,7 @@ fn a_slow_call_through_memory_freezes_the_trace_as_well() {
             while local_calls() == 0 {
                 client.call(server.local_addr(), "hello").unwrap();
             }
-            trace::thaw();
+            trace::resume();
             client.call(server.local_addr(), "wait").unwrap();
         });
         assert_eq!(reason(), expected);
@@ -182,9 +182,9 @@ fn peers_freeze_their_traces_if_they_obey() {
         for round in 1.. {
             assert_eq!(client.freeze_peers(), 1);
             assert_eq!(reason(), Some(FreezeReason::Demand), "by `freeze_peers` itself");
-            // Both are in this process and share a trace. After the thaw it shows what the server
+            // Both are in this process and share a trace. After the resume it shows what the server
             // does, unless the background poller was faster.
-            trace::thaw();
+            trace::resume();
             assert!(server.try_recv_request().unwrap().is_none());
             frozen = reason() == Some(FreezeReason::Peer);
             let received = tracing.trace().all(Event::FreezeReceived).count();
@@ -217,14 +217,14 @@ fn peers_on_this_host_are_asked_over_both_paths() {
             client.call(server.local_addr(), "hello").unwrap();
         }
     });
-    // One request over the network and one through memory. A request that arrives before the thaw
+    // One request over the network and one through memory. A request that arrives before the resume
     // is not recorded.
     let received = || tracing.trace().all(Event::FreezeReceived).count() as u64;
     let over_network = || server.metrics().protocol.received(apus_proto::Kind::Freeze);
     loop {
         let (network, before) = (over_network(), received());
         assert_eq!(client.freeze_peers(), 2, "a session, and a pair");
-        trace::thaw();
+        trace::resume();
         assert!(server.try_recv_request().unwrap().is_none());
         let through_both = received() - before;
         if through_both > over_network() - network {

@@ -77,12 +77,15 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
 
 /// A request waits for its client's confirmation: asks again a few times, at growing distances
 /// (requirement `BAD-5`).
+///
+/// Only the confirmation ends the silence, which is measured as that of other peers: one that waits unread must not come
+/// too late. Its client would take the next session for that of a restarted server, and end all of its calls.
 fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
-    let entry = &cx.tables.rpcs[rpc];
-    if now.since(entry.started) >= cx.config.timeout_usecs() * USEC {
+    if cx.silence(rpc) >= cx.config.timeout_usecs() * USEC {
         end_server(cx, rpc, Ending::GivenUp);
         return;
     }
+    let entry = &cx.tables.rpcs[rpc];
     let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
     let wait = interval << entry.asks.saturating_sub(1).min(16);
     if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {

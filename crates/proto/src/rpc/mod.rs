@@ -269,6 +269,12 @@ impl Rpc {
         self.put_off = put_off;
     }
 
+    /// Notes that this endpoint was stopped for the last `nanos` nanoseconds: they are no silence of the peer.
+    pub(crate) fn skip_silence(&mut self, nanos: u64, now: Instant) {
+        self.heard = self.heard.plus(nanos).min(now);
+        self.asked = self.asked.plus(nanos).min(now);
+    }
+
     /// Notes that the peer is asked for something.
     pub(crate) const fn ask(&mut self, now: Instant) {
         self.asked = now;

@@ -79,9 +79,12 @@ impl Silence {
         self.first.map(|first| rpcs[first].timer.due)
     }
 
-    /// An RPC whose check is due; it stays first until it is watched anew or forgotten.
-    pub(crate) fn due(&self, rpcs: &Rpcs, now: Instant) -> Option<RpcKey> {
-        self.first.filter(|first| rpcs[*first].timer.due <= now)
+    /// An RPC whose check is due, and the nanoseconds by which the check is late; the RPC stays first until it is watched
+    /// anew or forgotten.
+    pub(crate) fn due(&self, rpcs: &Rpcs, now: Instant) -> Option<(RpcKey, u64)> {
+        let first = self.first?;
+        let due = rpcs[first].timer.due;
+        (due <= now).then(|| (first, now.since(due)))
     }
 
     pub(crate) const fn len(&self) -> usize {

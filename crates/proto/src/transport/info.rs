@@ -28,10 +28,22 @@ pub struct RpcInfo {
     pub silent: Duration,
     /// RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
-    /// The incoming message: length, received and granted bytes.
-    pub incoming: Option<(u32, u32, u32)>,
-    /// The outgoing message: length, sent and granted bytes.
-    pub outgoing: Option<(u32, u32, u32)>,
+    /// The incoming message, once its first packet has arrived.
+    pub incoming: Option<MessageProgress>,
+    /// The outgoing message, until it is acknowledged or answered.
+    pub outgoing: Option<MessageProgress>,
+}
+
+/// How much of a message has been transferred, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct MessageProgress {
+    /// Length of the message.
+    pub length: u32,
+    /// Bytes of it that have been received, or sent at least once.
+    pub done: u32,
+    /// Bytes from its start that may be sent.
+    pub granted: u32,
 }
 
 /// State of a live RPC (HM `homa_rpc.h` `homa_rpc`).
@@ -73,8 +85,11 @@ impl Transport {
             incoming: rpc
                 .incoming
                 .as_ref()
-                .map(|m| in_bytes(m.length(), m.received(), m.granted())),
-            outgoing: rpc.outgoing.as_ref().map(|m| in_bytes(m.length(), m.sent(), m.granted())),
+                .map(|m| MessageProgress::new(m.length(), m.received(), m.granted())),
+            outgoing: rpc
+                .outgoing
+                .as_ref()
+                .map(|m| MessageProgress::new(m.length(), m.sent(), m.granted())),
         }
     }
 
@@ -136,9 +151,11 @@ impl Transport {
     }
 }
 
-/// Positions as bytes: an empty message has none.
-fn in_bytes(length: u32, reached: u32, granted: u32) -> (u32, u32, u32) {
-    (length, reached.min(length), granted.min(length))
+impl MessageProgress {
+    /// `done` and `granted` are positions: that of an empty message is 1.
+    fn new(length: u32, done: u32, granted: u32) -> Self {
+        Self { length, done: done.min(length), granted: granted.min(length) }
+    }
 }
 
 const fn state_of(rpc: &Rpc) -> RpcState {

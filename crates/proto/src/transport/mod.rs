@@ -12,7 +12,7 @@ mod outputs;
 
 pub use commands::Call;
 pub use housekeeping::Unreachable;
-pub use info::{RpcInfo, RpcState};
+pub use info::{MessageProgress, RpcInfo, RpcState};
 
 use crate::config::Config;
 use crate::inbound::Inbound;

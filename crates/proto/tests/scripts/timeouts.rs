@@ -92,6 +92,77 @@ fn after_a_long_sleep_the_peer_is_asked_first() {
     ");
 }
 
+/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond, and not only the time of
+/// three RESENDs.
+#[test]
+fn the_time_of_a_stop_is_no_silence() {
+    assert_snapshot!(run("
+        config timeout_usecs=100000
+        meet P
+        call P 10
+        +7ms
+        stopped 500ms
+        +80ms
+        P: DATA c1 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +7ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > stopped 500ms
+    > +80ms
+      @2.69ms -> P RESEND c1 everything prio=7
+      @7.69ms -> P RESEND c1 everything prio=7
+      @17.69ms -> P RESEND c1 everything prio=7
+      @37.69ms -> P RESEND c1 everything prio=7
+      @62.69ms -> P RESEND c1 everything prio=7
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
+/// TIME-4, TIME-1: a stop is no silence at a server that waits for a confirmation, either. A client whose confirmed session is forgotten would
+/// take the server for restarted.
+#[test]
+fn a_server_that_was_stopped_waits_for_the_confirmation() {
+    assert_snapshot!(run("
+        config timeout_usecs=100000
+        P: DATA s1 0..10/10
+        stopped 500ms
+        P: BUSY s1 +CONFIRM
+    "), @"
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > stopped 500ms
+    > P: BUSY s1 +CONFIRM
+      !! request s1 from P: 10 B
+    ");
+}
+
+/// TIME-3: a confirmation that waits unread is no silence.
+#[test]
+fn a_server_that_has_not_read_waits_for_the_confirmation() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        finish_reading
+        P: DATA s1 0..10/10
+        +40ms
+        P: BUSY s1 +CONFIRM
+        finish_reading
+    "), @"
+    > finish_reading
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > +40ms
+      @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
+      @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
+      @35.00ms -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: BUSY s1 +CONFIRM
+      !! request s1 from P: 10 B
+    > finish_reading
+    ");
+}
+
 /// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
 /// come again.
 #[test]

@@ -14,7 +14,7 @@ static EXCLUSIVE: Mutex<()> = Mutex::new(());
 /// Locks the recorder and sets it to record everything.
 fn recorder() -> MutexGuard<'static, ()> {
     let guard = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    recorder::thaw();
+    recorder::resume();
     recorder::set_sampling(Sampling::All);
     guard
 }
@@ -91,7 +91,7 @@ fn a_file_is_complete_or_absent_and_an_error_names_it() {
 }
 
 #[test]
-fn a_frozen_trace_is_retained_until_it_is_thawed() {
+fn a_frozen_trace_is_retained_until_recording_is_resumed() {
     let _guard = recorder();
     let thread = thread("frozen", || {
         recorder::record(Event::Look, 1, 0);
@@ -107,7 +107,7 @@ fn a_frozen_trace_is_retained_until_it_is_thawed() {
     assert_eq!(frozen.reason, FreezeReason::LostPacket);
     assert_eq!(frozen.ticks, thread.records[1].ticks);
     assert_eq!(FreezeReason::NAMES[thread.records[1].a as usize], "lost_packet");
-    assert!(recorder::thaw() && !recorder::thaw());
+    assert!(recorder::resume() && !recorder::resume());
     assert!(recorder::is_traced(12));
     assert_eq!(recorder::frozen(), None);
 }

@@ -24,7 +24,7 @@ use apus_testbed::fabric::Spec;
 )]
 pub struct Options {
     /// Sizes of the messages: `w1` to `w5` (published workloads), a size in bytes, or a file whose lines are
-    /// `SIZE SHARE`, the share of the messages up to that size
+    /// `SIZE SHARE`, the share of the messages up to that size. No message is empty: streams have no empty ones
     #[arg(long, value_name = "WORKLOAD", default_value = "w4")]
     pub workload: String,
     /// Longer messages are cut to this: 1 to 64000000. The kernel module and the published comparisons cut at 1 MB

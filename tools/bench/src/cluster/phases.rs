@@ -14,6 +14,7 @@ use crate::options::Repetition;
 use crate::slowdown::{Scale, tenths};
 use apus_report::result::{PhaseCounts, Phases as PhaseRecord};
 use apus_testbed::error::Error;
+use apus_testbed::machine::BackgroundLoad;
 use apus_testbed::repeat::Repeater;
 
 /// Duration of the unloaded phase of each transport, unless runs are much shorter than usual.
@@ -111,14 +112,23 @@ impl<'a> Phases<'a> {
             let mix = &mixes[index];
             let what = format!("{}which link: {mbps} Mbit/s", self.about);
             self.repeater.progress().note(&format!("{what} with {mix}"));
-            let trial = || self.load(mbps, mix, 0, &scale, TRIAL);
-            let Some(trial) = self.repeater.attempt(&mix.to_string(), &what, trial)? else {
+            let trial = || {
+                let watch = BackgroundLoad::watch();
+                let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
+                Ok((trial, watch.foreign_time()))
+            };
+            let Some((trial, foreign)) = self.repeater.attempt(&mix.to_string(), &what, trial)?
+            else {
                 return Ok(None);
             };
             let idle = trial.idle.ok_or_else(|| Error::Option {
                 option: "link",
                 problem: "the system does not say how busy the cores are; try 200mbit".to_owned(),
             })?;
+            // What neighbours use is not needed at this rate. Slower links would not free the cores, and the runs would
+            // take ten times as long.
+            let neighbours = foreign.filter(|_| self.venue.is_here()).map_or(0.0, |it| it.others);
+            let idle = (idle + neighbours).min(1.0);
             // A second or two do not contain as many long messages as there are on average.
             let carried: f64 = trial.parts.iter().map(|part| part.throughput).sum();
             let fewer = self.throughput(mbps) / carried.max(1.0);
@@ -127,7 +137,7 @@ impl<'a> Phases<'a> {
         let Some(found) = found else { return Err(self.repeater.failure()) };
         let (idle, mix) = (found.idle * 100.0, &mixes[found.hungriest]);
         let how = format!(
-            "auto: {idle:.0} % of the cores' time is left with {mix}, which needs most of it"
+            "auto: {idle:.0} % of the cores' time is not needed by {mix}, which needs most of it"
         );
         let mbps = found.mbps;
         Ok(Chosen { mbps, how })

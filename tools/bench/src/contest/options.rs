@@ -15,7 +15,7 @@ use apus_testbed::error::{Error, require};
 /// The options of a contest.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 pub struct Options {
-    /// Payload bytes of a request: 1 to 64000000
+    /// Payload bytes of a request: 1 to 64000000. Streams, which are measured beside, have no empty messages
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
     /// Outstanding requests: 1 to 65536
@@ -54,7 +54,11 @@ impl Options {
     /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let size = (1..=Plan::LARGEST).contains(&self.size);
-        require(size, "size", "a message has 1 to 64000000 bytes; try 100")?;
+        require(
+            size,
+            "size",
+            "a message has 1 to 64000000 bytes, as streams have no empty ones; try 100",
+        )?;
         let outstanding = (1..=65_536).contains(&self.outstanding);
         require(outstanding, "outstanding", "1 to 65536 requests are outstanding; try 8")?;
         self.repetition.check()
@@ -115,8 +119,8 @@ mod tests {
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"
-        size: a message has 1 to 64000000 bytes; try 100
-        size: a message has 1 to 64000000 bytes; try 100
+        size: a message has 1 to 64000000 bytes, as streams have no empty ones; try 100
+        size: a message has 1 to 64000000 bytes, as streams have no empty ones; try 100
         outstanding: 1 to 65536 requests are outstanding; try 8
         seconds: a contender is measured for 0.01 to 3600 seconds; try 1
         seconds: a contender is measured for 0.01 to 3600 seconds; try 1

@@ -34,13 +34,16 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Measured, Error> 
     let figures = [(&rtt, &["p50_us", "p99_us"][..]), (&rate, &["krps"][..])];
     let row = |name: &&str| {
         let mut row = Row::new(name);
+        let mut missing = None;
         for (outcome, wanted) in figures {
             let found = outcome.rows.iter().find(|row| row.name == *name);
-            row.missing = row.missing.or_else(|| found?.missing.clone());
+            missing = missing.or_else(|| found?.missing.clone());
             for figure in found.into_iter().flat_map(|row| &row.figures) {
                 row.figures.extend(wanted.contains(&&*figure.0).then(|| figure.clone()));
             }
         }
+        // A row with one of the two measurements has a result; a note says what it lacks.
+        row.missing = missing.filter(|_| row.figures.is_empty());
         row
     };
     let ratios = [("p50_us", &rtt), ("krps", &rate)].into_iter().flat_map(|(figure, outcome)| {

@@ -16,7 +16,9 @@ use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Slowdowns, Summary, 
 use apus_report::experiment::{config, name};
 use apus_report::findings::{Findings, Part, Section};
 use apus_report::progress::Progress;
-use apus_report::result::{Figure, Outcome, Ratio, Row, named, rounded, table};
+use apus_report::result::{
+    Figure, Incident, Outcome, PhaseEnd, Phases, Ratio, Row, named, rounded, table,
+};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};
 
@@ -62,38 +64,72 @@ struct Simulated {
 /// One transport in all runs.
 struct Series {
     name: String,
-    runs: Vec<Simulated>,
+    /// The results, with the numbers of their runs.
+    runs: Vec<(usize, Simulated)>,
+}
+
+/// What became of all simulations.
+struct Simulations {
+    series: [Series; 2],
+    phases: Phases,
+    /// Why one of them has no result; it was the last one.
+    failure: Option<Error>,
 }
 
 /// Simulates both transports, run by run.
+///
+/// # Errors
+///
+/// A transport has no result: the question is not answered. A failure in a later run ends the simulation, and what was
+/// found until then is kept. Nothing is simulated again: what ends one simulation ends the next one as well.
 pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     let messages = (options.seconds * MESSAGES_PER_SECOND).max(FEWEST_MESSAGES).round() as u32;
+    findings(options, messages, simulate(options, messages, host)?)
+}
+
+/// Simulates until all runs are done, until it has taken long enough, or until a simulation fails.
+fn simulate(options: &Options, messages: u32, host: &Spawner) -> Result<Simulations, Error> {
     let began = Instant::now();
     let progress = Progress::of(options.runs * TRANSPORTS.len());
     let mut series = TRANSPORTS.map(|each| Series { name: name(&each), runs: Vec::new() });
+    let mut phases = Phases::default();
     for run in 0..options.runs {
         if run > 0 && began.elapsed() > ENOUGH {
             break;
         }
         for each in &mut series {
             progress.step(&format!("simulated run {} of {}: {}", run + 1, options.runs, each.name));
-            let details = Details {
-                transport: each.name.clone(),
-                messages,
-                seed: options.seed.wrapping_add(run as u64),
-            };
             let task = Task {
                 name: format!("simulation of {}", each.name),
                 core: None,
                 bind: None,
                 job: JOB.to_owned(),
-                details: json!(details),
+                details: json!(Details {
+                    transport: each.name.clone(),
+                    messages,
+                    seed: options.seed.wrapping_add(run as u64),
+                }),
             };
-            each.runs.push(host.start(task)?.result(LONGEST_SIMULATION)?);
+            match host.start(task).and_then(|agent| agent.result(LONGEST_SIMULATION)) {
+                Ok(simulated) => {
+                    each.runs.push((run, simulated));
+                    phases.record_measured(&each.name);
+                }
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => {
+                    phases.record(Incident {
+                        row: each.name.clone(),
+                        phase: format!("simulated run {}", run + 1),
+                        attempts: 1,
+                        end: PhaseEnd::Lost,
+                        why: vec![error.to_string()],
+                    });
+                    return Ok(Simulations { series, phases, failure: Some(error) });
+                }
+            }
         }
     }
-    drop(progress);
-    findings(options, messages, &series)
+    Ok(Simulations { series, phases, failure: None })
 }
 
 /// Returns the options of `apus sim run` for these transports and this seed.
@@ -155,16 +191,28 @@ fn scale(experiment: &Experiment) -> Scale {
     }
 }
 
-fn findings(options: &Options, messages: u32, series: &[Series]) -> Result<Findings, Error> {
+/// Arranges what was found.
+///
+/// # Errors
+///
+/// The failure of a simulation, if the question is not answered for it.
+fn findings(options: &Options, messages: u32, found: Simulations) -> Result<Findings, Error> {
+    let Simulations { series, phases, failure } = found;
     let sweep = sweep(TRANSPORTS.to_vec(), messages, options.seed);
     let experiment = experiments(&sweep)?.remove(0);
-    let curves: Vec<Curve> = series.iter().map(Series::curve).collect();
-    let (runs, link) = (series[0].runs.len(), experiment.fabric.topology.host_rate.mbps());
     let mut outcome = Outcome::new("demo", settings(options, messages, &experiment));
-    outcome.rows = series.iter().zip(&curves).map(|(each, curve)| each.row(curve)).collect();
-    outcome.ratios = ratios(series);
+    let measured = series.iter().filter(|each| !each.runs.is_empty());
+    let curves: Vec<Curve> = measured.clone().map(Series::curve).collect();
+    outcome.rows = measured.zip(&curves).map(|(each, curve)| each.row(curve)).collect();
     outcome.notes = series.iter().filter_map(Series::trouble).collect();
-    if runs < options.runs {
+    let is_complete = failure.is_none();
+    outcome.account(phases);
+    if let Some(error) = failure.filter(|_| !outcome.is_answered()) {
+        return Err(error);
+    }
+    outcome.ratios = ratios(&series);
+    let (runs, link) = (series[0].runs.len(), experiment.fabric.topology.host_rate.mbps());
+    if is_complete && runs < options.runs {
         outcome.notes.push(format!(
             "{runs} of {} runs: the machine is too slow for all of them in a minute",
             options.runs
@@ -227,7 +275,7 @@ fn ratios(series: &[Series]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for other in series.iter().filter(|each| each.name != OURS) {
         let mut compare = |name: &str, figure: fn(&Simulated) -> f64| {
-            let ratio = Ratio::over(&other.over_runs(figure), &ours.over_runs(figure));
+            let ratio = Ratio::paired(&other.over_runs(figure), &ours.over_runs(figure));
             ratios.extend(ratio.map(|ratio| (format!("{name} {}/{OURS}", other.name), ratio)));
         };
         compare("short_p99", |run| run.summary.short.p99);
@@ -241,7 +289,9 @@ pub(super) fn add_loopback(findings: &mut Findings, measured: &loopback::Measure
     let outcome = &mut findings.outcome;
     outcome.members.insert("loopback".to_owned(), measured.json());
     outcome.notes.extend(measured.notes().iter().cloned());
-    outcome.phases = Some(measured.phases().clone());
+    let mut phases = outcome.phases.take().unwrap_or_default();
+    phases.extend(measured.phases().clone());
+    outcome.phases = Some(phases);
     let title =
         "in addition, over loopback of this machine: round trip and rate of requests of 100 bytes";
     let table = table::rows(measured.rows(), &table::columns(measured.rows()));
@@ -250,17 +300,21 @@ pub(super) fn add_loopback(findings: &mut Findings, measured: &loopback::Measure
 }
 
 impl Series {
-    fn over_runs(&self, figure: impl Fn(&Simulated) -> f64) -> Vec<f64> {
-        self.runs.iter().map(figure).collect()
+    fn over_runs(&self, figure: impl Fn(&Simulated) -> f64) -> Vec<(usize, f64)> {
+        self.runs.iter().map(|(number, run)| (*number, figure(run))).collect()
+    }
+
+    fn results(&self) -> impl Iterator<Item = &Simulated> {
+        self.runs.iter().map(|(_, run)| run)
     }
 
     fn curve(&self) -> Curve {
-        let runs: Vec<&Summary> = self.runs.iter().map(|run| &run.summary).collect();
+        let runs: Vec<&Summary> = self.results().map(|run| &run.summary).collect();
         Curve::of(&self.name, &runs)
     }
 
     fn row(&self, curve: &Curve) -> Row {
-        let runs = &self.runs;
+        let runs: &Vec<&Simulated> = &self.results().collect();
         Row::new(&self.name)
             .with_spread("short_p50", runs, |run| run.summary.short.p50)
             .with_spread("short_p99", runs, |run| run.summary.short.p99)
@@ -276,7 +330,7 @@ impl Series {
 
     /// Returns what a reader has to know about the runs of this transport, if its queues grew.
     fn trouble(&self) -> Option<String> {
-        let unsteady = self.runs.iter().any(|run| !run.steady);
+        let unsteady = self.results().any(|run| !run.steady);
         unsteady.then(|| {
             format!(
                 "the queues of {} grew in a run: its slowdown depends on how long the run was",

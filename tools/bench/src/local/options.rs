@@ -95,7 +95,11 @@ impl Options {
     /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let range = self.sizes.iter().all(|size| (1..=Plan::LARGEST).contains(size));
-        require(range, "size", "a message has 1 to 64000000 bytes; try 100")?;
+        require(
+            range,
+            "size",
+            "a message has 1 to 64000000 bytes, as streams have no empty ones; try 100",
+        )?;
         let mut once = self.sizes.clone();
         once.sort_unstable();
         once.dedup();
@@ -187,8 +191,8 @@ mod tests {
         ];
         let messages = wrong.map(|options| options.check().unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"), @r"
-        size: a message has 1 to 64000000 bytes; try 100
-        size: a message has 1 to 64000000 bytes; try 100
+        size: a message has 1 to 64000000 bytes, as streams have no empty ones; try 100
+        size: a message has 1 to 64000000 bytes, as streams have no empty ones; try 100
         size: there is a size at least, and each once; try 100,500000
         size: there is a size at least, and each once; try 100,500000
         outstanding: 1 to 65536 requests are outstanding; try 64

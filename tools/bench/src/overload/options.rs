@@ -95,7 +95,11 @@ impl Options {
     /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let size = (1..=Plan::LARGEST).contains(&self.size);
-        require(size, "size", "a message has 1 to 64000000 bytes; try 100")?;
+        require(
+            size,
+            "size",
+            "a message has 1 to 64000000 bytes, as streams have no empty ones; try 100",
+        )?;
         let cost = (1.0..=100_000.0).contains(&self.cost_us);
         require(cost, "cost", "a request costs 1 to 100000 microseconds; try 50")?;
         let threads = (1..=64).contains(&self.threads);

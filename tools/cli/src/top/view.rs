@@ -1,5 +1,6 @@
 //! View: draws the model on the terminal.
 
+use apus::MessageProgress;
 use apus::introspection::RpcRow;
 use apus_report::result::short;
 use ratatui::Frame;
@@ -125,12 +126,12 @@ fn rpcs(frame: &mut Frame<'_>, area: Rect, row: Option<&Row>) {
 
 fn rpc(rpc: &RpcRow) -> Cells<'_> {
     let millis = |nanos: u64| short(nanos as f64 / 1e6);
-    let message = |message: Option<(u32, u32, u32)>| match message {
+    let message = |message: Option<MessageProgress>| match message {
         // The granted offset is of interest only until the whole message is granted.
-        Some((length, done, granted)) if granted < length => {
+        Some(MessageProgress { length, done, granted }) if granted < length => {
             format!("{done} of {length}, {granted} granted")
         }
-        Some((length, done, _)) => format!("{done} of {length}"),
+        Some(MessageProgress { length, done, .. }) => format!("{done} of {length}"),
         None => "-".to_owned(),
     };
     Cells::new([
@@ -169,7 +170,7 @@ mod tests {
             silent_nanos: 0,
             asks: 0,
             incoming: None,
-            outgoing: Some((1_000_000, 70_000, 80_000)),
+            outgoing: Some(MessageProgress { length: 1_000_000, done: 70_000, granted: 80_000 }),
         };
         let figures = Figures {
             calls: 123_456.0,

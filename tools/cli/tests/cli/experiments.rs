@@ -23,7 +23,8 @@ fn every_bench_prints_one_object_as_promised() {
 /// Each worker and each client is a process of its own; together they are more than the cores.
 #[test]
 fn local_prints_one_object_as_promised() {
-    let words = "bench local --seconds 0.05 --runs 1 --workers 2 --clients 2 --json";
+    // Long enough for each of them to run, also if they share the cores with other programs.
+    let words = "bench local --seconds 0.2 --runs 1 --workers 2 --clients 2 --json";
     let output = run(words.split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("local", &text(&output.stdout)).unwrap();
@@ -168,8 +169,11 @@ fn apus_hands_each_message_off_once() {
             assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
         }
         if name == "apus self-polling" {
-            // A handoff occurs only if the receiver was delayed and the background poller polled for it.
-            assert!(row["handoffs"].as_u64() <= row["keeper_turns"].as_u64(), "{row}");
+            // A handoff occurs only if the receiver was delayed and the background poller polled for it. One turn of the
+            // background poller may bring several messages, if the receiver is delayed again before it waits.
+            let count = |name: &str| row[name].as_u64().unwrap();
+            assert!(count("handoffs") <= 500, "{row}");
+            assert!(count("handoffs") == 0 || count("keeper_turns") > 0, "{row}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The `apus` command, run as a shell runs it.
 
+mod busy;
 mod cluster;
 mod configuration;
 mod contract;

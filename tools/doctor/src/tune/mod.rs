@@ -10,8 +10,8 @@
 //!
 //! - **TUNE-1** Nothing is recommended without proof (95 % for all values of a setting together, paired), or for a gain
 //!   below 2 %; then the current value is kept.
-//! - **TUNE-2** The search takes no longer than the time limit, except for the round in progress. It reports what it
-//!   could not try.
+//! - **TUNE-2** The search takes no longer than the time limit, except for the round in progress, and for the first
+//!   rounds of the first setting. It reports what it could not try.
 
 mod config_file;
 mod evidence;
@@ -50,18 +50,17 @@ pub struct Findings {
 ///
 /// # Errors
 ///
-/// An option is out of range, or nothing could be measured within the time limit.
+/// An option is out of range, or nothing could be measured.
 pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
     let found = search::run(options, spawner, cores)?;
     if found.decisions.is_empty() {
-        let problem = format!(
-            "no setting could be measured in this time; try more seconds ({})",
+        return Err(Error::Peer(format!(
+            "no setting could be measured: {}",
             found.notes.join("; ")
-        );
-        return Err(Error::Option { option: "seconds", problem });
+        )));
     }
     outcome.notes = found.notes;
     outcome.notes.push(

@@ -16,7 +16,7 @@ use apus_testbed::error::{Error, require};
 pub struct Options {
     /// Goals to improve. A value that is worse for any of them is not recommended.
     pub goals: Vec<Goal>,
-    /// Time limit for the whole search in seconds: 5 to 86400.
+    /// Time limit for the whole search in seconds: 5 to 86400. The first setting is decided all the same.
     pub seconds: f64,
     /// Rounds in which all values of a setting are measured: 3 to 100.
     pub runs: usize,

@@ -73,7 +73,7 @@ pub(super) fn accept_ranks(listener: &TcpListener, registry: &Arc<Registry>) {
                 }
                 let registry = Arc::clone(registry);
                 thread::spawn(move || {
-                    let registered = registry.register(stream);
+                    let registered = registry.register(stream, from);
                     registry.unknown.fetch_sub(1, Ordering::Relaxed);
                     if let Err(problem) = registered {
                         registry.record_rejection(from, &problem.to_string());
@@ -116,13 +116,17 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Performs the handshake with a connection, and registers the rank if it belongs to the job.
-    fn register(&self, mut stream: TcpStream) -> io::Result<()> {
+    /// Performs the handshake with a connection, and registers the rank if it belongs to the job; otherwise refuses it.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed.
+    fn register(&self, mut stream: TcpStream, from: SocketAddr) -> io::Result<()> {
         stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let hello = read_hello(&mut stream)?;
         if let Err(why) = self.check(&hello) {
-            write_line(&mut stream, &HelloReply::Refused(why.clone()))?;
-            return Err(io::Error::other(why));
+            self.refuse(&stream, from, why);
+            return Ok(());
         }
         prepare(&stream).map_err(io::Error::other)?;
         let rank = hello.rank;
@@ -131,8 +135,9 @@ impl Registry {
         if state.waiting.get(&rank).is_some_and(WaitingRank::is_connected) {
             let why =
                 format!("there is a rank {rank} already; has each process a rank of its own?");
-            write_line(&mut &waiting.stream, &HelloReply::Refused(why.clone()))?;
-            return Err(io::Error::other(why));
+            drop(state);
+            self.refuse(&waiting.stream, from, why);
+            return Ok(());
         }
         write_line(&mut &waiting.stream, &HelloReply::Welcome)?;
         state.joined.insert(rank);
@@ -161,6 +166,13 @@ impl Registry {
         } else {
             Ok(())
         }
+    }
+
+    /// Refuses a rank. It is counted first: when the rank knows, every error of this process names it.
+    fn refuse(&self, mut stream: &TcpStream, from: SocketAddr, why: String) {
+        self.record_rejection(from, &why);
+        // Fails only if the rank has gone.
+        let _ = write_line(&mut stream, &HelloReply::Refused(why));
     }
 
     fn record_rejection(&self, from: SocketAddr, why: &str) {

@@ -18,6 +18,7 @@
 //! | `taking off`, `take 1000` | the application leaves messages; consumes this number of their bytes |
 //! | `keep 100` | only the first 100 bytes of messages are retained; `keep all` |
 //! | `+5ms`, `+100us` | time passes; timers fire |
+//! | `stopped 5ms` | time passes, and the endpoint does not run; then timers fire |
 //! | `live` | prints the gauges |
 //! | `count GROUP.NAME …` | prints counters |
 //!
@@ -155,6 +156,10 @@ impl Script {
             }
             "live" => self.print_live(),
             "count" => self.print_counters(&words),
+            "stopped" => {
+                self.now += Duration::from_nanos(nanos(words[0]));
+                self.fire("");
+            }
             time if time.starts_with('+') => self.advance(time),
             peer if peer.ends_with(':') => self.receive(peer.trim_end_matches(':'), &words),
             other => panic!("no such line: {other}"),
