@@ -6,13 +6,13 @@ use super::sides::GRACE;
 /// lasted. Chosen by us: far less than a hundredth is outstanding at the end.
 const KEPT_UP: f64 = 0.97;
 
-/// Returns a sentence about the runs of contender `name` if `errors` requests were not answered, or if it completed no
+/// Returns a sentence about the runs of contender `name` if `errors` requests were refused or not answered, or if it completed no
 /// more than the share `kept_up` of what was due in its worst run and that is too little.
 pub(crate) fn trouble(name: &str, errors: u64, kept_up: f64) -> Option<String> {
     if errors > 0 {
         let grace = GRACE.as_secs();
         Some(format!(
-            "{errors} requests of {name} were not answered within {grace} s of the load's end"
+            "{errors} requests of {name} were refused, or not answered within {grace} s of the load's end"
         ))
     } else if kept_up < KEPT_UP {
         Some(format!(
