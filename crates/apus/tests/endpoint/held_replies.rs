@@ -1,8 +1,7 @@
 //! Replies that are held back, under overload, until the next poll of the network.
 
-use crate::overload::UNDER_WAY;
+use crate::overload::{UNDER_WAY, impatient};
 use crate::{Endpoint, ShutDown, roomy_pair};
-use apus::{EndpointBuilder, PollMode};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,10 +13,7 @@ use std::time::Duration;
 /// does not have the poll role. On a busy machine it gets the role now and then, and releases it
 /// when a thread waits for a request; therefore the requests are sent in bursts.
 fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
-    let (client, server) = roomy_pair(
-        &EndpointBuilder::default().poll_mode(PollMode::Block),
-        400 * UNDER_WAY as usize,
-    );
+    let (client, server) = roomy_pair(&impatient(), 400 * UNDER_WAY as usize);
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
         let _shutdown = ShutDown(&[&client, &server]);

@@ -11,8 +11,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Outstanding requests: several times as many as may wait before a server refuses.
+/// Outstanding requests: several times as many as may wait before an [`impatient`] server refuses.
 pub(crate) const UNDER_WAY: u64 = 2_000;
+
+/// Endpoints that refuse when requests wait for 10 ms, if 320 wait.
+pub(crate) fn impatient() -> EndpointBuilder {
+    EndpointBuilder::default().poll_mode(PollMode::Block).max_queueing(Duration::from_micros(50))
+}
 
 /// Two endpoints on a network with room for all of these packets: a client that loses its refusal
 /// learns from the answer to its RESEND that the server has finished the request, but not why.
@@ -69,8 +74,7 @@ fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
 #[test]
 fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-        let (client, server) =
-            pair(&EndpointBuilder::default().engine(engine).poll_mode(PollMode::Block));
+        let (client, server) = pair(&impatient().engine(engine));
         std::thread::scope(|scope| {
             let _ends = ShutDown(&[&client, &server]);
             let serving = scope.spawn(|| serve_slowly(&server));
