@@ -15,13 +15,16 @@ fn slow(files: TraceFiles) -> EndpointBuilder {
         .trace_files(files)
 }
 
-/// Returns the files in a folder by their names without host and process.
+/// Returns the files in a folder by their names without host and process. A file that is being written has a hidden name,
+/// and is not one of them.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let process = format!("-{}-", std::process::id());
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let named = entries.map(|path| {
+    let named = entries.filter_map(|path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        (name.split_once(&process).unwrap_or_else(|| panic!("{name}")).1.to_owned(), path)
+        let shown = !name.starts_with('.');
+        let named = || name.split_once(&process).unwrap_or_else(|| panic!("{name}")).1.to_owned();
+        shown.then(|| (named(), path))
     });
     let mut named: Vec<_> = named.collect();
     named.sort();
