@@ -157,8 +157,8 @@ impl Endpoint {
     ///
     /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
     /// Completions that wait to be received occupy room, too: a thread that both sends and receives
-    /// them sets `no_wait`, and receives some when there is no room. Otherwise the
-    /// wait may last until its call's time is over.
+    /// them sets `no_wait`, and receives some when there is no room. Otherwise the wait may last
+    /// until its call's time is over.
     ///
     /// The call fails after the endpoint's [timeout](crate::EndpointBuilder::call_timeout), 60 s by
     /// default and up to a quarter more.

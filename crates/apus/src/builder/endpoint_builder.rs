@@ -126,9 +126,10 @@ impl<E> EndpointBuilder<E> {
     /// With the limit, a server that is offered several times its capacity still serves as many
     /// requests as at capacity, each after a short wait. It takes effect when 200 times as many
     /// requests wait as the application receives in this time: at least 320, and 16,384 at most.
-    /// A pause of the process, or a burst, causes no refusal. From then on the
-    /// queue holds what the application receives in this time, and at least 16 requests. Every
-    /// further request is refused at once with [`Refusal::Overloaded`](crate::Refusal::Overloaded):
+    /// Shorter queues, as after a pause of some milliseconds, are served late and not refused. From
+    /// then on the queue holds what the application receives in this time, and at least 16 requests.
+    /// Every further request is refused at once with
+    /// [`Refusal::Overloaded`](crate::Refusal::Overloaded):
     /// it was not executed and may be sent elsewhere. Replies may be held back meanwhile to leave
     /// together, for up to 125 µs or until their thread receives its next request.
     ///

@@ -1,10 +1,10 @@
 //! The bound on the number of requests that wait for the application.
 //!
-//! Normally there is none: a burst, or a pause of the process, costs only its own time, and a client
-//! may have a hundred outstanding requests. But if a queue that is never empty grows until requests
-//! wait for [`ONSET_FACTOR`] times [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured
-//! with), the offered load exceeds what the application can serve, and waiting makes it worse: clients give up, and their
-//! requests are served nevertheless. From then on the queue may hold what the application takes in
+//! Normally there is none: a short burst, or a pause of some milliseconds, costs only its own time,
+//! and a client may have a hundred outstanding requests. But if a queue that is never empty grows
+//! until requests wait for [`ONSET_FACTOR`] times [`Backlog::MAX_QUEUEING`] (or what the endpoint is
+//! configured with), the offered load exceeds what the application can serve, and waiting makes it
+//! worse: clients give up, and their requests are served nevertheless. From then on the queue may hold what the application takes in
 //! that time. Further requests are refused at once
 //! ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
 //!
@@ -36,7 +36,8 @@
 //!   role. It leaves at the latest when a thread asks for a message and the last poll is 125 µs ago
 //!   or no message is there; if no thread asks, when the background poller takes the role; and
 //!   before the endpoint is shut down.
-//! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds requests waiting.
+//! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds requests
+//!   waiting.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;

@@ -168,7 +168,7 @@ impl World {
 
     fn boot(&mut self, host: usize) -> Transport {
         self.births += 1;
-        // No multiple of what the transport's own generator adds in each step.
+        // Each life has a seed of its own.
         let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
         let mut transport = Transport::new(self.config.clone(), address(host).port(), seed.into());
         transport.set_payload_prefix(self.keep);

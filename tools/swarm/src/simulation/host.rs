@@ -340,7 +340,7 @@ fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
         // Ids of an earlier incarnation are not reused.
         return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (incarnation << 40))));
     }
-    // Avoids multiples of the increment of the transport's own generator.
+    // Each life of each host has a seed of its own.
     let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
         ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());

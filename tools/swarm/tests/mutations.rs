@@ -1,0 +1,26 @@
+//! Mutations fit the sources: a patch that does not apply plants no bug.
+
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn every_patch_applies() {
+    let repository = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let patches: Vec<_> =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("mutations"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "patch"))
+            .collect();
+    assert!(patches.len() > 30, "{patches:?}");
+    for patch in patches {
+        let git = |words: &[&str]| {
+            Command::new("git").current_dir(repository).args(words).arg(&patch).output()
+        };
+        let Ok(checked) = git(&["apply", "--check"]) else {
+            eprintln!("SKIPPED: git is not installed");
+            return;
+        };
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+}
