@@ -1,9 +1,9 @@
 //! What the sender of a packet of the udp profile understands beyond the first version.
 
-/// A set of features (bytes 18 and 19 of the udp profile).
+/// A set of features (bytes 18 and 19 of the udp profile; in a session of 48 bits the low nibble of byte 12).
 ///
 /// Each endpoint states in every packet what it understands, so that its peer sends it nothing that it would drop.
-/// Versions before this field wrote 0, and ignore it. Requirement `WIRE-31`.
+/// Versions before this field wrote 0, and ignore it. Requirements `WIRE-31`, `WIRE-33`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Features(u16);
 
@@ -12,8 +12,10 @@ impl Features {
     pub const NONE: Self = Self(0);
     /// The sender takes messages of 0 bytes.
     pub const EMPTY_MESSAGES: Self = Self(1);
+    /// The sender knows sessions of 48 bits, and answers the question about a request by sending its DATA again.
+    pub const LONG_SESSIONS: Self = Self(2);
     /// The features of this implementation.
-    pub const OURS: Self = Self::EMPTY_MESSAGES;
+    pub const OURS: Self = Self::EMPTY_MESSAGES.with(Self::LONG_SESSIONS);
 
     /// Returns the features with these bits. Bits of later versions are kept.
     #[must_use]
@@ -25,6 +27,18 @@ impl Features {
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// Returns the features of both sets.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the features of this set that `other` has not.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Returns whether every feature of `other` is in this set.

@@ -18,6 +18,8 @@ const SENDER_ID: usize = 20;
 
 /// Header words in DATA packets, as the kernel writes them (high nibble of byte 12).
 const DOFF_DATA: u8 = 14 << 4;
+/// The bits of byte 12 that hold the features in packets of a session of 48 bits.
+const FEATURES_NIBBLE: u8 = 0x0f;
 /// Header words in control packets.
 const DOFF_CONTROL: u8 = 5 << 4;
 
@@ -29,7 +31,8 @@ const DOFF_CONTROL: u8 = 5 << 4;
 /// | sport | dport | sequence      | a         |typ|dof| b | c             | d     | sender id |
 /// +-------+-------+---------------+-----------+---+---+---+---------------+-------+--------- +
 ///   kernel profile:  a = 0, b = flags (6), c = window and checksum, d = urgent (0xb97d)
-///   udp profile:     a = low-water distance, b = version and flags, c = incarnation, d = features
+///   udp profile:     a = low-water distance or claim, b = version and flags, c = incarnation, d = features;
+///                    in a session, c and d = session, features in the low nibble of dof
 /// ```
 ///
 /// Source: docs/reference/homa-module.md, *Wire format* and *Rules for peers*; requirements `WIRE-1`, `WIRE-2`.
@@ -43,7 +46,8 @@ pub struct Header {
     /// [`crate::Refusal`]. In CUTOFFS of the udp profile: the sender's room for unscheduled bytes, 0 if it is not
     /// stated (`WIRE-28`). Otherwise 0.
     pub sequence: u32,
-    /// High nibble: header words. Written, and ignored on receipt.
+    /// High nibble: header words. Written, and ignored on receipt. In the udp profile the low nibble is 0 here: it holds
+    /// [`UdpFields::features`].
     pub doff: u8,
     /// What the two profiles keep in the remaining bytes.
     pub dialect: Dialect,
@@ -85,17 +89,19 @@ impl KernelFields {
 
 /// What the udp profile adds, so that requests are executed at most once and a restart is seen.
 ///
-/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-31`, `AMO-*`.
+/// Requirements `WIRE-20`, `WIRE-21`, `WIRE-22`, `WIRE-31`, `WIRE-33`, `AMO-*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct UdpFields {
     /// Flags; they decide what `incarnation` means.
     pub flags: Flags,
     /// Client without a session yet: the client's incarnation, drawn at random when the endpoint
-    /// was made. With [`Flags::SESSION`]: the session that the server chose for this client.
-    pub incarnation: u32,
+    /// was made, 32 bits. With [`Flags::SESSION`]: the session that the server chose for this client, 48 bits if
+    /// the features have [`Features::LONG_SESSIONS`], otherwise 32.
+    pub incarnation: u64,
     /// From clients: distance, in steps of 2, from the RPC's id down to the oldest id that the
     /// client may still have alive towards this server. 24 bits; [`UdpFields::LOW_WATER_UNKNOWN`]
-    /// says nothing. Servers send `LOW_WATER_UNKNOWN`.
+    /// says nothing. Servers send `LOW_WATER_UNKNOWN`. In NEED_ACK and DATA with [`Flags::CONFIRM`]: the
+    /// [claim](UdpFields::claim) to which the session belongs (`AMO-1`).
     pub low_water: u32,
     /// What the sender understands beyond the first version of the profile.
     pub features: Features,
@@ -104,6 +110,18 @@ pub struct UdpFields {
 impl UdpFields {
     /// No statement about the low-water mark (it is too far away, or the sender is the server).
     pub const LOW_WATER_UNKNOWN: u32 = 0x00ff_ffff;
+
+    /// Returns what a client says about itself with this incarnation or session, as far as a question repeats it: the low
+    /// 24 bits.
+    #[must_use]
+    pub const fn claim(incarnation: u64) -> u32 {
+        incarnation as u32 & 0x00ff_ffff
+    }
+
+    /// Whether bytes 18 and 19 hold the upper part of a session.
+    const fn is_long(self) -> bool {
+        self.features.contains(Features::LONG_SESSIONS) && self.flags.contains(Flags::SESSION)
+    }
 }
 
 impl Header {
@@ -178,7 +196,7 @@ impl Header {
             sport: read_u16(bytes, 0),
             dport: read_u16(bytes, 2),
             sequence: read_u32(bytes, 4),
-            doff: bytes[12],
+            doff: if profile == Profile::Udp { bytes[12] & 0xf0 } else { bytes[12] },
             dialect,
             sender_id: SenderId::from_wire(read_u64(bytes, SENDER_ID)),
         };
@@ -203,8 +221,14 @@ impl Header {
             Dialect::Udp(fields) => {
                 out[8..11].copy_from_slice(&fields.low_water.to_be_bytes()[1..]);
                 out[13] = (UDP_VERSION << 4) | fields.flags.bits();
-                write_u32(out, 14, fields.incarnation);
-                write_u16(out, 18, fields.features.bits());
+                write_u32(out, 14, fields.incarnation as u32);
+                let features = fields.features.bits();
+                if fields.is_long() {
+                    out[12] |= features as u8 & FEATURES_NIBBLE;
+                    write_u16(out, 18, (fields.incarnation >> 32) as u16);
+                } else {
+                    write_u16(out, 18, features);
+                }
             }
         }
         write_u64(out, SENDER_ID, self.sender_id.to_wire());
@@ -216,10 +240,19 @@ fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
     if version != UDP_VERSION {
         return Err(ParseError::UnknownVersion(version));
     }
-    Ok(UdpFields {
+    let mut fields = UdpFields {
         flags: Flags::from_bits(bytes[13]),
-        incarnation: read_u32(bytes, 14),
+        incarnation: u64::from(read_u32(bytes, 14)),
         low_water: read_u32(bytes, 7) & 0x00ff_ffff,
-        features: Features::from_bits(read_u16(bytes, 18)),
-    })
+        features: Features::from_bits(u16::from(bytes[12] & FEATURES_NIBBLE)),
+    };
+    let last = read_u16(bytes, 18);
+    if fields.is_long() {
+        fields.incarnation |= u64::from(last) << 32;
+    } else if fields.flags.contains(Flags::SESSION) {
+        fields.features = Features::from_bits(last).without(Features::LONG_SESSIONS);
+    } else {
+        fields.features = Features::from_bits(last);
+    }
+    Ok(fields)
 }

@@ -38,8 +38,9 @@ impl Flags {
     /// The incarnation field holds a *session* that the server chose, not the client's own
     /// incarnation. Always set in packets of the server.
     pub const SESSION: Self = Self(0b0001);
-    /// In NEED_ACK: the server has this request but cannot tell whether it is fresh, and asks the client to confirm
-    /// that the call is live. In BUSY from the client: the call is live.
+    /// In NEED_ACK: the server cannot tell whether this request is fresh, keeps nothing of it, and proposes a session in
+    /// which the client may send it again. In DATA: the client sends it again, and repeats the claim. (Versions without
+    /// [`crate::Features::LONG_SESSIONS`] keep the request, and their clients answer with BUSY.)
     pub const CONFIRM: Self = Self(0b0010);
     /// In RPC_UNKNOWN: the server has finished this request and will not execute it (again). It
     /// may have been executed, with a response that is gone, or refused.

@@ -19,12 +19,21 @@ pub enum Refusal {
     /// The server application took the request and dropped it without a reply. May have been
     /// executed.
     Abandoned = 5,
+    /// The client's version does not know sessions of 48 bits ([`crate::Features::LONG_SESSIONS`]). Not executed, but
+    /// such clients do not know this reason, and read it as [`Refusal::Abandoned`].
+    ClientTooOld = 6,
 }
 
 impl Refusal {
     /// All reasons, in the order of their values.
-    pub const ALL: [Self; 5] =
-        [Self::Overloaded, Self::TooLarge, Self::NotServing, Self::ShuttingDown, Self::Abandoned];
+    pub const ALL: [Self; 6] = [
+        Self::Overloaded,
+        Self::TooLarge,
+        Self::NotServing,
+        Self::ShuttingDown,
+        Self::Abandoned,
+        Self::ClientTooOld,
+    ];
 
     /// Returns the reason with this value on the wire. Unknown values become
     /// [`Refusal::Abandoned`], the most careful one: it promises nothing about execution.
@@ -35,6 +44,7 @@ impl Refusal {
             2 => Self::TooLarge,
             3 => Self::NotServing,
             4 => Self::ShuttingDown,
+            6 => Self::ClientTooOld,
             _ => Self::Abandoned,
         }
     }

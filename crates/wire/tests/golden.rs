@@ -236,7 +236,31 @@ fn udp_ack_leaves_unused_entries_out() {
     check(Profile::Udp, text, udp(Kind::Ack, Role::Client, fields, Body::Ack(two_acks())));
 }
 
-/// Requirement WIRE-21.
+/// Requirements WIRE-21, WIRE-23, WIRE-33.
+#[test]
+fn udp_session_of_48_bits_offered_and_shown() {
+    let text = "
+        1004 8000 00000000
+        fef00d              # the claim: what the client has said about itself
+        17 53               # NEED_ACK; the features, empty messages and long sessions
+        13                  # version 1, SESSION and CONFIRM
+        0badcafe 1234       # the session that the server offers, lower part first
+        0000000000001235";
+    let flags = Flags::SESSION.with(Flags::CONFIRM);
+    let (incarnation, low_water) = (0x1234_0bad_cafe, 0x00fe_f00d);
+    let fields = UdpFields { flags, incarnation, low_water, features: Features::OURS };
+    check(Profile::Udp, text, udp(Kind::NeedAck, Role::Server, fields, Body::NeedAck));
+
+    let text = "
+        8000 1004 00000000
+        fef00d              # repeated
+        13 53               # RPC_UNKNOWN stands for any other kind
+        13 0badcafe 1234    # ... and the session
+        0000000000001234";
+    check(Profile::Udp, text, udp(Kind::RpcUnknown, Role::Client, fields, Body::RpcUnknown));
+}
+
+/// Requirement WIRE-21: what versions before WIRE-33 write.
 #[test]
 fn udp_confirmation_asked_for_and_given() {
     let text = "
