@@ -67,14 +67,20 @@ drop_reasons! {
     NotServing => "not_serving",
     /// A request while all server RPCs are in use; it was refused (CAP-3).
     TooManyRpcs => "too_many_rpcs",
+    /// A request while its host has as many as a host may have; it was refused (CAP-18).
+    HostRpcs => "host_rpcs",
+    /// A request while its host has as many bytes on the way as a host may have; it was refused (CAP-18).
+    HostBytes => "host_bytes",
+    /// A request that needs a new peer while its host has as many as a host may have, all of them busy; it was refused
+    /// (CAP-18).
+    HostPeers => "host_peers",
     /// A request while more of them wait for the application than it serves in good time; it was refused
     /// (CAP-16).
     Overloaded => "overloaded",
-    /// A packet that needs a new peer while `max_peers` are in use.
+    /// A request that needs a new peer while `max_peers` are in use, and none is idle; it was refused.
     TooManyPeers => "too_many_peers",
-    /// A request from a client that has not yet proved its address, while the room for such
-    /// requests is used up.
-    TooManyUnconfirmed => "too_many_unconfirmed",
+    /// A request of a client whose version does not know sessions of 48 bits (WIRE-33); it was refused.
+    ClientTooOld => "client_too_old",
     /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is
     /// complete.
     WrongState => "wrong_state",
@@ -82,6 +88,13 @@ drop_reasons! {
     WrongRole => "wrong_role",
     /// The queue of control packets was full, and the answer was not sent.
     ControlQueueFull => "control_queue_full",
+}
+
+impl DropReason {
+    /// Whether a limit per host is the reason.
+    pub(crate) const fn is_of_host(self) -> bool {
+        matches!(self, Self::HostRpcs | Self::HostBytes | Self::HostPeers)
+    }
 }
 
 impl From<ParseError> for DropReason {

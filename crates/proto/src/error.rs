@@ -154,6 +154,7 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
         Refusal::NotServing => "not serving requests",
         Refusal::ShuttingDown => "shutting down",
         Refusal::Abandoned => "its application dropped the request without a reply",
+        Refusal::ClientTooOld => "it is a later version, which takes no calls from this one",
     }
 }
 
@@ -165,9 +166,6 @@ pub enum CommandError {
     /// The message is empty, and messages of the kernel profile have at least one byte.
     #[error("the message is empty; in the kernel profile, messages have at least one byte")]
     EmptyMessage,
-    /// The reply is empty, and the client's version of apus drops empty messages. A reply of one byte arrives.
-    #[error("the reply is empty, and the client's version of apus takes no empty messages")]
-    PeerTooOld,
     /// The message is longer than `max_message`.
     #[error("the message has {length} bytes, max_message is {limit}")]
     TooLarge {

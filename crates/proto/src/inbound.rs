@@ -3,10 +3,9 @@
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::grant::Granter;
-use crate::message::{Buffers, CompleteMessage, MessageIn};
+use crate::message::{Buffers, CompleteMessage, MessageIn, Reservation};
 use crate::metrics::Scheduling;
 use crate::priority::{OwnCutoffs, Room, Sampler};
-use crate::secret::{Secret, SessionNumbers};
 use crate::time::Instant;
 use apus_wire::Data;
 
@@ -33,13 +32,11 @@ pub(crate) struct Inbound {
     pub(crate) request_room: usize,
     /// Whether the endpoint was shut down.
     pub(crate) shut_down: bool,
-    /// Draws the numbers of sessions.
-    pub(crate) sessions: SessionNumbers,
 }
 
 impl Inbound {
     /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps` Mbit/s.
-    pub(crate) fn new(config: &Config, link_mbps: u64, secret: Secret) -> Self {
+    pub(crate) fn new(config: &Config, link_mbps: u64) -> Self {
         let mut granter = Granter::new(config);
         granter.set_link_rate(link_mbps);
         Self {
@@ -53,15 +50,24 @@ impl Inbound {
             serving: true,
             request_room: usize::MAX,
             shut_down: false,
-            sessions: SessionNumbers::new(secret),
         }
     }
 
-    /// An empty message that begins to arrive with `data`.
-    pub(crate) fn message_in(&mut self, data: &Data) -> Box<MessageIn> {
-        let memory = self.buffers.take(data.message_length.min(self.keep));
-        let message = MessageIn::new(data.message_length, data.incoming);
-        Box::new(message.keeping(self.keep).in_memory(memory))
+    /// A message that begins to arrive with `data`, and has this room.
+    pub(crate) fn message_in(
+        &mut self,
+        now: Instant,
+        data: &Data,
+        room: Reservation,
+    ) -> Box<MessageIn> {
+        let message = MessageIn::new(data.message_length, data.incoming).keeping(self.keep);
+        let is_whole = room.positions >= data.message_length;
+        let memory = if is_whole {
+            self.buffers.take(data.message_length.min(self.keep))
+        } else {
+            Vec::new()
+        };
+        Box::new(message.in_memory(memory).with_room(room, now))
     }
 
     /// Counts a message that has arrived, and renews the cutoffs when it is time.

@@ -101,6 +101,7 @@
 mod budget;
 mod config;
 mod drop_reason;
+mod ended_client;
 mod error;
 mod event;
 mod expiry;
@@ -128,6 +129,7 @@ mod unread_bounds;
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
 pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
+pub use ended_client::acknowledge_for_ended_client;
 pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
 pub use event::Event;
 pub use message::{Payload, PayloadPieces};

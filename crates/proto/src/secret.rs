@@ -29,6 +29,8 @@ pub(crate) enum Purpose {
     FirstId,
     /// A session of a client.
     Session,
+    /// Which generation of sessions holds for a client.
+    Generation,
 }
 
 impl Secret {
@@ -42,13 +44,18 @@ impl Secret {
         self.hash(purpose, |_| {})
     }
 
-    /// The `n`th number for `purpose`.
-    pub(crate) fn nth(self, purpose: Purpose, n: u64) -> u64 {
-        self.hash(purpose, |hasher| hasher.write_u64(n))
-    }
-
     /// The number for `purpose` that belongs to `address`.
     pub(crate) fn number_of(self, purpose: Purpose, address: SocketAddr) -> u64 {
+        self.number_about(purpose, address, [])
+    }
+
+    /// The number for `purpose` that belongs to `address` and to these numbers.
+    pub(crate) fn number_about<const N: usize>(
+        self,
+        purpose: Purpose,
+        address: SocketAddr,
+        numbers: [u64; N],
+    ) -> u64 {
         self.hash(purpose, |hasher| {
             match address {
                 SocketAddr::V4(v4) => hasher.write(&v4.ip().octets()),
@@ -58,6 +65,9 @@ impl Secret {
                 }
             }
             hasher.write_u16(address.port());
+            for number in numbers {
+                hasher.write_u64(number);
+            }
         })
     }
 
@@ -75,25 +85,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Draws the numbers of sessions, each different from all before with all but certainty.
-#[derive(Debug)]
-pub(crate) struct SessionNumbers {
-    secret: Secret,
-    drawn: u64,
-}
-
-impl SessionNumbers {
-    pub(crate) const fn new(secret: Secret) -> Self {
-        Self { secret, drawn: 0 }
-    }
-
-    /// Draws a number.
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.drawn += 1;
-        self.secret.nth(Purpose::Session, self.drawn)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,9 +95,8 @@ mod tests {
 
     /// AMO-9.
     #[test]
-    fn numbers_differ_by_secret_purpose_count_and_address() {
+    fn numbers_differ_by_secret_purpose_address_and_what_they_are_about() {
         let secret = Secret::new(1);
-        let mut sessions = SessionNumbers::new(secret);
         let mapped = SocketAddr::from((std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped(), 7));
         let numbers = [
             Secret::new(2).number(Purpose::Incarnation),
@@ -117,8 +107,10 @@ mod tests {
             secret.number_of(Purpose::FirstId, address(1, 8)),
             secret.number_of(Purpose::FirstId, address(2, 7)),
             secret.number_of(Purpose::FirstId, mapped),
-            sessions.draw(),
-            sessions.draw(),
+            secret.number_of(Purpose::Generation, address(1, 7)),
+            secret.number_about(Purpose::FirstId, address(1, 7), [0]),
+            secret.number_about(Purpose::FirstId, address(1, 7), [1]),
+            secret.number_about(Purpose::FirstId, address(1, 7), [1, 0]),
         ];
         for (index, number) in numbers.iter().enumerate() {
             assert!(!numbers[..index].contains(number), "{numbers:x?}");

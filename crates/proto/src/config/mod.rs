@@ -224,25 +224,39 @@ parameters! {
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
     /// Payload bytes that may wait for transmission to one peer, or for its acknowledgment.
     max_send_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
-    /// Bytes of incoming messages that are being received or wait for the application. A message
-    /// counts with its whole length from its first packet on, so that what was accepted can end.
+    /// Bytes of incoming messages that are being received or wait for the application. A message that is being received
+    /// counts with what has arrived and with what may arrive: what was sent unscheduled, and what was granted. An eighth is
+    /// left to messages that fit into the unscheduled bytes of a peer (CAP-8, CAP-19).
     ///
     /// Kernel: the receive region of the socket (HM `homa_pool.c` `homa_pool_set_region`).
     max_receive_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;
     /// Bytes of incoming messages that are being received from one peer, without those that wait for the application.
     max_receive_bytes_per_peer: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
+    /// Bytes of incoming messages that are being received from one host, without those that wait for the application. A
+    /// host is an IPv4 address, or a /64 of IPv6; all peers behind a NAT are one host. A request beyond is refused. A value
+    /// above `max_receive_bytes` has no effect.
+    ///
+    /// Chosen by us: half of all, so that no host takes the room of the others (CAP-18).
+    max_receive_bytes_per_host: "bytes" = 134_217_728 in 1 ..= 1_099_511_627_776;
     /// RPCs that may be live with this endpoint as client.
     max_client_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
     /// RPCs that may be live with this endpoint as server.
     max_server_rpcs: "RPCs" = 65_536 in 1 ..= 16_777_216;
-    /// Requests that may wait for their client's confirmation.
-    max_unconfirmed_rpcs: "RPCs" = 1_024 in 1 ..= 1_048_576;
-    /// Payload bytes of such requests.
-    max_unconfirmed_bytes: "bytes" = 4_194_304 in 1_500 ..= 1_073_741_824;
+    /// RPCs that may be live with the clients of one host (an IPv4 address, or a /64 of IPv6). A request beyond is refused. A
+    /// value above `max_server_rpcs` has no effect.
+    ///
+    /// Chosen by us: half of all, so that no host takes the room of the others (CAP-18).
+    max_server_rpcs_per_host: "RPCs" = 32_768 in 1 ..= 16_777_216;
     /// Peers that are known at the same time.
     ///
     /// Kernel: `peer_net_max` 10,000 (HM `homa_peer.c` `homa_peer_gc`).
     max_peers: "peers" = 10_000 in 1 ..= 10_000_000;
+    /// Peers at one host (an IPv4 address, or a /64 of IPv6). A client beyond displaces the idlest of them, and is refused if
+    /// all are busy. Peers that this endpoint calls are not limited by it. A value above `max_peers` has no effect.
+    ///
+    /// Chosen by us: half of all, so that no host takes the room of the others, and enough for the machines behind a
+    /// NAT or the pods of a node (CAP-18).
+    max_peers_per_host: "peers" = 5_000 in 1 ..= 10_000_000;
     /// A peer idle for less than this is never forgotten.
     ///
     /// Kernel: `peer_idle_secs_min` 10.

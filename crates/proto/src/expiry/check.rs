@@ -1,9 +1,10 @@
 //! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
 
+use super::progress::{Progress, check_progress};
 use super::suspect::fail_unreached;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, Ending, end_server};
-use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
+use crate::limits::MAX_NEED_ACK_INTERVAL;
 use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_RESENDS;
@@ -13,11 +14,14 @@ use apus_wire::{Body, Profile};
 pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
     let now = cx.now;
     if !waits_for_peer(&cx.tables.rpcs, rpc) {
-        cx.tables.rpcs[rpc].hear(now);
+        let entry = &mut cx.tables.rpcs[rpc];
+        entry.hear(now);
+        if let Some(message) = &mut entry.incoming {
+            message.note_waiting(now);
+        }
         return;
     }
     match cx.tables.rpcs[rpc].state() {
-        State::Server(ServerState::Held) => check_unconfirmed(cx, rpc, now),
         State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc, now),
         State::Server(ServerState::Outgoing) => check_response(cx, rpc, now),
         State::Server(ServerState::InService) => {
@@ -31,6 +35,9 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
 /// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
 /// that has responded with BUSY is asked half as often with each BUSY.
 fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+    if check_progress(cx, rpc) == Progress::GivenUp {
+        return;
+    }
     let read_up_to = cx.timers.arrears.read_up_to(now);
     let (silent, rto) = (cx.silence(rpc), cx.rto(rpc));
     let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
@@ -60,7 +67,7 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
             let resends = entry.asks;
             // What answers there next may be another server.
             let peer = entry.peer;
-            cx.tables.peers[peer].calls.session = None;
+            cx.tables.peers[peer].calls.forget_session();
             if cx.outbound.identity.profile == Profile::Kernel {
                 // Should it come back, it would wait for grants forever.
                 cx.sender().disown(rpc);
@@ -72,24 +79,6 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
         }
         // BAD-6: part of a request. It was not executed, and may be sent again.
         Side::Server(_) => end_server(cx, rpc, Ending::GivenUp),
-    }
-}
-
-/// A request waits for its client's confirmation: asks again a few times, at growing distances
-/// (requirement `BAD-5`).
-///
-/// Only the confirmation ends the silence, which is measured as that of other peers: one that waits unread must not come
-/// too late. Its client would take the next session for that of a restarted server, and end all of its calls.
-fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
-    if cx.silence(rpc) >= cx.config.timeout_usecs() * USEC {
-        end_server(cx, rpc, Ending::GivenUp);
-        return;
-    }
-    let entry = &cx.tables.rpcs[rpc];
-    let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    let wait = interval << entry.asks.saturating_sub(1).min(16);
-    if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
-        cx.sender().ask_for_confirmation(rpc);
     }
 }
 
@@ -130,12 +119,10 @@ fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
     match (entry.state(), &entry.outgoing, &entry.incoming) {
         // This endpoint's own bytes have not all left.
         (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
-        // A response of which everything granted has arrived waits for grants of this endpoint.
-        (State::Client(ClientState::Incoming), _, Some(message)) => {
+        // A message of which everything granted has arrived waits for grants of this endpoint.
+        (State::Client(ClientState::Incoming), _, Some(message))
+        | (State::Server(_), None, Some(message)) => {
             message.gaps(message.granted()).next().is_some()
-        }
-        (State::Server(_), None, Some(message)) => {
-            !entry.may_receive() || message.gaps(message.granted()).next().is_some()
         }
         _ => true,
     }

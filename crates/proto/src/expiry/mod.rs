@@ -1,6 +1,8 @@
 //! What happens when a timer fires. `handle_timeout` is the only caller.
 
 mod check;
+mod idle_acks;
+mod progress;
 mod suspect;
 
 use crate::error::FailureKind;
@@ -8,6 +10,7 @@ use crate::lifecycle::{Context, Ending, end_server, fail_and_disown};
 use crate::rpc::{Rpc, RpcKey, Side};
 use crate::timer::Why;
 use check::check;
+use idle_acks::send_idle_acks;
 pub(crate) use suspect::{ask, interval, note_returned};
 use suspect::{check_suspects, fail_unreached};
 
@@ -33,6 +36,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
         check(cx, rpc);
     }
     check_suspects(cx);
+    send_idle_acks(cx);
     reap(cx);
     if cx.tables.peers.scan(cx.now) {
         cx.inbound.buffers.scan();

@@ -16,8 +16,8 @@ const READING_PART: u64 = 4;
 
 /// Asks a suspected peer about one of the RPCs that the report concerns. Returns whether there is one.
 pub(crate) fn ask(cx: &mut Context<'_>, peer: PeerId, port: Option<u16>) -> bool {
-    let asked = |(rpc, entry): (RpcKey, &Rpc)| concerns(entry, peer, port).then_some(rpc);
-    let Some(rpc) = cx.tables.rpcs.iter().find_map(asked) else { return false };
+    let asked = |(rpc, entry): (RpcKey, &Rpc)| concerns(entry, port).then_some(rpc);
+    let Some(rpc) = cx.tables.rpcs_with(peer).find_map(asked) else { return false };
     let now = cx.now;
     let entry = &cx.tables.rpcs[rpc];
     if entry.asks > 0 && entry.asked == now {
@@ -72,11 +72,11 @@ fn check(cx: &mut Context<'_>, peer: PeerId, suspicion: Suspicion) {
     }
     cx.timers.suspicions.forget(peer);
     // What answers there next is not the server that gave the session.
-    cx.tables.peers[peer].calls.session = None;
+    cx.tables.peers[peer].calls.forget_session();
     let ends = |(rpc, entry): (RpcKey, &Rpc)| {
-        (concerns(entry, peer, port) && entry.started <= asked).then_some(rpc)
+        (concerns(entry, port) && entry.started <= asked).then_some(rpc)
     };
-    cx.timers.reaper.unreachable(cx.tables.rpcs.iter().filter_map(ends), reason);
+    cx.timers.reaper.unreachable(cx.tables.rpcs_with(peer).filter_map(ends), reason);
 }
 
 /// Returns whether a packet of the peer, or of this port of it, has arrived after `since`.
@@ -85,9 +85,9 @@ fn is_heard(cx: &Context<'_>, peer: PeerId, port: Option<u16>, since: Instant) -
         return cx.tables.peers[peer].heard > since;
     }
     let heard = |(_, entry): (RpcKey, &Rpc)| {
-        concerns(entry, peer, port) && entry.heard > since && entry.heard > entry.started
+        concerns(entry, port) && entry.heard > since && entry.heard > entry.started
     };
-    cx.tables.rpcs.iter().any(heard)
+    cx.tables.rpcs_with(peer).any(heard)
 }
 
 /// Returns for how long a peer may stay silent after a question.
@@ -97,11 +97,11 @@ pub(crate) fn interval(cx: &Context<'_>, peer: PeerId) -> u64 {
     cx.tables.peers[peer].rtt.rto(least, bounds.most())
 }
 
-/// Returns whether a report about `peer` and `port` concerns this RPC: calls, and responses that the client may not have.
+/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that the client may not have.
 /// A request that is being received or served ends by other timers.
-fn concerns(entry: &Rpc, peer: PeerId, port: Option<u16>) -> bool {
+fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
     let waits = matches!(entry.state(), State::Client(_) | State::Server(ServerState::Outgoing));
-    waits && entry.peer == peer && port.is_none_or(|port| entry.peer_port == port)
+    waits && port.is_none_or(|port| entry.peer_port == port)
 }
 
 /// Notes that a DATA packet of the call `rpc` was returned by the network, or not accepted by the system. If no packet of

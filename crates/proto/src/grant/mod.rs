@@ -11,13 +11,15 @@
 //!
 //! # Invariants
 //!
-//! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted, may
-//!   receive and is not silent.
+//! - **GRANTER-1** (GRANT-12) A message is among the candidates exactly if it is not fully granted, is not
+//!   silent and does not wait for room ([`parked`]).
 //! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
 //! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of
 //!   messages is active: what it may be granted depends on nothing else (GRANT-4).
+//! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room, unless memory has not enough
+//!   for that. Those that wait take turns, by age.
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
 //! back until data arrives again. Chosen by us, because the kernel lets eight dead senders hold all grants
@@ -26,8 +28,10 @@
 mod backlog;
 mod candidates;
 mod oldest;
+mod parked;
 mod window;
 
+use crate::budget::ReceiveRoom;
 use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
@@ -35,6 +39,7 @@ use crate::rpc::{GrantEntry, Rpc, RpcKey, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use oldest::OldestShare;
+use parked::Parked;
 use smallvec::SmallVec;
 use window::Window;
 
@@ -56,7 +61,12 @@ pub(crate) struct Granter {
     /// packets concern one message, and the others need not be checked (GRANTER-4).
     content: SmallVec<[RpcKey; 8]>,
     content_among: usize,
+    parked: Parked,
 }
+
+/// Messages that are tried at once when one must be assured of its room. Some cannot be: they are short, or lack more than is
+/// free.
+const ASSURE_TRIES: usize = 16;
 
 /// A GRANT to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +97,8 @@ enum Granted {
     Content,
     /// It is due a GRANT that `max_incoming` has no room for.
     HeldBack,
+    /// It is due a GRANT that the receive budget has no room for.
+    NoRoom,
     /// Its new limit.
     Upto(u32),
 }
@@ -109,6 +121,7 @@ impl Granter {
             dirty: false,
             content: SmallVec::new(),
             content_among: 0,
+            parked: Parked::default(),
         }
     }
 
@@ -147,7 +160,10 @@ impl Granter {
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let GrantEntry { key, counted, .. } = std::mem::take(&mut entry.grant);
+        let GrantEntry { key, counted, parked, .. } = std::mem::take(&mut entry.grant);
+        if parked {
+            self.parked.remove(entry.birth, rpc);
+        }
         if let Some(missing) = key {
             self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
             self.dirty = true;
@@ -159,8 +175,8 @@ impl Granter {
     }
 
     /// Whether [`Granter::run`] may have GRANTs to give.
-    pub(crate) const fn is_due(&self) -> bool {
-        self.dirty || !self.touched.is_empty()
+    pub(crate) fn is_due(&self) -> bool {
+        self.dirty || !self.touched.is_empty() || self.parked.has_more()
     }
 
     /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are
@@ -168,10 +184,18 @@ impl Granter {
     pub(crate) fn run(
         &mut self,
         rpcs: &mut Rpcs,
+        room: &mut ReceiveRoom<'_>,
         metrics: &mut Scheduling,
         mut send: impl FnMut(Decision),
     ) {
         metrics.grant_checks += 1;
+        if room.take_freed() {
+            self.parked.retry_all();
+        }
+        let again: SmallVec<[RpcKey; 16]> = self.parked.take_some().collect();
+        for rpc in again {
+            self.unpark(rpcs, rpc);
+        }
         let mut touched = std::mem::take(&mut self.touched);
         for rpc in &touched {
             if rpcs.get(*rpc).is_some_and(|rpc| rpc.grant.touched) {
@@ -186,7 +210,7 @@ impl Granter {
         // Once more whenever a message has got all it needs: its slot goes to the next one.
         loop {
             self.dirty = false;
-            self.grant_active(rpcs, metrics, &mut granted, &mut send);
+            self.grant_active(rpcs, room, metrics, &mut granted, &mut send);
             if !self.dirty {
                 return;
             }
@@ -198,13 +222,14 @@ impl Granter {
     fn grant_active(
         &mut self,
         rpcs: &mut Rpcs,
+        room: &mut ReceiveRoom<'_>,
         metrics: &mut Scheduling,
         granted: &mut SmallVec<[RpcKey; 8]>,
         send: &mut impl FnMut(Decision),
     ) {
         let active = self.candidates.select(self.max_active);
         let window = self.window.bytes(active.len());
-        if let Some(decision) = self.grant_oldest(rpcs, window, granted, metrics) {
+        if let Some(decision) = self.grant_oldest(rpcs, room, window, granted, metrics) {
             granted.push(decision.rpc);
             send(decision);
         }
@@ -212,6 +237,7 @@ impl Granter {
             self.content.clear();
         }
         let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
+        let mut without_room: SmallVec<[RpcKey; 8]> = SmallVec::new();
         for (rank, key) in active.iter().enumerate() {
             if granted.contains(&key.rpc) {
                 continue;
@@ -220,9 +246,10 @@ impl Granter {
                 content.push(key.rpc);
                 continue;
             }
-            match self.grant(rpcs, key.rpc, window, metrics) {
+            match self.grant(rpcs, room, key.rpc, window, metrics) {
                 Granted::Content => content.push(key.rpc),
                 Granted::HeldBack => {}
+                Granted::NoRoom => without_room.push(key.rpc),
                 Granted::Upto(offset) => {
                     granted.push(key.rpc);
                     let level = Level::Scheduled { rank, active: active.len() };
@@ -231,11 +258,54 @@ impl Granter {
             }
         }
         (self.content, self.content_among) = (content, active.len());
+        let is_news = !without_room.is_empty() || self.parked.has_more();
+        for rpc in without_room {
+            self.park(rpcs, rpc);
+        }
+        if is_news {
+            self.assure_one(rpcs, room, metrics);
+        }
+    }
+
+    /// `rpc`'s message waits for room in the receive budget.
+    fn park(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
+        let entry = &mut rpcs[rpc];
+        entry.grant.parked = true;
+        self.parked.insert(entry.birth, rpc);
+        self.refresh(rpcs, rpc);
+    }
+
+    /// `rpc`'s message, which was taken out of the parked ones, is tried again.
+    fn unpark(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
+        rpcs[rpc].grant.parked = false;
+        self.refresh(rpcs, rpc);
+    }
+
+    /// If messages wait for room, one of them gets all it needs, in turn, unless a message has that already (GRANTER-5).
+    fn assure_one(
+        &mut self,
+        rpcs: &mut Rpcs,
+        room: &mut ReceiveRoom<'_>,
+        metrics: &mut Scheduling,
+    ) {
+        for _ in 0..self.parked.len().min(ASSURE_TRIES) {
+            if room.is_one_assured() {
+                return;
+            }
+            let Some(rpc) = self.parked.take_next() else { return };
+            let Some(message) = rpcs[rpc].incoming.as_mut() else { continue };
+            if room.assure(message) {
+                metrics.assured_messages += 1;
+                self.unpark(rpcs, rpc);
+                return;
+            }
+            self.park(rpcs, rpc);
+        }
     }
 
     /// Messages that wait for grants.
     pub(crate) fn waiting(&self) -> usize {
-        self.candidates.len()
+        self.candidates.len() + self.parked.len()
     }
 
     /// Bytes granted and not received.
@@ -247,10 +317,12 @@ impl Granter {
     fn grant(
         &mut self,
         rpcs: &mut Rpcs,
+        room: &mut ReceiveRoom<'_>,
         rpc: RpcKey,
         window: u32,
         metrics: &mut Scheduling,
     ) -> Granted {
+        let peer = rpcs[rpc].peer;
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
         let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
         let step = wanted.min(self.backlog.room());
@@ -258,28 +330,39 @@ impl Granter {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
         }
-        let offset = Window::base(message) + step;
-        message.grant(offset);
-        metrics.granted_bytes += u64::from(step);
+        let base = Window::base(message);
+        let fits = step.min(room.beyond(peer, message, base));
+        let is_enough = fits == step || self.window.is_worthwhile(message, window, fits);
+        if !is_enough || !room.reserve(peer, message, base + fits) {
+            metrics.memory_held_grants += 1;
+            room.is_waited_for(peer, message, step);
+            return Granted::NoRoom;
+        }
+        message.grant(base + fits);
+        metrics.granted_bytes += u64::from(fits);
         self.refresh(rpcs, rpc);
-        Granted::Upto(offset)
+        Granted::Upto(base + fits)
     }
 
     /// The oldest message's share, when one is due.
     fn grant_oldest(
         &mut self,
         rpcs: &mut Rpcs,
+        room: &mut ReceiveRoom<'_>,
         window: u32,
         granted: &[RpcKey],
         metrics: &mut Scheduling,
     ) -> Option<Decision> {
         let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
+        let peer = rpcs[rpc].peer;
         let message = rpcs[rpc].incoming.as_mut()?;
         let step = self.oldest.due(message, window)?.min(self.backlog.room());
-        if step == 0 {
+        let base = Window::base(message);
+        let step = step.min(room.beyond(peer, message, base));
+        let offset = base + step;
+        if step == 0 || !room.reserve(peer, message, offset) {
             return None;
         }
-        let offset = Window::base(message) + step;
         message.grant(offset);
         self.oldest.granted(step);
         metrics.granted_bytes += u64::from(step);
@@ -298,7 +381,7 @@ impl Granter {
         self.dirty |= counted < entry.grant.counted;
         entry.grant.counted = counted;
 
-        let grantable = live && entry.may_receive() && message.granted() < message.extent();
+        let grantable = live && !entry.grant.parked && message.granted() < message.extent();
         let key = grantable.then(|| message.missing());
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {

@@ -16,12 +16,10 @@ use apus_wire::{Ack, Body, Flags, Profile, Refusal};
 pub(crate) enum Ending {
     /// The client has the response.
     Acknowledged,
-    /// It will not be executed (again), and no client waits for it.
+    /// It will not be executed (again), and no client waits for it, as far as is known.
     Discarded,
     /// It was given up before it could be executed; the client may send it again.
     GivenUp,
-    /// Its client says that no such call is live: a late duplicate, or a call that was cancelled.
-    Disowned,
 }
 
 /// What is still of interest when an RPC has been removed.
@@ -40,7 +38,12 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
     let peer = &mut cx.tables.peers[entry.peer];
     // A response of one packet ends the call before it counts as heard.
     peer.heard = cx.now;
-    let overflow = peer.acks.add(ack);
+    let overflow = peer.acks.add(ack, cx.now);
+    if !peer.acks.is_watched {
+        peer.acks.is_watched = true;
+        let delay = cx.timers.resend_interval.ack_delay(cx.config);
+        cx.timers.idle_acks.watch(entry.peer, cx.now.plus(delay));
+    }
     let complete = ProbeKind::Complete { rpc, length: response.length };
     cx.observation.note_selected(cx.tables, rpc, complete);
     cx.observation.note_duration(cx.tables, rpc, cx.now, started);
@@ -103,14 +106,9 @@ pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
     match ending {
         Ending::Acknowledged => metrics.progress.server_responses_done += 1,
         Ending::Discarded | Ending::GivenUp => metrics.progress.server_rpcs_discarded += 1,
-        Ending::Disowned if server.is_confirmed() => metrics.progress.server_rpcs_discarded += 1,
-        Ending::Disowned => metrics.admission.disowned += 1,
     }
     if ending != Ending::GivenUp {
-        cx.tables.peers[removed.peer].serving.finish(server.session, removed.id);
-    }
-    if !server.is_confirmed() {
-        drop_unconfirmed(cx, removed.peer, server.session);
+        cx.tables.peers[removed.peer].serving.finish(server.session, removed.id, cx.now);
     }
 }
 
@@ -139,32 +137,17 @@ fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
     let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
     let (peer, ours) = (entry.peer, entry.role());
     let outgoing = entry.outgoing.as_ref().map(|message| (message.length(), message.unread()));
-    let incoming = entry.incoming.as_ref().map(|message| (message.length(), message.received()));
-    let may_receive = entry.may_receive();
-    rpcs.remove(rpc);
+    let reservation = entry.incoming.as_ref().map(|message| message.reservation());
+    cx.tables.remove(rpc);
     let budget = &mut cx.inbound.budget;
     let entry = &mut cx.tables.peers[peer];
     if let Some((length, unread)) = outgoing {
         entry.unscheduled.release(unread);
         budget.release_send(entry, ours, u64::from(length), &mut cx.observation.events);
     }
-    if !may_receive {
-        budget.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));
-    } else if let Some((length, _)) = incoming {
-        budget.release_receive(entry, length);
+    if let Some(reservation) = reservation {
+        budget.receive.end(&mut cx.tables.peers, peer, reservation);
     }
-    entry.live_rpcs -= 1;
-    entry.last_used = cx.now;
+    cx.tables.peers[peer].last_used = cx.now;
     Some(removed)
-}
-
-/// An unconfirmed request has ended. With the last one of a peer ends the session that was proposed, and with that the
-/// peer, if nothing else is known of it: an unknown client leaves no trace.
-fn drop_unconfirmed(cx: &mut Context<'_>, peer: PeerId, session: u32) {
-    let peers = &mut cx.tables.peers;
-    peers[peer].held -= 1;
-    if peers[peer].held == 0 {
-        peers[peer].serving.withdraw(session);
-        peers.forget_unknown(peer);
-    }
 }

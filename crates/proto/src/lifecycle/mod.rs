@@ -8,6 +8,7 @@ pub(crate) use ending::{
 };
 
 use crate::config::Config;
+use crate::drop_reason::DropReason;
 use crate::event::Event;
 use crate::inbound::Inbound;
 use crate::observation::Observation;
@@ -67,6 +68,14 @@ impl Context<'_> {
         let (least, most) = (interval.least(self.config.resend_usecs()), interval.most());
         let rto = rtt.rto(least, most);
         rto.saturating_mul(1 << entry.put_off.min(16)).min(most.max(least))
+    }
+
+    /// The peer at `address`, an unknown client, made if there is room for it and among those of its host.
+    pub(crate) fn peer_for_client(&mut self, address: Address) -> Result<PeerId, DropReason> {
+        if !self.tables.peers.make_room_in_host(address, self.now) {
+            return Err(DropReason::HostPeers);
+        }
+        self.peer_for(address).ok_or(DropReason::TooManyPeers)
     }
 
     /// The peer at `address`, made if necessary; `None` if there are too many.

@@ -21,9 +21,12 @@
 //! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
 //! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are retained, and no others.
 //!   Nothing but the retained bytes depends on `kept`.
+//! - **INCOMING-7** (CAP-13) Memory is allocated for what is reserved, or has arrived, and at most as much again.
 
+use super::Reservation;
 use crate::extent::extent;
-use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
+use crate::limits::{MAX_GAPS, PROGRESS_BYTES, RESERVE_AT_ONCE};
+use crate::time::Instant;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,6 +50,12 @@ pub(crate) struct MessageIn {
     content: Vec<u8>,
     /// Pieces behind the first gap, by offset.
     islands: BTreeMap<u32, Island>,
+    /// Its room in the receive budget.
+    reservation: Reservation,
+    /// When it last made progress, and how much had arrived then.
+    progress: (Instant, u32),
+    /// Whether it has given back what had not arrived, and has made no progress since.
+    stalled: bool,
 }
 
 /// Bytes that arrived early.
@@ -89,7 +98,15 @@ impl MessageIn {
             kept: length,
             content: Vec::new(),
             islands: BTreeMap::new(),
+            reservation: Reservation::NONE,
+            progress: (Instant::ZERO, 0),
+            stalled: false,
         }
+    }
+
+    /// Begins with this room, at `now`.
+    pub(crate) fn with_room(self, reservation: Reservation, now: Instant) -> Self {
+        Self { reservation, progress: (now, 0), ..self }
     }
 
     /// Retains only the first `bytes` bytes. Called before the first byte has arrived.
@@ -145,6 +162,45 @@ impl MessageIn {
     /// Whether all bytes have arrived.
     pub(crate) const fn is_complete(&self) -> bool {
         self.received == self.extent()
+    }
+
+    /// Its room in the receive budget, which the budget alone changes.
+    pub(crate) const fn reservation(&self) -> Reservation {
+        self.reservation
+    }
+
+    /// Sets its room in the receive budget.
+    pub(crate) const fn reserve(&mut self, reservation: Reservation) {
+        self.reservation = reservation;
+    }
+
+    /// Notes that bytes have arrived at `now`: enough of them are progress.
+    pub(crate) const fn note_progress(&mut self, now: Instant) {
+        if self.received - self.progress.1 >= PROGRESS_BYTES {
+            self.note_waiting(now);
+        }
+    }
+
+    /// Notes that its sender had nothing to send until `now`: it has to wait for grants.
+    pub(crate) const fn note_waiting(&mut self, now: Instant) {
+        self.progress = (now, self.received);
+        self.stalled = false;
+    }
+
+    /// Notes that it makes no progress, and frees memory in which nothing has arrived. Returns whether that is news.
+    pub(crate) fn stall(&mut self) -> bool {
+        self.content.shrink_to_fit();
+        !std::mem::replace(&mut self.stalled, true)
+    }
+
+    /// Whether it makes no progress.
+    pub(crate) const fn is_stalled(&self) -> bool {
+        self.stalled
+    }
+
+    /// When it last made progress.
+    pub(crate) const fn progressed(&self) -> Instant {
+        self.progress.0
     }
 
     /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
@@ -215,7 +271,7 @@ impl MessageIn {
     fn extend_prefix(&mut self, end: u32, retained: &[u8]) {
         let needed = self.content.len() + retained.len();
         if needed > self.content.capacity() {
-            self.reserve(needed);
+            self.allocate(needed);
         }
         self.content.extend_from_slice(retained);
         self.received += end - self.prefix;
@@ -223,13 +279,10 @@ impl MessageIn {
     }
 
     /// Makes room for the prefix to grow to `needed` retained bytes.
-    fn reserve(&mut self, needed: usize) {
-        let kept = self.kept as usize;
-        let capacity = if kept <= RESERVE_AT_ONCE {
-            kept
-        } else {
-            needed.max(self.content.capacity() * 2).max(RESERVE_AT_ONCE).min(kept)
-        };
+    fn allocate(&mut self, needed: usize) {
+        let reserved = (self.reservation.positions as usize).min(RESERVE_AT_ONCE);
+        let capacity = needed.max(self.content.capacity() * 2).max(reserved);
+        let capacity = capacity.min(self.kept as usize);
         self.content.reserve_exact(capacity - self.content.len());
     }
 
@@ -285,6 +338,7 @@ impl MessageIn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Claim;
     use super::*;
     use proptest::prelude::*;
 
@@ -397,7 +451,13 @@ mod tests {
     fn a_large_claim_takes_no_memory_before_the_bytes_come() {
         let mut message = message(64 << 20);
         message.insert(0, &[0; 1400]);
+        assert!(message.memory() <= 1400);
+        let whole = Reservation { positions: 64 << 20, claim: Claim::Assured };
+        let mut message = MessageIn::new(64 << 20, 0).with_room(whole, Instant::ZERO);
+        message.insert(0, &[0; 1400]);
         assert!(message.memory() <= RESERVE_AT_ONCE);
+        assert!(message.stall() && !message.stall());
+        assert!(message.memory() <= 1400);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod complete_message;
 mod incoming;
 mod outgoing;
 mod payload;
+mod reservation;
 mod retransmission;
 
 pub(crate) use buffers::Buffers;
@@ -12,3 +13,4 @@ pub(crate) use complete_message::CompleteMessage;
 pub(crate) use incoming::{Inserted, MessageIn};
 pub(crate) use outgoing::{Cut, MessageOut};
 pub use payload::{Payload, PayloadPieces};
+pub(crate) use reservation::{Claim, Reservation};

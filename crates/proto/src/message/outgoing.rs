@@ -15,7 +15,8 @@
 //!
 //! # Invariants
 //!
-//! - **OUTGOING-1** `sent`, `granted` and `unscheduled` are at most the extent; none of them decreases.
+//! - **OUTGOING-1** `sent`, `granted` and `unscheduled` are at most the extent; none of them decreases, unless the message
+//!   starts over.
 //! - **OUTGOING-2** A packet of the first transmission starts below `granted` (HM `homa_outgoing.c` `homa_xmit_data`).
 //! - **OUTGOING-3** Only bytes below `sent` are retransmitted (HM `homa_outgoing.c` `homa_resend_data`).
 //! - **OUTGOING-4** An empty message is unscheduled: its one packet may leave at once.
@@ -190,6 +191,16 @@ impl MessageOut {
         }
     }
 
+    /// The message leaves once more as if none of it had left: its receiver has kept nothing (AMO-1).
+    pub(crate) fn start_over(&mut self) {
+        self.sent = 0;
+        self.granted = self.unscheduled;
+        self.reshaped = false;
+        self.retransmission = None;
+        (self.new_sent, self.first_sent) = (Instant::ZERO, Instant::ZERO);
+        self.resent = false;
+    }
+
     /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
     /// `max_bytes`. `None` if nothing may leave.
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
@@ -307,6 +318,19 @@ mod tests {
         assert_eq!(message.next_cut(60_000, 64), None);
         message.grant(4_000);
         assert_eq!(message.next_cut(60_000, 64), cut(2_500..4_500, 1_000));
+    }
+
+    #[test]
+    fn a_message_that_starts_over_leaves_like_a_new_one() {
+        let mut message = message(10_000, 2_500, 1_000);
+        let first = message.next_cut(60_000, 64);
+        message.grant(4_000);
+        message.next_cut(60_000, 64);
+        message.request_resend(0..1, 7, |_| false);
+        message.start_over();
+        assert!(!message.has_resend() && message.remaining() == 10_000);
+        assert_eq!(message.next_cut(60_000, 64), first);
+        assert_eq!(message.next_cut(60_000, 64), None, "its GRANTs come again");
     }
 
     /// HM `homa_outgoing.c` `homa_xmit_data`: a packet that starts below the grant limit is sent whole.

@@ -93,6 +93,10 @@ counters! {
         fifo_grant_bytes,
         /// Grants held back because `max_incoming` was used up (`needy_grants`).
         needy_grants,
+        /// Grants held back because the receive budget had no room.
+        memory_held_grants,
+        /// Messages that were assured of the room up to their end while others waited for room.
+        assured_messages,
         /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
         /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`):
@@ -111,15 +115,23 @@ counters! {
 counters! {
     /// At-most-once and admission (requirements AMO-*).
     Admission {
-        /// Confirmations asked for (NEED_ACK with CONFIRM).
-        confirms_sent,
-        /// Requests confirmed by their client.
-        confirms_received,
-        /// Requests that their client disowned: late duplicates that were not executed.
-        disowned,
+        /// Packets of requests whose client has shown no session, each answered by a session challenge.
+        challenges_sent,
+        /// Sessions that began: a client has answered a session challenge.
+        sessions_begun,
         /// Requests refused with a reason.
         refused,
-        /// Sessions that replaced an earlier one of the same address (a restarted client).
+        /// Requests refused because their host had as many peers, requests or bytes as a host may have. They count as refused,
+        /// too.
+        refused_of_host,
+        /// Peers that were forgotten early, because another one needed the place.
+        peers_displaced,
+        /// Messages that made no progress and gave back the room for what had not arrived.
+        stalled_messages,
+        /// Such requests that were given up because others needed the room of what had arrived.
+        stalled_requests_given_up,
+        /// Sessions that replaced an earlier one of the same address (a restarted client). In the kernel profile: hosts that
+        /// count their calls anew.
         sessions_replaced,
         /// Calls that failed because the server had been restarted.
         peers_restarted,
@@ -139,8 +151,6 @@ counters! {
         send_bytes,
         /// Bytes of incoming messages, up to the moment the application takes them.
         receive_bytes,
-        /// Payload bytes of requests whose client has not proved to be there.
-        unconfirmed_bytes,
         /// Messages that wait for grants.
         grantable,
         /// Bytes granted and not received yet.

@@ -1,15 +1,20 @@
 //! Acks that have not been sent: their responses have arrived, and the server does not know it.
 
+use crate::time::Instant;
 use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
 
 /// Acks for one peer, oldest first. Each DATA packet to the peer takes one along
 /// (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet takes the oldest ones
-/// (HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`, RPC-9).
+/// (HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`, RPC-9). If there is no DATA for a while, they
+/// leave in ACK packets of their own (RPC-18).
 #[derive(Debug)]
 pub(crate) struct Acks {
-    waiting: VecDeque<Ack>,
+    /// Each ack, and when its response was complete.
+    waiting: VecDeque<(Ack, Instant)>,
     limit: usize,
+    /// Whether the peer is among those that the timer checks ([`crate::timer::IdleAcks`]).
+    pub(crate) is_watched: bool,
 }
 
 /// Acks that may wait in the udp profile.
@@ -24,35 +29,50 @@ impl Acks {
             Profile::Kernel => MAX_ACKS,
             Profile::Udp => LIMIT_UDP,
         };
-        Self { waiting: VecDeque::new(), limit }
+        Self { waiting: VecDeque::new(), limit, is_watched: false }
     }
 
-    /// Adds an ack. If the buffer is full, the oldest ones are returned instead: they must be sent in
-    /// an ACK packet, whose header names the RPC of `ack`.
+    /// Adds an ack of a response that is complete at `now`. If the buffer is full, the oldest ones are returned instead:
+    /// they must be sent in an ACK packet, whose header names the RPC of `ack`.
     #[must_use = "what does not fit must be sent"]
-    pub(crate) fn add(&mut self, ack: Ack) -> Option<AckList> {
+    pub(crate) fn add(&mut self, ack: Ack, now: Instant) -> Option<AckList> {
         if self.waiting.len() >= self.limit {
             return Some(self.take_list());
         }
-        self.waiting.push_back(ack);
+        self.waiting.push_back((ack, now));
         None
     }
 
     /// Takes one ack, for a DATA packet.
     pub(crate) fn take_one(&mut self) -> Option<Ack> {
-        self.waiting.pop_front()
+        self.waiting.pop_front().map(|(ack, _)| ack)
+    }
+
+    /// Returns since when the oldest ack waits.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.waiting.front().map(|(_, since)| *since)
+    }
+
+    /// Takes as many acks as one ACK packet holds: the oldest one, which its header names, and others of the same server
+    /// port. In the kernel profile a peer is a host, and its endpoints know nothing of each other's RPCs.
+    pub(crate) fn take_packet(&mut self) -> Option<(Ack, AckList)> {
+        let first = self.take_one()?;
+        let mut list = AckList::EMPTY;
+        self.waiting
+            .retain(|(ack, _)| ack.server_port != first.server_port || list.push(*ack).is_err());
+        Some((first, list))
     }
 
     /// Takes as many acks as an ACK packet holds whose header names call `id`.
     pub(crate) fn take_list_beside(&mut self, id: u64) -> AckList {
-        self.waiting.retain(|ack| ack.client_id != id);
+        self.waiting.retain(|(ack, _)| ack.client_id != id);
         self.take_list()
     }
 
     fn take_list(&mut self) -> AckList {
         let mut list = AckList::EMPTY;
         while !list.is_full()
-            && let Some(ack) = self.waiting.pop_front()
+            && let Some(ack) = self.take_one()
         {
             let pushed = list.push(ack);
             debug_assert!(pushed.is_ok(), "there was room");
@@ -79,9 +99,12 @@ mod tests {
         for (profile, limit) in [(Profile::Kernel, 5), (Profile::Udp, 64)] {
             let mut acks = Acks::new(profile);
             for n in 1..=limit {
-                assert_eq!(acks.add(ack(n)), None);
+                assert_eq!(acks.add(ack(n), Instant::ZERO), None);
             }
-            assert_eq!(acks.add(ack(limit + 1)).map(ids), Some(vec![2, 4, 6, 8, 10]));
+            assert_eq!(
+                acks.add(ack(limit + 1), Instant::ZERO).map(ids),
+                Some(vec![2, 4, 6, 8, 10])
+            );
             let next = if limit > 5 { Some(ack(6)) } else { None };
             assert_eq!(acks.take_one(), next);
         }
@@ -91,9 +114,32 @@ mod tests {
     fn an_ack_packet_does_not_name_its_own_rpc_twice() {
         let mut acks = Acks::new(Profile::Udp);
         for n in 1..=7 {
-            assert_eq!(acks.add(ack(n)), None);
+            assert_eq!(acks.add(ack(n), Instant::ZERO), None);
         }
         assert_eq!(ids(acks.take_list_beside(4)), [2, 6, 8, 10, 12]);
         assert_eq!(ids(acks.take_list_beside(4)), [14]);
+    }
+
+    /// RPC-18: an endpoint of apus frees only RPCs of its own port (RPC-10).
+    #[test]
+    fn an_ack_packet_holds_acks_of_one_port() {
+        let mut acks = Acks::new(Profile::Udp);
+        for n in 1..=9 {
+            let ack = Ack { client_id: 2 * n, server_port: if n % 2 == 1 { 7 } else { 8 } };
+            assert_eq!(acks.add(ack, Instant::from_nanos(n)), None);
+        }
+        assert_eq!(acks.oldest(), Some(Instant::from_nanos(1)));
+        let mut packets = Vec::new();
+        while let Some((first, list)) = acks.take_packet() {
+            packets.push((first.server_port, first.client_id, ids(list)));
+        }
+        let expected = [(7, 2, vec![6, 10, 14, 18]), (8, 4, vec![8, 12, 16])];
+        assert_eq!(packets, expected);
+        for n in 1..=7 {
+            assert_eq!(acks.add(ack(n), Instant::ZERO), None);
+        }
+        assert_eq!(acks.take_packet().map(|(_, list)| ids(list)), Some(vec![4, 6, 8, 10, 12]));
+        assert_eq!(acks.take_packet().map(|(first, _)| first.client_id), Some(14));
+        assert_eq!((acks.take_packet(), acks.oldest()), (None, None));
     }
 }

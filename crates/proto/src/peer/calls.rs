@@ -12,14 +12,74 @@ pub(crate) struct Calls {
     next_id: u64,
     /// Calls that have ended.
     ended: FinishedIds,
-    /// The session that the server has chosen, once it has asked for a confirmation.
-    pub(crate) session: Option<u32>,
+    /// The session that the server has offered, once it was called.
+    offer: Option<Offer>,
+    /// The session that was forgotten last: the server may still be there, and ask about calls that have ended.
+    former: Option<u64>,
+}
+
+/// A session that a server has offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Its number.
+    pub(crate) session: u64,
+    /// The claim for which it was offered. DATA repeats it until the server is seen to know the session: a server that has
+    /// offered it has kept nothing of it.
+    pub(crate) claim: Option<u32>,
 }
 
 impl Calls {
     /// No call yet; ids start at `first_id`.
     pub(crate) fn starting_at(first_id: u64) -> Self {
-        Self { next_id: first_id, ended: FinishedIds::starting_at(first_id), session: None }
+        Self {
+            next_id: first_id,
+            ended: FinishedIds::starting_at(first_id),
+            offer: None,
+            former: None,
+        }
+    }
+
+    /// The session that the server has offered, if it is known.
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.offer.map(|offer| offer.session)
+    }
+
+    /// The session that the server has offered last, even if another server may answer there next.
+    pub(crate) fn latest_session(&self) -> Option<u64> {
+        self.session().or(self.former)
+    }
+
+    /// Whether the server has offered this session, lately.
+    pub(crate) fn knows(&self, session: u64) -> bool {
+        self.session() == Some(session) || self.former == Some(session)
+    }
+
+    /// The claim that DATA of a call in `session` repeats, until the server has shown that it knows the session.
+    pub(crate) fn claim(&self, session: u64) -> Option<u32> {
+        self.offer.filter(|offer| offer.session == session)?.claim
+    }
+
+    /// Takes what the server has offered.
+    pub(crate) fn accept(&mut self, offer: Offer) {
+        self.forget_session();
+        self.offer = Some(offer);
+    }
+
+    /// The server has shown that it knows `session`.
+    #[inline]
+    pub(crate) fn note_known(&mut self, session: u64) {
+        if let Some(offer) = &mut self.offer
+            && offer.session == session
+        {
+            offer.claim = None;
+        }
+    }
+
+    /// What answers at this address next may be another server: there is no session with it.
+    pub(crate) fn forget_session(&mut self) {
+        if let Some(offer) = self.offer.take() {
+            self.former = Some(offer.session);
+        }
     }
 
     /// The id of a new call.

@@ -7,8 +7,12 @@
 mod acks;
 mod address;
 mod calls;
+mod challenges;
 mod cutoffs;
+mod dormant;
 mod finished_ids;
+mod host_lives;
+mod hosts;
 mod need_ack;
 mod outgoing;
 mod resend_burst;
@@ -22,14 +26,16 @@ mod variant;
 pub(crate) use acks::Acks;
 pub use address::Address;
 pub(crate) use address::peer_address;
-pub(crate) use calls::Calls;
+pub(crate) use calls::{Calls, Offer};
+pub(crate) use challenges::{Challenges, Slot};
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
+pub(crate) use host_lives::{RequestSign, digest};
 pub(crate) use need_ack::NeedAckGate;
 pub(crate) use outgoing::Outgoing;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
-pub(crate) use serving::{Admission, Confirmation, Serving};
+pub(crate) use serving::{Displaced, Serving, Standing};
 pub(crate) use sparse_ids::SparseIds;
 pub(crate) use table::{Peers, first_id};
 pub(crate) use unscheduled_window::UnscheduledWindow;
@@ -39,6 +45,8 @@ use crate::time::Instant;
 use apus_wire::DATA_HEADER_LEN;
 
 slotmap::new_key_type! {
+    /// Names a host as long as it has peers ([`hosts`]).
+    pub(crate) struct HostId;
     /// Names a peer as long as it is known.
     pub(crate) struct PeerId;
 }
@@ -48,6 +56,8 @@ slotmap::new_key_type! {
 pub(crate) struct Peer {
     /// Its address.
     pub(crate) address: Address,
+    /// Its host.
+    host: HostId,
     /// What its module can do (kernel profile).
     pub(crate) variant: Variant,
     /// Payload bytes of a full DATA packet to it.
@@ -74,11 +84,9 @@ pub(crate) struct Peer {
     pub(crate) serving: Serving,
     /// Live RPCs with it, in either role.
     pub(crate) live_rpcs: u32,
-    /// Its requests that wait for its confirmation.
-    pub(crate) held: u32,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
     pub(crate) send: Outgoing,
-    /// Bytes of messages that are being received from it, with their whole length.
+    /// Bytes reserved for messages that are being received from it.
     pub(crate) receive_bytes: u64,
     /// When a command or a packet last concerned it.
     pub(crate) last_used: Instant,

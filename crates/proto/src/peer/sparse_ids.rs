@@ -13,15 +13,18 @@
 //! Endpoints of apus begin in ranges of their own (ADR 12), far from each other and from the module. The highest
 //! bits distinguish the counters, so that a busy one does not close what a quiet one has not finished.
 //!
+//! A counter may begin anew: [`HostLives`](super::HostLives) recognises that, and decides what is forgotten.
+//!
 //! # Invariants
 //!
-//! - **SPARSE-1** An id that was finished stays finished (requirement AMO-2).
+//! - **SPARSE-1** An id that was finished stays finished until it is forgotten (requirement AMO-2).
 //! - **SPARSE-2** There are at most [`MAX_ID_BLOCKS`] blocks, over all counters (CAP-11).
 //! - **SPARSE-3** The block that is closed is the oldest one of the counter that has most of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::limits::MAX_ID_BLOCKS;
+use crate::time::Instant;
 
 /// Ids of a block. Chosen by us: bits of a word.
 const BLOCK: u64 = u64::BITS as u64;
@@ -30,7 +33,12 @@ const BLOCK: u64 = u64::BITS as u64;
 /// counters follow, each with two words at least.
 const COUNTER_BITS: u32 = 52;
 
-/// A set of even ids that only grows.
+/// Returns the counter of an id.
+pub(super) const fn counter_of(id: u64) -> u64 {
+    id >> COUNTER_BITS
+}
+
+/// A set of even ids that grows, and forgets only on demand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SparseIds {
     counters: BTreeMap<u64, Counter>,
@@ -43,8 +51,20 @@ pub(crate) struct SparseIds {
 struct Counter {
     /// All blocks below this one are closed: their ids count as finished.
     low: u64,
-    /// The others that have finished ids, in order: number, and a bit for each id.
-    blocks: VecDeque<(u64, u64)>,
+    /// When a block was closed last.
+    closed: Instant,
+    /// The others that have finished ids, in order.
+    blocks: VecDeque<Block>,
+}
+
+/// Ids with neighbouring numbers.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    number: u64,
+    /// A bit for each id that is finished.
+    bits: u64,
+    /// When an id of it was finished last, or heard of after its end.
+    touched: Instant,
 }
 
 /// The block of an id, and its bit there.
@@ -56,25 +76,43 @@ const fn place(id: u64) -> (u64, u64) {
 impl SparseIds {
     /// Whether `id` is finished.
     pub(crate) fn contains(&self, id: u64) -> bool {
-        self.counters.get(&(id >> COUNTER_BITS)).is_some_and(|counter| counter.contains(id))
+        self.counters.get(&counter_of(id)).is_some_and(|counter| counter.contains(id))
     }
 
-    /// Adds `id`.
-    pub(crate) fn insert(&mut self, id: u64) {
-        let is_new_block = self.counters.entry(id >> COUNTER_BITS).or_default().insert(id);
+    /// Adds `id`, which was finished, or heard of again, at `now`.
+    pub(crate) fn insert(&mut self, id: u64, now: Instant) {
+        let is_new_block = self.counters.entry(counter_of(id)).or_default().insert(id, now);
         self.blocks += usize::from(is_new_block);
         if self.blocks > MAX_ID_BLOCKS {
-            self.close_oldest();
+            self.close_oldest(now);
         }
     }
 
+    /// Forgets all ids of `counter`.
+    pub(super) fn forget(&mut self, counter: u64) {
+        let forgotten = self.counters.remove(&counter);
+        self.blocks -= forgotten.map_or(0, |counter| counter.blocks.len());
+    }
+
+    /// Forgets ids of `counter` that were finished before `limit`, by whole blocks.
+    pub(super) fn forget_before(&mut self, counter: u64, limit: Instant) {
+        let Some(counter) = self.counters.get_mut(&counter) else { return };
+        let before = counter.blocks.len();
+        counter.blocks.retain(|block| block.touched >= limit);
+        if counter.closed < limit {
+            counter.low = 0;
+        }
+        self.blocks -= before - counter.blocks.len();
+    }
+
     /// SPARSE-3: ids that are neither finished nor known are given up; they will be refused.
-    fn close_oldest(&mut self) {
+    fn close_oldest(&mut self, now: Instant) {
         let most = self.counters.values_mut().max_by_key(|counter| counter.blocks.len());
         if let Some(counter) = most
-            && let Some((number, _)) = counter.blocks.pop_front()
+            && let Some(block) = counter.blocks.pop_front()
         {
-            counter.low = number + 1;
+            counter.low = block.number + 1;
+            counter.closed = now;
             self.blocks -= 1;
         }
     }
@@ -83,28 +121,32 @@ impl SparseIds {
 impl Counter {
     fn contains(&self, id: u64) -> bool {
         let (number, bit) = place(id);
-        number < self.low || self.find(number).is_ok_and(|index| self.blocks[index].1 & bit != 0)
+        number < self.low || self.find(number).is_ok_and(|index| self.blocks[index].bits & bit != 0)
     }
 
     /// Whether a block was made for it.
-    fn insert(&mut self, id: u64) -> bool {
+    fn insert(&mut self, id: u64, now: Instant) -> bool {
         let (number, bit) = place(id);
         if number < self.low {
             return false;
         }
         match self.find(number) {
-            Ok(index) => self.blocks[index].1 |= bit,
+            Ok(index) => {
+                let block = &mut self.blocks[index];
+                block.bits |= bit;
+                block.touched = now;
+                false
+            }
             Err(index) => {
-                self.blocks.insert(index, (number, bit));
-                return true;
+                self.blocks.insert(index, Block { number, bits: bit, touched: now });
+                true
             }
         }
-        false
     }
 
     /// Where the block is, or would be.
     fn find(&self, number: u64) -> Result<usize, usize> {
-        self.blocks.binary_search_by_key(&number, |block| block.0)
+        self.blocks.binary_search_by_key(&number, |block| block.number)
     }
 }
 
@@ -124,13 +166,13 @@ mod tests {
         let mut ids = SparseIds::default();
         let late = 2 * BLOCK + 2;
         for call in (0..WINDOW).step_by(8) {
-            ids.insert(2 * call);
+            ids.insert(2 * call, Instant::ZERO);
             assert!(!ids.contains(late), "after {call} calls of the host");
         }
         assert_eq!(ids.blocks, MAX_ID_BLOCKS);
-        ids.insert(2 * WINDOW);
+        ids.insert(2 * WINDOW, Instant::ZERO);
         assert!(ids.contains(2) && !ids.contains(late), "the oldest block is closed, no other");
-        ids.insert(2 * (WINDOW + BLOCK));
+        ids.insert(2 * (WINDOW + BLOCK), Instant::ZERO);
         assert!(ids.contains(late));
         assert_eq!(ids.blocks, MAX_ID_BLOCKS, "SPARSE-2");
     }
@@ -140,10 +182,10 @@ mod tests {
     fn as_many_requests_as_there_are_blocks_pass_first() {
         let mut ids = SparseIds::default();
         for call in 0..MAX_ID_BLOCKS as u64 {
-            ids.insert(2 * 1_000 * (call + 1));
+            ids.insert(2 * 1_000 * (call + 1), Instant::ZERO);
             assert!(!ids.contains(2));
         }
-        ids.insert(2 * 1_000 * (MAX_ID_BLOCKS as u64 + 1));
+        ids.insert(2 * 1_000 * (MAX_ID_BLOCKS as u64 + 1), Instant::ZERO);
         assert!(ids.contains(2));
     }
 
@@ -153,9 +195,9 @@ mod tests {
     fn a_busy_counter_leaves_the_others_alone() {
         let mut ids = SparseIds::default();
         let quiet = [2, 1 << 63];
-        quiet.iter().for_each(|id| ids.insert(id + 8));
+        quiet.iter().for_each(|id| ids.insert(id + 8, Instant::ZERO));
         for call in 0..2 * WINDOW {
-            ids.insert((1 << 63 | 1 << 52) + 2 * call);
+            ids.insert((1 << 63 | 1 << 52) + 2 * call, Instant::ZERO);
         }
         assert!(ids.blocks <= MAX_ID_BLOCKS, "SPARSE-2");
         for id in quiet {
@@ -168,11 +210,36 @@ mod tests {
     fn a_request_that_ends_late_is_closed_already() {
         let mut ids = SparseIds::default();
         for call in 0..WINDOW + BLOCK {
-            ids.insert(2 * (call + 1));
+            ids.insert(2 * (call + 1), Instant::ZERO);
         }
         let blocks = ids.blocks;
-        ids.insert(0);
+        ids.insert(0, Instant::ZERO);
         assert_eq!((ids.contains(0), ids.blocks), (true, blocks));
+    }
+
+    /// AMO-10: what is heard of again stays; a counter that has lost its oldest blocks may begin anew in them.
+    #[test]
+    fn old_ids_are_forgotten_by_blocks() {
+        let at = Instant::from_nanos;
+        let mut ids = SparseIds::default();
+        ids.insert(2, at(1));
+        ids.insert(2 * BLOCK, at(2));
+        ids.insert(4 * BLOCK, at(3));
+        ids.insert(2, at(4));
+        ids.forget_before(0, at(3));
+        assert_eq!([2, 2 * BLOCK, 4 * BLOCK].map(|id| ids.contains(id)), [true, false, true]);
+        for call in 0..2 * WINDOW {
+            ids.insert(2 * call, at(5));
+        }
+        assert!(ids.contains(8));
+        ids.forget_before(0, at(6));
+        assert!(!ids.contains(8) && !ids.contains(2 * WINDOW));
+        assert_eq!(ids.blocks, 0, "SPARSE-2");
+        ids.insert(1 << COUNTER_BITS, at(7));
+        ids.insert(2, at(7));
+        ids.forget(0);
+        assert!(!ids.contains(2) && ids.contains(1 << COUNTER_BITS));
+        assert_eq!(ids.blocks, 1, "SPARSE-2");
     }
 
     proptest! {
@@ -185,7 +252,7 @@ mod tests {
             let mut model = BTreeSet::new();
             for (counter, half) in halves {
                 let id = (counter << COUNTER_BITS) | (half * 2);
-                ids.insert(id);
+                ids.insert(id, Instant::ZERO);
                 model.insert(id);
             }
             for (counter, half) in (0..3).flat_map(|counter| (0..400).map(move |half| (counter, half))) {

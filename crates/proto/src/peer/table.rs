@@ -3,18 +3,26 @@
 //! # Invariants
 //!
 //! - **PEERS-1** A peer with a live RPC is never forgotten.
-//! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones until there are
-//!   `max_dormant_sessions` younger ones.
+//! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is forgotten only for a newcomer of its own host, when that
+//!   has as many peers as it may have, or for one of a host that has fewer.
+//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones ([`dormant`](super::dormant)).
+//! - **PEERS-4** (CAP-18) When there are too many peers, the idlest of the host that has most of them goes: a host with many
+//!   peers keeps no other host away. The work for a newcomer is bounded.
 
-use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
+use super::dormant::Dormant;
+use super::hosts::{Host, Hosts};
+use super::{Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
-use crate::limits::{DEFAULT_PACKET_BYTES, PEER_SCAN_INTERVAL, PEERS_PER_SCAN};
+use crate::limits::{
+    DEFAULT_PACKET_BYTES, HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION,
+    PEERS_PER_SCAN,
+};
 use crate::secret::{Purpose, Secret};
 use crate::time::Instant;
 use apus_wire::{DATA_HEADER_LEN, Profile};
 use foldhash::fast::FixedState;
 use slotmap::SlotMap;
+use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
@@ -27,16 +35,23 @@ pub(crate) struct Peers {
     by_address: HashMap<Named, PeerId, FixedState>,
     /// The peer that was found last: packets arrive in runs.
     last: Option<(Address, PeerId)>,
-    /// All peers in the order in which they are checked for idleness.
+    /// All peers in the order in which they are checked for idleness, and some that were forgotten.
     ring: VecDeque<PeerId>,
+    /// The hosts of the peers.
+    hosts: Hosts,
+    /// Peers that were forgotten to make room for others.
+    displaced: u64,
     next_scan: Instant,
     dormant: Dormant,
+    /// Which sessions unknown clients are offered.
+    pub(crate) challenges: Challenges,
     secret: Secret,
     /// No call is further than this from the first id of a peer that was forgotten.
     ids_used: u64,
     profile: Profile,
     highest_priority: u8,
     limit: usize,
+    limit_per_host: u32,
     idle_min: u64,
     idle_max: u64,
 }
@@ -48,13 +63,17 @@ impl Peers {
             by_address: HashMap::with_hasher(FixedState::with_seed(seed)),
             last: None,
             ring: VecDeque::new(),
+            hosts: Hosts::new(seed),
+            displaced: 0,
             next_scan: Instant::NEVER,
             dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
+            challenges: Challenges::new(secret),
             secret,
             ids_used: 0,
             profile: config.profile(),
             highest_priority: config.highest_priority(),
             limit: config.max_peers() as usize,
+            limit_per_host: u32::try_from(config.max_peers_per_host()).unwrap_or(u32::MAX),
             idle_min: config.peer_idle_secs_min() * SECOND,
             idle_max: config.peer_idle_secs_max() * SECOND,
         }
@@ -77,6 +96,19 @@ impl Peers {
         self.slots.get_mut(id)
     }
 
+    /// Whether an unknown client at `address` may find room: its host has fewer peers than it may have, or one of them can go.
+    pub(crate) fn may_have_room(&self, address: Address) -> bool {
+        let Some(host) = self.hosts.find(&address) else { return true };
+        self.hosts[host].peers() < self.limit_per_host || !self.hosts[host].is_busy()
+    }
+
+    /// Makes room for an unknown client at `address` among the peers of its host: the idlest of them goes. Returns whether
+    /// there is room now.
+    pub(crate) fn make_room_in_host(&mut self, address: Address, now: Instant) -> bool {
+        let Some(host) = self.hosts.find(&address) else { return true };
+        self.hosts[host].peers() < self.limit_per_host || self.evict_from(host, now)
+    }
+
     /// The peer at `address`, made if necessary, and whether it is new; `None` if there are too many.
     pub(crate) fn find_or_insert(
         &mut self,
@@ -87,14 +119,16 @@ impl Peers {
             return Some((id, false));
         }
         if self.slots.len() >= self.limit {
-            self.forget_idle(now, self.idle_min);
+            self.make_room(address, now);
             if self.slots.len() >= self.limit {
                 return None;
             }
         }
+        let host = self.hosts.join(&address);
         let calls = Calls::starting_at(self.unused_id(address));
         let id = self.slots.insert(Peer {
             address,
+            host,
             variant: super::Variant::default(),
             segment: (DEFAULT_PACKET_BYTES - DATA_HEADER_LEN) as u32,
             cutoffs: PeerCutoffs::unknown(self.highest_priority),
@@ -108,7 +142,6 @@ impl Peers {
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,
-            held: 0,
             send: super::Outgoing::default(),
             receive_bytes: 0,
             last_used: now,
@@ -117,6 +150,7 @@ impl Peers {
         self.by_address.insert(Named(address), id);
         self.last = Some((address, id));
         self.ring.push_back(id);
+        self.hosts[host].put_in_order(id, now);
         self.next_scan = self.next_scan.min(now.plus(PEER_SCAN_INTERVAL));
         Some((id, true))
     }
@@ -132,14 +166,39 @@ impl Peers {
         first_id_to(self.secret, address) + self.ids_used
     }
 
-    /// Forgets a peer at once if it has no live RPC and never proved its address.
-    pub(crate) fn forget_unknown(&mut self, id: PeerId) {
-        let peer = &self.slots[id];
-        let is_unknown = peer.live_rpcs == 0 && !peer.serving.is_established();
-        if is_unknown && peer.calls.next_id() == self.unused_id(peer.address) {
-            self.ring.retain(|other| *other != id);
-            self.forget(id);
+    /// What is known of the requests from `address`, whose peer is `peer`, or dormant.
+    pub(crate) fn serving_of(&self, address: Address, peer: Option<PeerId>) -> Option<&Serving> {
+        match peer {
+            Some(peer) => Some(&self.slots[peer].serving),
+            None => self.dormant.get(&address),
         }
+    }
+
+    /// A session of the client at `address` has ended.
+    pub(crate) fn end_session(&mut self, address: Address, ended: Displaced, now: Instant) {
+        self.challenges.end(address, ended.offered, now);
+    }
+
+    /// The names of all peers, in the order of their slots.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = PeerId> {
+        self.slots.keys()
+    }
+
+    /// The host of a peer.
+    pub(crate) fn host_of(&mut self, id: PeerId) -> &mut Host {
+        &mut self.hosts[self.slots[id].host]
+    }
+
+    /// A peer and its host.
+    pub(crate) fn with_host(&mut self, id: PeerId) -> (&mut Peer, &mut Host) {
+        let peer = &mut self.slots[id];
+        let host = &mut self.hosts[peer.host];
+        (peer, host)
+    }
+
+    /// Number of peers that were forgotten to make room for others.
+    pub(crate) const fn displaced(&self) -> u64 {
+        self.displaced
     }
 
     /// All peers, in the order of their slots.
@@ -169,28 +228,76 @@ impl Peers {
         self.slots.len()
     }
 
+    /// Makes room for a peer at `address`, if possible (PEERS-4). Otherwise every host has about as many peers, and
+    /// one that has been idle for some seconds goes.
+    fn make_room(&mut self, address: Address, now: Instant) {
+        let enough = self.hosts.peers_at(&address) + 1;
+        let largest = self.hosts.largest().take(HOSTS_PER_EVICTION);
+        let hosts: SmallVec<[HostId; HOSTS_PER_EVICTION]> =
+            largest.filter(|(peers, _)| *peers > enough).map(|(_, host)| host).collect();
+        if !hosts.into_iter().any(|host| self.evict_from(host, now)) {
+            self.forget_idle(now, self.idle_min);
+        }
+    }
+
+    /// Forgets the idlest peer of `host`, as far as that is found among the first of its order. Returns `false` if all of
+    /// these have live RPCs.
+    ///
+    /// The order is that of the clock algorithm: a peer that was used since it was put there goes to the end, once. Exact
+    /// order would cost moves in a list for every packet.
+    fn evict_from(&mut self, host: HostId, now: Instant) -> bool {
+        let mut idlest: Option<(Instant, PeerId)> = None;
+        for _ in 0..PEERS_PER_EVICTION {
+            let Some((id, since)) = self.hosts[host].next_in_order() else { break };
+            let Some(peer) = self.slots.get(id) else { continue };
+            let last_used = peer.last_used;
+            if peer.live_rpcs == 0 {
+                idlest = idlest.min(Some((last_used, id))).or(Some((last_used, id)));
+                if last_used <= since {
+                    self.hosts[host].put_in_order(id, last_used);
+                    break;
+                }
+            }
+            self.hosts[host].put_in_order(id, last_used.max(since));
+        }
+        let Some((_, id)) = idlest else { return false };
+        self.displaced += 1;
+        self.forget(id, now);
+        true
+    }
+
     /// Checks the next peers of the ring and forgets those idle for `limit` nanoseconds.
     fn forget_idle(&mut self, now: Instant, limit: u64) {
         for _ in 0..self.ring.len().min(PEERS_PER_SCAN) {
             let Some(id) = self.ring.pop_front() else { return };
-            let peer = &self.slots[id];
+            let Some(peer) = self.slots.get(id) else { continue };
             if peer.live_rpcs > 0 || now.since(peer.last_used) < limit {
                 self.ring.push_back(id);
             } else {
-                self.forget(id);
+                self.forget(id, now);
             }
         }
     }
 
-    fn forget(&mut self, id: PeerId) {
+    fn forget(&mut self, id: PeerId, now: Instant) {
         let Some(peer) = self.slots.remove(id) else { return };
         debug_assert_eq!(peer.live_rpcs, 0, "PEERS-1");
         self.by_address.remove(&Named(peer.address));
+        let slots = &self.slots;
+        self.hosts.leave(peer.host, |id| slots.contains_key(id));
+        if self.ring.len() > 2 * slots.len() + PEERS_PER_SCAN {
+            self.ring.retain(|id| slots.contains_key(*id));
+        }
         self.last = None;
         let used = peer.calls.next_id() - first_id_to(self.secret, peer.address);
         self.ids_used = self.ids_used.max(used);
         if peer.serving.is_established() {
-            self.dormant.put(peer.address, peer.serving);
+            let lost = self.dormant.put(peer.address, peer.serving);
+            if let Some((address, lost)) = lost
+                && let Some(offered) = lost.offered()
+            {
+                self.challenges.end(address, offered, now);
+            }
         }
     }
 }
@@ -237,73 +344,9 @@ impl Hash for Named {
     }
 }
 
-/// Sessions of clients that are idle, oldest first.
-#[derive(Debug)]
-struct Dormant {
-    sessions: HashMap<Address, (u64, Serving), FixedState>,
-    order: VecDeque<(u64, Address)>,
-    next: u64,
-    limit: usize,
-}
-
-impl Dormant {
-    fn new(limit: usize, seed: u64) -> Self {
-        let sessions = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { sessions, order: VecDeque::new(), next: 0, limit }
-    }
-
-    fn put(&mut self, address: Address, serving: Serving) {
-        self.sessions.insert(address, (self.next, serving));
-        self.order.push_back((self.next, address));
-        self.next += 1;
-        while self.sessions.len() > self.limit {
-            let Some((number, address)) = self.order.pop_front() else { break };
-            if is_present(&self.sessions, number, &address) {
-                self.sessions.remove(&address);
-            }
-        }
-        // Clients that woke up have left their places in the order.
-        if self.order.len() > 2 * self.limit.max(self.sessions.len()) {
-            let sessions = &self.sessions;
-            self.order.retain(|(number, address)| is_present(sessions, *number, address));
-        }
-    }
-
-    fn wake(&mut self, address: &Address) -> Option<Serving> {
-        self.sessions.remove(address).map(|(_, serving)| serving)
-    }
-}
-
-/// Whether the session that was put in as `number` is still stored, and no later one of that client.
-fn is_present(
-    sessions: &HashMap<Address, (u64, Serving), FixedState>,
-    number: u64,
-    address: &Address,
-) -> bool {
-    sessions.get(address).is_some_and(|(present, _)| *present == number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Confirmation;
-
-    /// AMO-6, PEERS-3.
-    #[test]
-    fn a_client_that_wakes_and_sleeps_evicts_no_other() {
-        let mut dormant = Dormant::new(2, 1);
-        dormant.put(address(1), Serving::default());
-        for _ in 0..100 {
-            dormant.put(address(2), Serving::default());
-            assert!(dormant.wake(&address(2)).is_some());
-        }
-        assert!(dormant.order.len() <= 5, "places are given back");
-        dormant.put(address(2), Serving::default());
-        assert!(dormant.sessions.contains_key(&address(1)));
-        dormant.put(address(3), Serving::default());
-        assert!(dormant.wake(&address(1)).is_none(), "two younger ones have come");
-        assert!(dormant.wake(&address(2)).is_some() && dormant.wake(&address(3)).is_some());
-    }
 
     fn address(n: u16) -> Address {
         Address::from(([10, 0, 0, 1], n))
@@ -360,20 +403,27 @@ mod tests {
     #[test]
     fn sessions_of_forgotten_clients_are_kept_up_to_a_limit() {
         let mut peers = peers(10);
+        let claim = 7;
+        let numbers = [1, 2, 3].map(|n| peers.challenges.offer(address(n), claim, secs(199)));
+        let show = |peers: &mut Peers, n: u16, now| {
+            let number = numbers[usize::from(n) - 1];
+            let slot = peers.challenges.accept(address(n), claim, number, now);
+            let known = peers.serving_of(address(n), None).is_some_and(|s| s.is_current(number));
+            (known, slot)
+        };
         for n in 1..=3 {
             let (id, _) = peers.find_or_insert(address(n), secs(0)).unwrap();
-            let fields = apus_wire::UdpFields::default();
-            peers[id].serving.admit(2, Some(&fields), secs(0), 1, || u32::from(n));
-            peers[id].serving.confirm(u32::from(n));
+            let (known, slot) = show(&mut peers, n, secs(199));
+            assert!(!known);
+            let number = numbers[usize::from(n) - 1];
+            assert_eq!(peers[id].serving.establish(number, claim, slot.unwrap()), None);
         }
         peers.scan(secs(200));
         assert_eq!(peers.len(), 0);
-        let mut confirm = |n: u16| {
-            let (id, _) = peers.find_or_insert(address(n), secs(200)).unwrap();
-            peers[id].serving.confirm(u32::from(n))
-        };
-        assert_eq!(confirm(1), Confirmation::Stale, "the oldest had to go");
-        assert_eq!(confirm(2), Confirmation::Known);
-        assert_eq!(confirm(3), Confirmation::Known);
+        let (known, slot) = show(&mut peers, 1, secs(200));
+        assert!(!known && slot.is_none(), "the oldest had to go, and its number with it");
+        assert!(show(&mut peers, 2, secs(200)).0 && show(&mut peers, 3, secs(200)).0);
+        let (id, _) = peers.find_or_insert(address(2), secs(200)).unwrap();
+        assert!(peers[id].serving.is_current(numbers[1]), "it wakes up");
     }
 }

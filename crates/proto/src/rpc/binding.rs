@@ -1,21 +1,21 @@
 //! The session that a call belongs to.
 
-/// In which session the server may execute a call. Changes once, when the server asks for the first confirmation, and
+/// In which session the server may execute a call. Changes once, when the server offers the first one, and
 /// afterwards only if the call is idempotent (AMO-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// The server has not asked for a confirmation yet.
+    /// The server has not offered one yet.
     None,
     /// This session.
-    Session(u32),
+    Session(u64),
     /// This session, after another one: what an earlier life of the server did with the call is not
     /// known, whatever the present one says.
-    Moved(u32),
+    Moved(u64),
 }
 
 impl Binding {
     /// The binding of a new call to a server with this session.
-    pub(crate) const fn new(session: Option<u32>) -> Self {
+    pub(crate) const fn new(session: Option<u64>) -> Self {
         match session {
             Some(session) => Self::Session(session),
             None => Self::None,
@@ -23,7 +23,7 @@ impl Binding {
     }
 
     /// The session, if the call is bound to one.
-    pub(crate) const fn session(self) -> Option<u32> {
+    pub(crate) const fn session(self) -> Option<u64> {
         match self {
             Self::None => None,
             Self::Session(session) | Self::Moved(session) => Some(session),

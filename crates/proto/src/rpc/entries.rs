@@ -19,6 +19,8 @@ pub(crate) struct GrantEntry {
     pub(crate) touched: bool,
     /// Whether its sender is silent.
     pub(crate) silent: bool,
+    /// Whether it waits for room in the receive budget.
+    pub(crate) parked: bool,
 }
 
 /// An RPC's place in the list of watched RPCs (`timer/silence`).

@@ -35,6 +35,8 @@ pub(crate) struct Rpc {
     /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c` `homa_grant_outranks`) and finds the
     /// oldest.
     pub(crate) birth: u64,
+    /// Its place among the RPCs with its peer (`tables`).
+    place: u32,
     /// When it was created.
     pub(crate) started: Instant,
     /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY
@@ -106,9 +108,7 @@ pub(crate) struct Client {
 pub(crate) struct Server {
     state: ServerState,
     /// The session it belongs to.
-    pub(crate) session: u32,
-    /// Whether its client takes an empty response (WIRE-31).
-    pub(crate) takes_empty: bool,
+    pub(crate) session: u64,
 }
 
 impl Client {
@@ -124,49 +124,35 @@ impl Client {
 }
 
 impl Server {
-    /// A request that waits for its client's confirmation.
-    pub(crate) const fn held(session: u32) -> Self {
-        Self::new(ServerState::Held, session)
-    }
-
     /// A request that may be executed when it is complete.
-    pub(crate) const fn incoming(session: u32) -> Self {
+    pub(crate) const fn incoming(session: u64) -> Self {
         Self::new(ServerState::Incoming, session)
     }
 
     /// A complete request that may be executed.
-    pub(crate) const fn in_service(session: u32) -> Self {
+    pub(crate) const fn in_service(session: u64) -> Self {
         Self::new(ServerState::InService, session)
     }
 
-    const fn new(state: ServerState, session: u32) -> Self {
-        Self { state, session, takes_empty: false }
-    }
-
-    /// Notes whether the client takes an empty response.
-    pub(crate) const fn with_client(self, takes_empty: bool) -> Self {
-        Self { takes_empty, ..self }
+    const fn new(state: ServerState, session: u64) -> Self {
+        Self { state, session }
     }
 
     /// Its state.
     pub(crate) const fn state(&self) -> ServerState {
         self.state
     }
-
-    /// Whether the request may be executed: its client has proved that it is alive.
-    pub(crate) const fn is_confirmed(&self) -> bool {
-        !matches!(self.state, ServerState::Held)
-    }
 }
 
 impl Rpc {
     #[inline]
-    fn new(now: Instant, birth: u64, new: NewRpc) -> Self {
+    fn new(now: Instant, birth: u64, place: u32, new: NewRpc) -> Self {
         Self {
             peer: new.peer,
             id: new.id,
             peer_port: new.peer_port,
             birth,
+            place,
             started: now,
             heard: now,
             asked: now,
@@ -240,18 +226,10 @@ impl Rpc {
     }
 
     /// The session it belongs to; `None` for a call that its server has not asked to confirm yet.
-    pub(crate) const fn session(&self) -> Option<u32> {
+    pub(crate) const fn session(&self) -> Option<u64> {
         match &self.side {
             Side::Client(client) => client.binding.session(),
             Side::Server(server) => Some(server.session),
-        }
-    }
-
-    /// Whether the peer may send DATA for it now.
-    pub(crate) const fn may_receive(&self) -> bool {
-        match &self.side {
-            Side::Client(_) => true,
-            Side::Server(server) => server.is_confirmed(),
         }
     }
 
@@ -285,12 +263,14 @@ impl Rpc {
     /// says whether the profile has them.
     pub(crate) fn outcome(&self, sessions: bool) -> Execution {
         let Some(client) = self.client() else { return Execution::Unknown };
-        let unsent = self.outgoing.as_ref().is_some_and(|message| !message.is_sent());
+        // A request that has moved may have been executed in the session before.
+        let moved = client.binding.is_moved();
+        let unsent = self.outgoing.as_ref().is_some_and(|message| !message.is_sent() && !moved);
         match client.state {
             ClientState::Incoming => Execution::Executed,
             // The server cannot have the whole request…
             ClientState::Outgoing | ClientState::NoRoom if unsent => Execution::NotExecuted,
-            // …or has not received the confirmation to execute it.
+            // …or has not offered a session in which it could execute it.
             ClientState::Outgoing | ClientState::NoRoom
                 if sessions && client.binding == Binding::None =>
             {

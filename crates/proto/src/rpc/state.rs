@@ -6,7 +6,7 @@
 //!        no room for DATA ▼ │ first DATA with room: Incoming
 //!                       NoRoom
 //!
-//!   server   Held ──confirmation──▶ Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
+//!   server   Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
 //! ```
 //!
 //! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead state.
@@ -40,9 +40,7 @@ pub(crate) enum ClientState {
 /// State of an RPC at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerState {
-    /// Part of the request has arrived, or all of it, but not its client's confirmation: it must not be executed.
-    Held,
-    /// Part of the request has arrived, and it may be executed.
+    /// Part of the request has arrived.
     Incoming,
     /// The application has the request.
     InService,
@@ -65,9 +63,7 @@ pub(crate) enum Step {
     NoRoom,
     /// A DATA packet of the response was accepted.
     ResponseBegins,
-    /// The client has confirmed the request.
-    Confirm,
-    /// The request is complete, and confirmed.
+    /// The request is complete.
     RequestComplete,
 }
 
@@ -112,7 +108,6 @@ impl ClientState {
 impl ServerState {
     const fn after(self, step: Step) -> Option<Self> {
         match (self, step) {
-            (Self::Held, Step::Confirm) => Some(Self::Incoming),
             (Self::Incoming, Step::RequestComplete) => Some(Self::InService),
             (Self::InService, Step::Reply) | (Self::Outgoing, Step::Grant | Step::Resend) => {
                 Some(Self::Outgoing)
@@ -130,21 +125,13 @@ mod tests {
     /// Every state with every step; `-` is an impossible step.
     #[test]
     fn every_cell_of_both_tables() {
-        use Step::{
-            Confirm, Grant, NoRoom, Reply, RequestComplete, Resend, ResponseBegins, Unknown,
-        };
+        use Step::{Grant, NoRoom, Reply, RequestComplete, Resend, ResponseBegins, Unknown};
         let client = [ClientState::Outgoing, ClientState::NoRoom, ClientState::Incoming];
-        let server = [
-            ServerState::Held,
-            ServerState::Incoming,
-            ServerState::InService,
-            ServerState::Outgoing,
-        ];
+        let server = [ServerState::Incoming, ServerState::InService, ServerState::Outgoing];
         let states = client.map(State::Client).into_iter().chain(server.map(State::Server));
         let mut table = String::new();
         for state in states {
-            let steps =
-                [Grant, Resend, Unknown, Reply, NoRoom, ResponseBegins, Confirm, RequestComplete];
+            let steps = [Grant, Resend, Unknown, Reply, NoRoom, ResponseBegins, RequestComplete];
             for step in steps {
                 let after = state.after(step).map_or("-".into(), |s| format!("{s:?}"));
                 writeln!(table, "{state:?} + {step:?} = {after}").unwrap();
@@ -157,7 +144,6 @@ mod tests {
         Client(Outgoing) + Reply = -
         Client(Outgoing) + NoRoom = Client(NoRoom)
         Client(Outgoing) + ResponseBegins = Client(Incoming)
-        Client(Outgoing) + Confirm = -
         Client(Outgoing) + RequestComplete = -
         Client(NoRoom) + Grant = Client(NoRoom)
         Client(NoRoom) + Resend = Client(NoRoom)
@@ -165,7 +151,6 @@ mod tests {
         Client(NoRoom) + Reply = -
         Client(NoRoom) + NoRoom = Client(NoRoom)
         Client(NoRoom) + ResponseBegins = Client(Incoming)
-        Client(NoRoom) + Confirm = -
         Client(NoRoom) + RequestComplete = -
         Client(Incoming) + Grant = -
         Client(Incoming) + Resend = -
@@ -173,23 +158,13 @@ mod tests {
         Client(Incoming) + Reply = -
         Client(Incoming) + NoRoom = -
         Client(Incoming) + ResponseBegins = Client(Incoming)
-        Client(Incoming) + Confirm = -
         Client(Incoming) + RequestComplete = -
-        Server(Held) + Grant = -
-        Server(Held) + Resend = -
-        Server(Held) + Unknown = -
-        Server(Held) + Reply = -
-        Server(Held) + NoRoom = -
-        Server(Held) + ResponseBegins = -
-        Server(Held) + Confirm = Server(Incoming)
-        Server(Held) + RequestComplete = -
         Server(Incoming) + Grant = -
         Server(Incoming) + Resend = -
         Server(Incoming) + Unknown = -
         Server(Incoming) + Reply = -
         Server(Incoming) + NoRoom = -
         Server(Incoming) + ResponseBegins = -
-        Server(Incoming) + Confirm = -
         Server(Incoming) + RequestComplete = Server(InService)
         Server(InService) + Grant = -
         Server(InService) + Resend = -
@@ -197,7 +172,6 @@ mod tests {
         Server(InService) + Reply = Server(Outgoing)
         Server(InService) + NoRoom = -
         Server(InService) + ResponseBegins = -
-        Server(InService) + Confirm = -
         Server(InService) + RequestComplete = -
         Server(Outgoing) + Grant = Server(Outgoing)
         Server(Outgoing) + Resend = Server(Outgoing)
@@ -205,7 +179,6 @@ mod tests {
         Server(Outgoing) + Reply = -
         Server(Outgoing) + NoRoom = -
         Server(Outgoing) + ResponseBegins = -
-        Server(Outgoing) + Confirm = -
         Server(Outgoing) + RequestComplete = -
         ");
     }

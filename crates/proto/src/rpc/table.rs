@@ -54,7 +54,7 @@ impl Rpcs {
     }
 
     /// Removes an RPC, if it is live.
-    pub(crate) fn remove(&mut self, id: RpcKey) {
+    pub(super) fn remove(&mut self, id: RpcKey) {
         let Some(rpc) = self.slots.get_mut(id) else { return };
         let named = self.by_wire.remove(&wire_key(rpc.peer, rpc.id, rpc.role()));
         debug_assert_eq!(named, Some(id), "RPCS-1");

@@ -1,8 +1,14 @@
 //! The tables of RPCs and peers, with the operations that concern both.
+//!
+//! # Invariants
+//!
+//! - **TABLES-1** `by_peer` names exactly the live RPCs with each peer, each at its `place`. What a packet says about all RPCs
+//!   with its sender concerns no others, however many there are.
 
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
 use crate::peer::{PeerId, Peers};
 use crate::time::Instant;
+use slotmap::SecondaryMap;
 
 /// All RPCs and all peers.
 #[derive(Debug)]
@@ -11,18 +17,49 @@ pub(crate) struct Tables {
     pub(crate) rpcs: Rpcs,
     /// Peers that are known.
     pub(crate) peers: Peers,
+    by_peer: SecondaryMap<PeerId, Vec<RpcKey>>,
 }
 
 impl Tables {
+    pub(crate) fn new(rpcs: Rpcs, peers: Peers) -> Self {
+        Self { rpcs, peers, by_peer: SecondaryMap::new() }
+    }
+
     /// Adds an RPC. Its peer's silence is not watched yet.
     #[inline]
     pub(crate) fn create(&mut self, now: Instant, new: NewRpc) -> RpcKey {
         let peer = new.peer;
-        let rpc = self.rpcs.insert(|birth| Rpc::new(now, birth, new));
-        let entry = &mut self.peers[peer];
-        entry.live_rpcs += 1;
+        let of_peer = self.by_peer.entry(peer).expect("the peer is known").or_default();
+        let place = of_peer.len() as u32;
+        let rpc = self.rpcs.insert(|birth| Rpc::new(now, birth, place, new));
+        of_peer.push(rpc);
+        let (entry, host) = self.peers.with_host(peer);
+        host.rpc_begins(entry, self.rpcs[rpc].role());
         entry.last_used = now;
         rpc
+    }
+
+    /// Removes an RPC, if it is live.
+    #[inline]
+    pub(crate) fn remove(&mut self, rpc: RpcKey) {
+        let Some(entry) = self.rpcs.get(rpc) else { return };
+        let (peer, place, ours) = (entry.peer, entry.place, entry.role());
+        if let Some(of_peer) = self.by_peer.get_mut(peer) {
+            let removed = of_peer.swap_remove(place as usize);
+            debug_assert_eq!(removed, rpc, "TABLES-1");
+            if let Some(moved) = of_peer.get(place as usize) {
+                self.rpcs[*moved].place = place;
+            }
+        }
+        self.rpcs.remove(rpc);
+        let (entry, host) = self.peers.with_host(peer);
+        host.rpc_ends(entry, ours);
+    }
+
+    /// The live RPCs with `peer`, in either role.
+    pub(crate) fn rpcs_with(&self, peer: PeerId) -> impl Iterator<Item = (RpcKey, &Rpc)> {
+        let of_peer = self.by_peer.get(peer).into_iter().flatten();
+        of_peer.map(|rpc| (*rpc, &self.rpcs[*rpc]))
     }
 
     /// Notes that the peer works on `rpc`: it is not asked for a while

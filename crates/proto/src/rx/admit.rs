@@ -1,18 +1,19 @@
 //! Admission: how a request begins.
 //!
-//! A DATA packet of an unknown request is refused with a reason, dropped, kept until its client has confirmed it, or
-//! admitted. Checks run from the cheapest to the most expensive; no state is created for an unknown client before its
-//! request has passed all limits (requirement `BAD-4`).
+//! A DATA packet of an unknown request is refused with a reason, dropped, answered by a session challenge, or
+//! admitted. Checks run from the cheapest to the most expensive; no state is created for an unknown client (requirement `BAD-4`).
 
 use super::assemble::{add_data, deliver_request, in_one_packet};
-use super::confirm::note_confirmation;
-use super::lookup::{Source, note_variant, takes_empty, was_finished};
+use super::challenge::{Shown, enter, shown};
+use super::host_life::note_host_life;
+use super::lookup::{Source, note_variant, was_finished};
+use crate::budget::{Beginning, Lack};
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
-use crate::message::MessageIn;
-use crate::peer::{Admission, PeerId};
+use crate::message::{MessageIn, Reservation};
+use crate::peer::PeerId;
 use crate::rpc::{NewRpc, RpcKey, Server, Side};
-use apus_wire::{Body, Data, Flags, Header, Profile, Refusal, Role};
+use apus_wire::{Body, Data, Features, Flags, Header, Profile, Refusal, Role, UdpFields};
 
 /// Decides about a packet of an unknown request, and uses it if the request is admitted.
 pub(super) fn admit(
@@ -22,13 +23,103 @@ pub(super) fn admit(
     data: &Data,
     payload: &[u8],
 ) -> Result<(), DropReason> {
+    let (peer, session) = match header.udp() {
+        Some(fields) => match pass_challenge(cx, from, header, fields, data)? {
+            Some(peer) => (peer, fields.incarnation),
+            None => return Ok(()),
+        },
+        None => pass_as_host(cx, from, header, data, payload)?,
+    };
+    let from = Source { peer: Some(peer), ..from };
+    refuse_unwanted(cx, from, header, data)?;
+    admit_confirmed(cx, peer, header, data, payload, session)
+}
+
+/// The client of a request that shows its session, and has not finished it. `None` if it was answered by a session challenge.
+fn pass_challenge(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+    fields: &UdpFields,
+    data: &Data,
+) -> Result<Option<PeerId>, DropReason> {
     let id = header.sender_id.client_id();
-    if cx.inbound.shut_down || !cx.inbound.serving {
-        if from.peer.is_some_and(|peer| cx.tables.peers[peer].serving.is_finished(id)) {
-            // No refusal: it would say that the request was not executed. Unlike in `refuse`, the
-            // packet need not show the session: a copy from before the first confirmation has none.
-            return Err(DropReason::Finished);
+    let shown = shown(cx, from, id, fields)?;
+    if let Shown::Nothing { offer } = shown {
+        if !fields.features.contains(Features::LONG_SESSIONS) {
+            // WIRE-33: a session that such a client understands could be guessed.
+            let too_old = Refusal::ClientTooOld;
+            return Err(refuse(cx, from, header, too_old, DropReason::ClientTooOld));
         }
+        if !fields.flags.contains(Flags::SESSION) {
+            refuse_unwanted(cx, from, header, data)?;
+            refuse_without_room(cx, from, header)?;
+        }
+        // A client that shows another session must learn first that it is not good any more: what became of its call in
+        // that session is not known here.
+        cx.observation.metrics.admission.challenges_sent += 1;
+        cx.sender().challenge(from.address, header, fields, offer);
+        return Ok(None);
+    }
+    // Without room for the peer it is not refused: nothing would remember that, and a copy of the packet would be executed
+    // later. Its client sends it again.
+    let peer = enter(cx, from, fields, shown)?;
+    let serving = &mut cx.tables.peers[peer].serving;
+    serving.note_low_water(id, fields);
+    if serving.is_finished(id) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
+}
+
+/// The host of a request that is not known to be finished, and the number of its life (kernel profile, AMO-7).
+fn pass_as_host(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+    data: &Data,
+    payload: &[u8],
+) -> Result<(PeerId, u64), DropReason> {
+    let peer = match from.peer {
+        Some(peer) => peer,
+        None => {
+            let peer = cx.peer_for_client(from.address)?;
+            note_variant(&mut cx.tables.peers, peer, from.variant);
+            // The host may have called before it was forgotten.
+            note_host_life(cx, peer, header, data, payload);
+            peer
+        }
+    };
+    let id = header.sender_id.client_id();
+    match cx.tables.peers[peer].serving.admit_kernel(id) {
+        Some(life) => Ok((peer, life)),
+        None => {
+            // As long as copies come, it is remembered.
+            let arrived = cx.in_flight().arrived(cx.now);
+            cx.tables.peers[peer].serving.touch(id, arrived, cx.now);
+            Err(DropReason::Finished)
+        }
+    }
+}
+
+/// Refuses a request of an unknown client whose host has as many peers as it may have, all of them busy (CAP-18). A copy of it is
+/// answered by a session challenge later, and its client does not know the call any more.
+fn refuse_without_room(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+) -> Result<(), DropReason> {
+    if from.peer.is_some() || cx.tables.peers.may_have_room(from.address) {
+        return Ok(());
+    }
+    Err(refuse(cx, from, header, Refusal::Overloaded, DropReason::HostPeers))
+}
+
+/// Refuses a request that this endpoint does not execute for any client.
+fn refuse_unwanted(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+    data: &Data,
+) -> Result<(), DropReason> {
+    if cx.inbound.shut_down || !cx.inbound.serving {
         let shut_down = cx.inbound.shut_down;
         let refusal = if shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
         return Err(refuse(cx, from, header, refusal, DropReason::NotServing));
@@ -36,34 +127,7 @@ pub(super) fn admit(
     if u64::from(data.message_length) > cx.config.max_message() {
         return Err(refuse(cx, from, header, Refusal::TooLarge, DropReason::TooLarge));
     }
-    let peer = admitting_peer(cx, from)?;
-    let young = 4 * cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    let sessions = &mut cx.inbound.sessions;
-    let serving = &mut cx.tables.peers[peer].serving;
-    match serving.admit(id, header.udp(), cx.now, young, || sessions.draw() as u32) {
-        Admission::Fresh { session, confirmation } => {
-            note_confirmation(cx, peer, confirmation);
-            admit_confirmed(cx, peer, header, data, payload, session)
-        }
-        Admission::Confirm { session } => {
-            admit_unconfirmed(cx, peer, header, data, payload, session)
-        }
-        Admission::Finished => Err(DropReason::Finished),
-        Admission::Occupied => Err(DropReason::TooManyUnconfirmed),
-    }
-}
-
-/// The peer that sends the request, made if there is room for an unknown client.
-fn admitting_peer(cx: &mut Context<'_>, from: Source) -> Result<PeerId, DropReason> {
-    if let Some(peer) = from.peer {
-        return Ok(peer);
-    }
-    if cx.inbound.budget.unconfirmed_rpcs >= cx.config.max_unconfirmed_rpcs() {
-        return Err(DropReason::TooManyUnconfirmed);
-    }
-    let peer = cx.peer_for(from.address).ok_or(DropReason::TooManyPeers)?;
-    note_variant(&mut cx.tables.peers, peer, from.variant);
-    Ok(peer)
+    Ok(())
 }
 
 /// Creates the RPC of a request that may be executed, and uses its first packet.
@@ -73,21 +137,19 @@ fn admit_confirmed(
     header: &Header,
     data: &Data,
     payload: &[u8],
-    session: u32,
+    session: u64,
 ) -> Result<(), DropReason> {
-    let too_many = cx.tables.rpcs.count(Role::Server) as u64 >= cx.config.max_server_rpcs();
-    if too_many || cx.inbound.request_room == 0 {
-        let address = cx.tables.peers[peer].address;
-        let from = Source { address, peer: Some(peer), variant: None };
-        let why = if too_many { DropReason::TooManyRpcs } else { DropReason::Overloaded };
-        return Err(refuse(cx, from, header, Refusal::Overloaded, why));
-    }
-    let length = u64::from(data.message_length);
-    let entry = &mut cx.tables.peers[peer];
-    if !cx.inbound.budget.reserve_receive(cx.config, entry, length) {
-        return Err(DropReason::NoBuffers);
-    }
+    let room = match room_for(cx, peer, data, payload) {
+        Ok(room) => room,
+        Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
+        Err(why) => {
+            let address = cx.tables.peers[peer].address;
+            let from = Source { address, peer: Some(peer), variant: None };
+            return Err(refuse(cx, from, header, Refusal::Overloaded, why));
+        }
+    };
     cx.inbound.request_room -= 1;
+    let entry = &mut cx.tables.peers[peer];
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
         let server = Server::in_service(session);
         let rpc = create_server(cx, peer, header, server, None);
@@ -95,34 +157,36 @@ fn admit_confirmed(
         return Ok(());
     }
     let server = Server::incoming(session);
-    let message = cx.inbound.message_in(data);
+    let message = cx.inbound.message_in(cx.now, data, room);
     let rpc = create_server(cx, peer, header, server, Some(message));
     add_data(cx, rpc, data, payload)
 }
 
-/// Creates the RPC of a request that must be confirmed, uses its first packet, and asks for the confirmation (BAD-5).
-fn admit_unconfirmed(
+/// The room for a request of `peer`, or what there is too much of. Without buffers the packet is dropped and the
+/// client waits, because that passes; the other limits are refusals.
+fn room_for(
     cx: &mut Context<'_>,
     peer: PeerId,
-    header: &Header,
     data: &Data,
     payload: &[u8],
-    session: u32,
-) -> Result<(), DropReason> {
-    let budget = &mut cx.inbound.budget;
-    let fits = budget.fits_unconfirmed(payload.len(), cx.config.max_unconfirmed_bytes())
-        && budget.reserve_unconfirmed(cx.config);
-    if !fits {
-        cx.tables.peers.forget_unknown(peer);
-        return Err(DropReason::TooManyUnconfirmed);
+) -> Result<Reservation, DropReason> {
+    if cx.tables.rpcs.count(Role::Server) as u64 >= cx.config.max_server_rpcs() {
+        return Err(DropReason::TooManyRpcs);
     }
-    cx.tables.peers[peer].held += 1;
-    let server = Server::held(session);
-    // An unknown client gets no memory but for the bytes that it sends.
-    let message = MessageIn::new(data.message_length, data.incoming).keeping(cx.inbound.keep);
-    let rpc = create_server(cx, peer, header, server, Some(Box::new(message)));
-    cx.sender().ask_for_confirmation(rpc);
-    add_data(cx, rpc, data, payload)
+    let of_host = u64::from(cx.tables.peers.host_of(peer).server_rpcs);
+    if of_host >= cx.config.max_server_rpcs_per_host() {
+        return Err(DropReason::HostRpcs);
+    }
+    if cx.inbound.request_room == 0 {
+        return Err(DropReason::Overloaded);
+    }
+    let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
+    budget.begin(cx.now, cx.config, peers, peer, Beginning::of(data, payload.len())).map_err(
+        |lack| match lack {
+            Lack::Memory | Lack::Peer => DropReason::NoBuffers,
+            Lack::Host => DropReason::HostBytes,
+        },
+    )
 }
 
 /// Creates the RPC of a request. If nothing more is to arrive, its client's silence is not watched.
@@ -138,7 +202,7 @@ fn create_server(
         peer,
         id: header.sender_id.client_id(),
         peer_port: header.sport,
-        side: Side::Server(server.with_client(takes_empty(header))),
+        side: Side::Server(server),
         incoming,
         outgoing: None,
     };
@@ -151,7 +215,7 @@ fn create_server(
 }
 
 /// Tells the client of an unknown request that it will not be served (RPC-13). That is final: a
-/// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
+/// duplicate must not be executed later. (Without a session its client would be asked first.)
 ///
 /// AMO-5: a late duplicate of what was executed here is not called "not executed", but dropped. Returns
 /// why the packet is not used.
@@ -170,11 +234,12 @@ fn refuse(
         return reason;
     }
     cx.observation.metrics.admission.refused += 1;
+    cx.observation.metrics.admission.refused_of_host += u64::from(reason.is_of_host());
     if let (Some(peer), Some(fields)) = (from.peer, header.udp())
         && fields.flags.contains(Flags::SESSION)
     {
         let id = header.sender_id.client_id();
-        cx.tables.peers[peer].serving.finish(fields.incarnation, id);
+        cx.tables.peers[peer].serving.finish(fields.incarnation, id, cx.now);
     }
     let body = Body::RpcUnknown;
     cx.sender().answer(from.address, header, body, Flags::REFUSED, refusal as u32);

@@ -21,7 +21,7 @@ pub(super) fn in_one_packet(
     payload: &[u8],
 ) -> Option<CompleteMessage> {
     let message = CompleteMessage::in_one_packet(data, payload, inbound.keep)?;
-    inbound.budget.receive_ends(peer, &message);
+    inbound.budget.receive.hold(message.payload.len());
     peer.resends.answered();
     Some(message)
 }
@@ -34,20 +34,24 @@ pub(super) fn add_data(
     payload: &[u8],
 ) -> Result<(), DropReason> {
     let entry = &mut cx.tables.rpcs[rpc];
-    let (peer, may_receive) = (entry.peer, entry.may_receive());
-    let limit = cx.config.max_unconfirmed_bytes();
-    if !may_receive && !cx.inbound.budget.fits_unconfirmed(payload.len(), limit) {
-        return Err(DropReason::TooManyUnconfirmed);
-    }
+    let peer = entry.peer;
     // Without a message, it is a request that the application has already.
     let Some(message) = &mut entry.incoming else { return Err(DropReason::Duplicate) };
     if message.length() != data.message_length {
         return Err(DropReason::LengthMismatch);
     }
-    let inserted = message.insert(data.offset, payload);
-    if may_receive {
-        cx.tables.hear(cx.now, peer, rpc);
+    let positions = message.received().saturating_add(payload.len() as u32).min(message.extent());
+    if positions > message.reservation().positions {
+        let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
+        if budget.extend(cx.now, cx.config, peers, peer, message, positions).is_err() {
+            // Its sender is alive, and is asked again.
+            cx.tables.hear(cx.now, peer, rpc);
+            return Err(DropReason::NoBuffers);
+        }
     }
+    let inserted = message.insert(data.offset, payload);
+    message.note_progress(cx.now);
+    cx.tables.hear(cx.now, peer, rpc);
     let recovery = &mut cx.observation.metrics.recovery;
     match inserted {
         Inserted::New { bytes, gap } => {
@@ -56,11 +60,7 @@ pub(super) fn add_data(
             if gap && cx.observation.notes.are_wanted() {
                 note_gap(cx, rpc, data.offset);
             }
-            if may_receive {
-                cx.inbound.granter.data_arrived(&mut cx.tables.rpcs, rpc, bytes);
-            } else {
-                cx.inbound.budget.add_unconfirmed_bytes(bytes);
-            }
+            cx.inbound.granter.data_arrived(&mut cx.tables.rpcs, rpc, bytes);
             finish_if_complete(cx, rpc);
             Ok(())
         }
@@ -79,18 +79,15 @@ fn note_gap(cx: &mut Context<'_>, rpc: RpcKey, offset: u32) {
     }
 }
 
-/// Hands a message over if it is complete and may be used.
-pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
+/// Hands a message over if it is complete.
+fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
     let Some(entry) = cx.tables.rpcs.get_mut(rpc) else { return };
-    let ready = entry.may_receive();
-    let Some(message) = entry.incoming.take_if(|message| ready && message.is_complete()) else {
-        return;
-    };
+    let Some(message) = entry.incoming.take_if(|message| message.is_complete()) else { return };
     cx.inbound.granter.forget(rpc, entry);
     let is_client = matches!(entry.side, Side::Client(_));
-    let memory = message.memory();
+    let (memory, reservation) = (message.memory(), message.reservation());
     let message = CompleteMessage::in_pieces(*message);
-    cx.inbound.budget.receive_ends(&mut cx.tables.peers[entry.peer], &message);
+    cx.inbound.budget.receive.complete(&mut cx.tables.peers, entry.peer, reservation, &message);
     cx.inbound.buffers.keep(&message.payload, memory);
     if is_client {
         complete_client(cx, rpc, message);
@@ -99,7 +96,7 @@ pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
     }
 }
 
-/// A request that arrived in several packets, or had to be confirmed, is complete.
+/// A request that arrived in several packets is complete.
 fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
     cx.tables.rpcs[rpc].step(Step::RequestComplete);
@@ -112,7 +109,7 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage)
 pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let in_service = State::Server(ServerState::InService);
-    debug_assert_eq!(entry.state(), in_service, "SESSION-1: only confirmed requests are executed");
+    debug_assert_eq!(entry.state(), in_service, "STATE-1: it is complete");
     let from = cx.tables.peers[entry.peer].address;
     let complete = ProbeKind::Complete { rpc, length: request.length };
     cx.observation.note_selected(cx.tables, rpc, complete);

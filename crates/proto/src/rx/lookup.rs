@@ -20,9 +20,8 @@ pub(super) struct Source {
 pub(super) enum Proof {
     /// It carries that session: only the other end, in its present life, can have sent it.
     Session,
-    /// It does not carry another one. For packets that are also sent by an end that does not know the session
-    /// (yet), and that do no harm.
-    NotContradicting,
+    /// It carries that session, or the call has none yet. For what a server says of a request that it does not know.
+    SessionIfAny,
 }
 
 /// This endpoint's role in the RPC that a packet is about.
@@ -47,11 +46,10 @@ pub(super) fn rpc_of(
     let session = tables.rpcs[rpc].session();
     let agrees = match header.udp() {
         None => true,
-        Some(fields) if fields.flags.contains(Flags::SESSION) => {
-            session == Some(fields.incarnation)
-                || (session.is_none() && proof == Proof::NotContradicting)
-        }
-        Some(_) => proof == Proof::NotContradicting,
+        Some(fields) => match session {
+            Some(session) => fields.flags.contains(Flags::SESSION) && fields.incarnation == session,
+            None => proof == Proof::SessionIfAny,
+        },
     };
     if agrees { Ok((peer, rpc)) } else { Err(DropReason::StaleSession) }
 }
@@ -80,7 +78,7 @@ pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
     fields.flags.contains(Flags::SESSION)
         && match header.sender_id.sender() {
             Role::Client => peer.serving.is_current(fields.incarnation),
-            Role::Server => peer.calls.session == Some(fields.incarnation),
+            Role::Server => peer.calls.knows(fields.incarnation),
         }
 }
 
@@ -88,5 +86,14 @@ pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
 pub(super) fn note_variant(peers: &mut Peers, peer: PeerId, shown: Option<Variant>) {
     if let Some(variant) = shown {
         peers[peer].variant = variant;
+    }
+}
+
+/// A packet of a server about a live call, other than the offer of its session, shows that the server knows that: DATA need not
+/// answer the challenge any more.
+#[inline]
+pub(super) fn note_known(server: &mut Peer, header: &Header) {
+    if let Some(fields) = header.udp() {
+        server.calls.note_known(fields.incarnation);
     }
 }

@@ -9,7 +9,8 @@
 mod acknowledge;
 mod admit;
 mod assemble;
-mod confirm;
+mod challenge;
+mod host_life;
 mod lookup;
 mod on_ack;
 mod on_busy;

@@ -3,8 +3,8 @@
 use super::acknowledge::acknowledge;
 use super::admit::admit;
 use super::assemble::add_data;
-use super::confirm::confirm;
-use super::lookup::{Source, find_rpc, our_role};
+use super::host_life::{end_earlier, note_host_life};
+use super::lookup::{Proof, Source, our_role, rpc_of, shows_session};
 use super::on_response::on_response;
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
@@ -33,6 +33,7 @@ pub(super) fn on_data(
     if let Some(peer) = from.peer {
         if let Some(ack) = data.ack
             && ack.server_port == cx.outbound.identity.port
+            && cx.tables.peers.get_mut(peer).is_some_and(|peer| shows_session(peer, header))
         {
             acknowledge(cx, peer, ack.client_id);
         }
@@ -51,19 +52,19 @@ fn on_request(
     data: &Data,
     payload: &[u8],
 ) -> Result<(), DropReason> {
-    let Some((peer, rpc)) = find_rpc(cx.tables, from, header) else {
-        return admit(cx, from, header, data, payload);
-    };
-    if let Some(fields) = header.udp()
-        && fields.flags.contains(Flags::SESSION)
+    if cx.outbound.identity.profile == Profile::Kernel
+        && let Some(peer) = from.peer
     {
-        confirm(cx, rpc, fields.incarnation)?;
+        let life = note_host_life(cx, peer, header, data, payload);
+        end_earlier(cx, from, header, life);
+    }
+    let (peer, rpc) = match rpc_of(cx.tables, from, header, Proof::Session) {
+        Err(DropReason::UnknownRpc) => return admit(cx, from, header, data, payload),
+        found => found?,
+    };
+    if let Some(fields) = header.udp() {
         let id = header.sender_id.client_id();
         cx.tables.peers[peer].serving.note_low_water(id, fields);
-    }
-    if cx.tables.rpcs.get(rpc).is_none() {
-        // It was confirmed, and then there was no room for it.
-        return Err(DropReason::NoBuffers);
     }
     add_data(cx, rpc, data, payload)
 }

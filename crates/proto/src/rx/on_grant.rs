@@ -1,6 +1,6 @@
 //! GRANT: the receiver of a message takes more of it.
 
-use super::lookup::{Proof, Source, rpc_of};
+use super::lookup::{Proof, Source, note_known, rpc_of};
 use crate::drop_reason::DropReason;
 use crate::rpc::{Step, Tables};
 use crate::time::Instant;
@@ -19,6 +19,7 @@ pub(super) fn on_grant(
     grant: &Grant,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(tables, from, header, Proof::Session)?;
+    note_known(&mut tables.peers[peer], header);
     let entry = &mut tables.rpcs[rpc];
     let possible = entry.step(Step::Grant);
     let Some(message) = entry.outgoing.as_mut().filter(|_| possible) else {

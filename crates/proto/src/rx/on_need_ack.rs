@@ -1,18 +1,18 @@
-//! NEED_ACK: the server asks whether a call still needs its state, or whether it is live.
+//! NEED_ACK: the server asks whether a call still needs its state, or offers a session for it.
 
-use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of};
+use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, shows_session};
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, fail_client};
-use crate::peer::PeerId;
+use crate::peer::{Offer, PeerId};
 use crate::probe::ProbeKind;
-use crate::rpc::{Binding, ClientState, RpcKey, Side, State};
+use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, State};
 use crate::tx::Sender;
-use apus_wire::{AckList, Body, Flags, Header, Role};
+use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
 /// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`,
-/// `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, whether a request that it holds may be executed
-/// (requirement AMO-2).
+/// `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the
+/// request (requirement AMO-1).
 pub(super) fn on_need_ack(
     cx: &mut Context<'_>,
     from: Source,
@@ -21,16 +21,20 @@ pub(super) fn on_need_ack(
     if our_role(header) != Role::Client {
         return Err(DropReason::WrongRole);
     }
-    let Some((peer, rpc)) = find_rpc(cx.tables, from, header) else {
-        answer_with_acks(&mut cx.sender(), from, header);
-        return Ok(());
-    };
-    match header.udp() {
-        Some(fields) if fields.flags.contains(Flags::CONFIRM) => {
-            on_question(cx, peer, rpc, header, fields.incarnation);
+    let question = header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
+    match (find_rpc(cx.tables, from, header), question) {
+        (Some((peer, rpc)), Some(fields)) => on_offer(cx, peer, rpc, fields),
+        // The call is over. A server that offers has kept nothing of it.
+        (None, Some(_)) => Err(DropReason::UnknownRpc),
+        (None, None) => {
+            let knows = |peer| shows_session(&cx.tables.peers[peer], header);
+            if header.udp().is_some() && !from.peer.is_some_and(knows) {
+                return Err(DropReason::StaleSession);
+            }
+            answer_with_acks(&mut cx.sender(), from, header);
             Ok(())
         }
-        _ => {
+        (Some(_), None) => {
             let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::Session)?;
             let no_room = cx.tables.rpcs[rpc].state() == State::Client(ClientState::NoRoom);
             let (silence, rtt) = (cx.silence(rpc), &cx.tables.peers[peer].rtt);
@@ -46,52 +50,125 @@ pub(super) fn on_need_ack(
     }
 }
 
-/// The server has a request of this endpoint in session `session` and asks whether the call is live.
-fn on_question(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, header: &Header, session: u32) {
-    let entry = &mut cx.tables.rpcs[rpc];
-    let Side::Client(client) = &mut entry.side else { return };
+/// The server offers a session for a live call. It has kept nothing of the request, which is sent again.
+///
+/// The offer repeats the claim of the packet that it answers. One that answers a packet from before the call was bound
+/// is late, and changes nothing; one that answers a packet of the call's session says that the server has lost it.
+fn on_offer(
+    cx: &mut Context<'_>,
+    peer: PeerId,
+    rpc: RpcKey,
+    fields: &UdpFields,
+) -> Result<(), DropReason> {
+    let session = fields.incarnation;
+    // WIRE-33: the offers of an older server repeat no claim, and it keeps the request.
+    let repeats = fields.features.contains(Features::LONG_SESSIONS);
+    let answers = |claim| !repeats || fields.low_water == UdpFields::claim(claim);
+    let offer = Offer { session, claim: Some(fields.low_water) };
+    let incarnation = u64::from(cx.outbound.identity.incarnation);
+    let Side::Client(client) = cx.tables.rpcs[rpc].side else {
+        return Err(DropReason::WrongRole);
+    };
     match client.binding.session() {
-        // The session in which the call may have been executed is gone.
-        Some(bound) if bound != session => peer_restarted(cx, peer, session),
-        bound => {
-            if bound.is_none() {
-                client.binding = Binding::Session(session);
+        None if answers(incarnation) => {
+            sample_round_trip(cx, peer, rpc);
+            if repeats {
+                begin_session(cx, peer, offer);
+            } else {
+                cx.tables.peers[peer].calls.accept(offer);
+                bind(cx, rpc, Binding::Session(session));
+                repeat(cx, rpc);
             }
-            cx.tables.peers[peer].calls.session = Some(session);
         }
+        Some(bound) if bound == session => {
+            if !repeats {
+                repeat(cx, rpc);
+            }
+        }
+        // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the call would be the only secret.
+        Some(bound) if !repeats && bound >> 32 != 0 => return Err(DropReason::StaleSession),
+        Some(bound) if answers(bound) => peer_restarted(cx, peer, offer),
+        _ => return Err(DropReason::StaleSession),
     }
     if cx.tables.rpcs.get(rpc).is_some() {
         cx.tables.hear(cx.now, peer, rpc);
-        cx.sender().control_with(rpc, Body::Busy, Flags::CONFIRM, 0);
-    } else {
-        let to = cx.tables.peers[peer].address;
-        cx.sender().answer(to, header, Body::Ack(AckList::EMPTY), Flags::NONE, 0);
     }
+    Ok(())
+}
+
+/// The calls to a server whose session was not known go on in the one that it offers. It has kept nothing of them.
+///
+/// Offers of two time slots may cross: all calls go on in the same session.
+fn begin_session(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
+    let calls = &mut cx.tables.peers[peer].calls;
+    if calls.session().is_none() {
+        calls.accept(offer);
+    }
+    let binding = Binding::new(calls.session());
+    let unbound = |entry: &Rpc| entry.client().is_some_and(|c| c.binding == Binding::None);
+    let affected = cx.tables.rpcs_with(peer).filter(|(_, entry)| unbound(entry));
+    let affected: Vec<RpcKey> = affected.map(|(rpc, _)| rpc).collect();
+    for rpc in affected {
+        bind(cx, rpc, binding);
+        start_over(cx, rpc);
+    }
+}
+
+fn bind(cx: &mut Context<'_>, rpc: RpcKey, binding: Binding) {
+    if let Side::Client(client) = &mut cx.tables.rpcs[rpc].side {
+        client.binding = binding;
+    }
+}
+
+/// An offer comes at once: the time since the request has left is a round trip.
+fn sample_round_trip(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
+    let entry = &cx.tables.rpcs[rpc];
+    if let Some(request) = entry.outgoing.as_ref().filter(|request| request.sent() > 0)
+        && !request.resent
+        && entry.asks == 0
+    {
+        let elapsed = cx.now.since(request.first_sent);
+        cx.tables.peers[peer].rtt.sample(cx.now, elapsed);
+    }
+}
+
+/// Sends the request as if none of it had left.
+fn start_over(cx: &mut Context<'_>, rpc: RpcKey) {
+    let Some(request) = &mut cx.tables.rpcs[rpc].outgoing else { return };
+    request.start_over();
+    cx.outbound.messages.update(&mut cx.tables.rpcs, rpc);
+}
+
+/// Sends what has left of the request once more, to a server that may have kept it.
+fn repeat(cx: &mut Context<'_>, rpc: RpcKey) {
+    let highest = cx.config.highest_priority();
+    let entry = &mut cx.tables.rpcs[rpc];
+    let cutoffs = &cx.tables.peers[entry.peer].cutoffs;
+    let Some(request) = &mut entry.outgoing else { return };
+    let priority = cutoffs.level(request.length(), highest);
+    request.request_resend(0..request.sent(), priority, |_| false);
+    cx.sender().queue_resend(rpc);
 }
 
 /// The server has lost the session of the calls: it was restarted, or has forgotten this client. Calls
 /// that may have been executed fail, idempotent ones go on in the new session (AMO-3).
-fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, session: u32) {
+fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     cx.observation.metrics.admission.peers_restarted += 1;
-    cx.tables.peers[peer].calls.session = Some(session);
-    let affected: Vec<RpcKey> = cx
-        .tables
-        .rpcs
-        .iter()
-        .filter(|(_, rpc)| rpc.peer == peer)
-        .filter(|(_, rpc)| {
-            rpc.client()
-                .is_some_and(|client| client.binding.session().is_some_and(|s| s != session))
-        })
-        .map(|(rpc, _)| rpc)
-        .collect();
+    cx.tables.peers[peer].calls.accept(offer);
+    let bound_before = |entry: &Rpc| {
+        let bound = entry.client().and_then(|client| client.binding.session());
+        bound.is_some_and(|bound| bound != offer.session)
+    };
+    let affected = cx.tables.rpcs_with(peer).filter(|(_, entry)| bound_before(entry));
+    let affected: Vec<RpcKey> = affected.map(|(rpc, _)| rpc).collect();
     for rpc in affected {
         cx.observation.note(cx.tables, rpc, ProbeKind::PeerRestart);
-        let entry = &mut cx.tables.rpcs[rpc];
+        let entry = &cx.tables.rpcs[rpc];
         let answered = entry.state() == State::Client(ClientState::Incoming);
-        let Side::Client(client) = &mut entry.side else { continue };
+        let Some(client) = entry.client() else { continue };
         if client.idempotent && !answered {
-            client.binding = Binding::Moved(session);
+            bind(cx, rpc, Binding::Moved(offer.session));
+            start_over(cx, rpc);
         } else {
             fail_client(cx, rpc, FailureKind::PeerRestarted);
         }
@@ -105,5 +182,5 @@ pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source, header: &Heade
         Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
         None => AckList::EMPTY,
     };
-    to.answer(from.address, header, Body::Ack(list), Flags::NONE, 0);
+    to.echo(from.address, header, Body::Ack(list), Flags::NONE);
 }

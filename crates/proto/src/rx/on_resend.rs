@@ -1,8 +1,8 @@
 //! RESEND: the receiver of a message lacks bytes of it.
 
-use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, was_finished};
+use super::lookup::{Proof, Source, find_rpc, note_known, our_role, rpc_of, was_finished};
 use crate::drop_reason::DropReason;
-use crate::rpc::{RpcKey, ServerState, State, Step};
+use crate::rpc::{RpcKey, Step};
 use crate::timer::InFlight;
 use crate::tx::Sender;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
@@ -16,21 +16,17 @@ pub(super) fn on_resend(
     in_flight: InFlight,
 ) -> Result<(), DropReason> {
     let Some((peer, rpc)) = find_rpc(to.tables, from, header) else {
-        answer_unknown(to, from, header);
+        answer_unknown(to, from, header, in_flight);
         return Err(DropReason::UnknownRpc);
     };
-    let proof = match our_role(header) {
-        // A server asks for a request only after it has been confirmed.
-        Role::Client => Proof::Session,
-        // A client may ask for its response before it has learnt of a session.
-        Role::Server => Proof::NotContradicting,
-    };
-    rpc_of(to.tables, from, header, proof)?;
+    rpc_of(to.tables, from, header, Proof::Session)?;
+    if our_role(header) == Role::Client {
+        note_known(&mut to.tables.peers[peer], header);
+    }
     let entry = &mut to.tables.rpcs[rpc];
     if !entry.step(Step::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
         to.control(rpc, Body::Busy);
-        repeat_question(to, rpc);
         return Ok(());
     }
     if entry.role() == Role::Server {
@@ -71,35 +67,27 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
     any_lost
 }
 
-/// The client of an unconfirmed request asks for the response: the question to it was lost, or crossed its
-/// packet. The question is repeated at once, but not more often than the client asks.
-fn repeat_question(to: &mut Sender<'_>, rpc: RpcKey) {
-    if to.tables.rpcs[rpc].state() == State::Server(ServerState::Held) {
-        to.ask_for_confirmation(rpc);
-    }
-}
-
 /// The RPC of a RESEND is not known: says so, and whether it was finished (HM `homa_incoming.c` `homa_resend_pkt` and
 /// `homa_rpc_unknown_pkt`).
 ///
 /// The kernel profile cannot say that it was finished, and the packet is not answered then: a client that receives
-/// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, its host
-/// is not forgotten: otherwise the request would be unknown, and executed again (AMO-7).
+/// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, neither its
+/// host nor the request is forgotten: otherwise it would be executed again (AMO-7).
 ///
 /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
 /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
 /// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
-fn answer_unknown(to: &mut Sender<'_>, from: Source, header: &Header) {
+fn answer_unknown(to: &mut Sender<'_>, from: Source, header: &Header, in_flight: InFlight) {
     let id = header.sender_id.client_id();
     if to.outbound.identity.profile == Profile::Kernel
         && our_role(header) == Role::Server
         && let Some(peer) = from.peer
-        && to.tables.peers[peer].serving.is_finished(id)
+        && to.tables.peers[peer].serving.touch(id, in_flight.arrived(to.now), to.now)
     {
         to.tables.peers[peer].last_used = to.now;
         return;
     }
     let finished = our_role(header) == Role::Server && was_finished(&to.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    to.answer(from.address, header, Body::RpcUnknown, flags, 0);
+    to.echo(from.address, header, Body::RpcUnknown, flags);
 }

@@ -1,8 +1,9 @@
 //! DATA of a response.
 
 use super::assemble::{add_data, in_one_packet};
-use super::lookup::{Proof, Source, rpc_of};
+use super::lookup::{Proof, Source, note_known, rpc_of};
 use super::on_need_ack::answer_with_acks;
+use crate::budget::Beginning;
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, complete_client, fail_and_disown};
@@ -28,6 +29,7 @@ pub(super) fn on_response(
             return Err(reason);
         }
     };
+    note_known(&mut cx.tables.peers[peer], header);
     if cx.tables.rpcs[rpc].incoming.is_none() {
         let length = u64::from(data.message_length);
         if length > cx.config.max_message() {
@@ -36,20 +38,22 @@ pub(super) fn on_response(
             fail_and_disown(cx, rpc, FailureKind::ResponseTooLarge { length });
             return Err(DropReason::TooLarge);
         }
-        let entry = &mut cx.tables.peers[peer];
-        if !cx.inbound.budget.reserve_receive(cx.config, entry, length) {
+        let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
+        let Ok(room) =
+            budget.begin(cx.now, cx.config, peers, peer, Beginning::of(data, payload.len()))
+        else {
             // The server is alive; it is asked again when there may be room.
             cx.tables.hear(cx.now, peer, rpc);
             cx.tables.rpcs[rpc].step(Step::NoRoom);
             return Err(DropReason::NoBuffers);
-        }
+        };
         begin_response(cx, peer, rpc, data.retransmit);
         let entry = &mut cx.tables.peers[peer];
         if let Some(response) = in_one_packet(cx.inbound, entry, data, payload) {
             complete_client(cx, rpc, response);
             return Ok(());
         }
-        cx.tables.rpcs[rpc].incoming = Some(cx.inbound.message_in(data));
+        cx.tables.rpcs[rpc].incoming = Some(cx.inbound.message_in(cx.now, data, room));
     }
     add_data(cx, rpc, data, payload)
 }

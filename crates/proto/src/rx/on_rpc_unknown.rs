@@ -15,13 +15,13 @@ pub(super) fn on_rpc_unknown(
     from: Source,
     header: &Header,
 ) -> Result<(), DropReason> {
-    let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::NotContradicting)?;
+    let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::SessionIfAny)?;
     let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
     let entry = &mut cx.tables.rpcs[rpc];
     match &entry.side {
         Side::Server(_) => {
             cx.observation.metrics.recovery.server_rpcs_unknown += 1;
-            end_server(cx, rpc, Ending::Disowned);
+            end_server(cx, rpc, Ending::Discarded);
             Ok(())
         }
         Side::Client(_) if flags.contains(Flags::REFUSED) => {

@@ -1,10 +1,12 @@
 //! Timers: the tables that say when something is due although no packet arrives.
 //!
 //! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Suspicions`] the peers
-//! that packets may not reach, [`Reaper`] the RPCs that must end. What is done when they are due is in `expiry`.
+//! that packets may not reach, [`Reaper`] the RPCs that must end, [`IdleAcks`] the peers with acks
+//! that have not left. What is done when they are due is in `expiry`.
 
 mod arrears;
 mod deadlines;
+mod idle_acks;
 mod reaper;
 mod resend_interval;
 mod silence;
@@ -12,6 +14,7 @@ mod suspicion;
 
 pub(crate) use arrears::Arrears;
 pub(crate) use deadlines::Deadlines;
+pub(crate) use idle_acks::IdleAcks;
 pub(crate) use reaper::{Reaper, Why};
 pub(crate) use resend_interval::{InFlight, MIN_RESENDS, ResendInterval};
 pub(crate) use silence::Silence;
@@ -30,6 +33,8 @@ pub enum TimeoutReason {
     Silence,
     /// The network interface will have room: call `poll_transmit`.
     Pacer,
+    /// Acks have waited for a packet to ride on.
+    Acks,
     /// Idle peers are looked for.
     Peers,
 }
@@ -45,6 +50,8 @@ pub(crate) struct Timers {
     pub(crate) reaper: Reaper,
     /// Peers that packets may not reach.
     pub(crate) suspicions: Suspicions,
+    /// Peers with acks that wait for DATA.
+    pub(crate) idle_acks: IdleAcks,
     /// How far the endpoint is behind with reading.
     pub(crate) arrears: Arrears,
     /// How long silence is normal.
@@ -60,6 +67,7 @@ impl Timers {
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             suspicions: Suspicions::default(),
+            idle_acks: IdleAcks::default(),
             arrears: Arrears::default(),
             resend_interval,
         }

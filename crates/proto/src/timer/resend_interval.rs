@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::limits::QUEUED_BYTES;
 use crate::peer::Rtt;
-use crate::time::USEC;
+use crate::time::{Instant, USEC};
 
 /// RESENDs without a response before an RPC is aborted, whatever the clock says: a process that was
 /// stopped for a second must not blame its peers.
@@ -35,6 +35,11 @@ impl InFlight {
     /// Returns whether bytes that left `nanos` nanoseconds ago to a peer with these round-trip times may still arrive.
     pub(crate) fn covers(self, rtt: &Rtt, nanos: u64) -> bool {
         nanos < self.estimate(rtt)
+    }
+
+    /// Returns when a packet that is handled at `now` arrived at the earliest.
+    pub(crate) fn arrived(self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos().saturating_sub(self.behind))
     }
 
     /// Returns for how many nanoseconds bytes to a peer with these round-trip times may be on their way.
@@ -76,6 +81,12 @@ impl ResendInterval {
     pub(crate) fn in_flight(self, config: &Config, behind: u64) -> InFlight {
         let least = self.least(config.resend_usecs()) / IN_FLIGHT_PART;
         InFlight { least, most: self.most, behind }
+    }
+
+    /// Returns for how many nanoseconds an ack waits for DATA to ride on (RPC-18): half of the time after which a server
+    /// asks for it, so that it need not ask a client that is idle.
+    pub(crate) fn ack_delay(self, config: &Config) -> u64 {
+        self.least(config.need_ack_usecs()) / 2
     }
 
     /// Returns the time between two checks of an RPC that waits: half of the shortest interval, so that a RESEND is late by

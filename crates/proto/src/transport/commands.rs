@@ -48,8 +48,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
-    /// client has gone or has cancelled the call, [`CommandError::PeerTooOld`] that it would drop an empty response.
-    /// If the reason is
+    /// client has gone or has cancelled the call. If the reason is
     /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
@@ -151,7 +150,7 @@ impl Transport {
         let length = call.payload.len() as u64;
         self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Client, length);
         let id = self.allocate_id(peer);
-        let binding = Binding::new(self.tables.peers[peer].calls.session);
+        let binding = Binding::new(self.tables.peers[peer].calls.session());
         let Call { idempotent, cookie, deadline, .. } = call;
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let outgoing = self.message_out(peer, call.payload);
@@ -178,10 +177,6 @@ impl Transport {
         let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
-        }
-        if length == 0 && entry.server().is_some_and(|server| !server.takes_empty) {
-            // WIRE-32: its client would drop the response, and time out.
-            return Err(CommandError::PeerTooOld);
         }
         let peer = entry.peer;
         let to = &mut self.tables.peers[peer];

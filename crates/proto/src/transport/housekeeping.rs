@@ -142,14 +142,14 @@ impl Transport {
     /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
     /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
-        self.inbound.budget.hold(bytes);
+        self.inbound.budget.receive.hold(bytes);
     }
 
     /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
     /// received elsewhere until some of them are consumed.
     #[must_use]
     pub const fn is_receive_full(&self) -> bool {
-        self.inbound.budget.receive >= self.config.max_receive_bytes()
+        self.inbound.budget.receive.bytes() >= self.config.max_receive_bytes()
     }
 
     /// Releases a message that the application has consumed, and whose event carried `bytes` payload bytes. It no longer
@@ -159,7 +159,7 @@ impl Transport {
     ///
     /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        self.inbound.budget.consume(bytes);
+        self.inbound.budget.receive.consume(bytes);
     }
 
     /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is asked at once. If nothing is
@@ -218,7 +218,7 @@ impl Transport {
             return 0;
         }
         let freeze = |peer: &Peer| {
-            let (role, fields) = match (peer.calls.session, peer.serving.session()) {
+            let (role, fields) = match (peer.calls.session(), peer.serving.session()) {
                 (session @ Some(_), _) => {
                     let low_water = UdpFields::LOW_WATER_UNKNOWN;
                     (Role::Client, self.outbound.identity.client_fields(session, low_water))
@@ -255,7 +255,7 @@ impl Transport {
         self.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 
-    /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals leave
+    /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals, and all acks that wait, leave
     /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
     /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
@@ -271,10 +271,12 @@ impl Transport {
                 // The application has the request, and may have executed it (AMO-5).
                 State::Server(ServerState::InService) => refuse_live(cx, rpc, Refusal::Abandoned),
                 State::Server(ServerState::Incoming) => refuse_live(cx, rpc, Refusal::ShuttingDown),
-                State::Server(ServerState::Held | ServerState::Outgoing) => {
-                    end_server(cx, rpc, Ending::Discarded);
-                }
+                State::Server(ServerState::Outgoing) => end_server(cx, rpc, Ending::Discarded),
             }
+        }
+        let peers: Vec<_> = cx.tables.peers.ids().collect();
+        for peer in peers {
+            cx.sender().send_waiting_acks(peer);
         }
     }
 }

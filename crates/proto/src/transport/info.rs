@@ -53,8 +53,6 @@ pub enum RpcState {
     Outgoing,
     /// The incoming message is on its way.
     Incoming,
-    /// A request waits for its client's confirmation.
-    Held,
     /// The application has the request.
     InService,
 }
@@ -98,6 +96,7 @@ impl Transport {
     pub fn metrics(&self) -> Metrics {
         let mut metrics = self.observation.metrics.clone();
         metrics.live = self.live();
+        metrics.admission.peers_displaced = self.tables.peers.displaced();
         metrics
     }
 
@@ -109,8 +108,7 @@ impl Transport {
             server_rpcs: self.tables.rpcs.count(Role::Server) as u64,
             peers: self.tables.peers.len() as u64,
             send_bytes: self.inbound.budget.send.bytes(),
-            receive_bytes: self.inbound.budget.receive,
-            unconfirmed_bytes: self.inbound.budget.unconfirmed,
+            receive_bytes: self.inbound.budget.receive.bytes(),
             grantable: self.inbound.granter.waiting() as u64,
             incoming_bytes: self.inbound.granter.backlog(),
             sendable: self.outbound.messages.len() as u64,
@@ -165,7 +163,6 @@ const fn state_of(rpc: &Rpc) -> RpcState {
         State::Client(ClientState::Incoming) | State::Server(ServerState::Incoming) => {
             RpcState::Incoming
         }
-        State::Server(ServerState::Held) => RpcState::Held,
         State::Server(ServerState::InService) => RpcState::InService,
     }
 }

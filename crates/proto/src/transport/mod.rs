@@ -64,11 +64,8 @@ impl Transport {
         let configured = config.link_mbps();
         let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
         Self {
-            tables: Tables {
-                rpcs: Rpcs::new(hash_seed),
-                peers: Peers::new(&config, hash_seed, secret),
-            },
-            inbound: Inbound::new(&config, link_mbps, secret),
+            tables: Tables::new(Rpcs::new(hash_seed), Peers::new(&config, hash_seed, secret)),
+            inbound: Inbound::new(&config, link_mbps),
             outbound: Outbound::new(&config, identity, link_mbps),
             timers: Timers::new(&config, link_mbps),
             observation: Observation::default(),

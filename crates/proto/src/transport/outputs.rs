@@ -23,6 +23,7 @@ impl Transport {
             config: &self.config,
             tables: &mut self.tables,
             granter: &mut self.inbound.granter,
+            budget: &mut self.inbound.budget.receive,
             cutoffs: &self.inbound.cutoffs,
             outbound: &mut self.outbound,
             observation: &mut self.observation,
@@ -51,6 +52,7 @@ impl Transport {
         consider(self.timers.suspicions.next(), TimeoutReason::Silence);
         let overflow = self.timers.arrears.is_overflow_check_due();
         consider(overflow.then_some(Instant::ZERO), TimeoutReason::Silence);
+        consider(self.timers.idle_acks.next(), TimeoutReason::Acks);
         consider(self.timers.deadlines.next(), TimeoutReason::Deadline);
         consider(self.outbound.throttled_until(self.now), TimeoutReason::Pacer);
         consider(self.timers.reaper.is_due().then_some(Instant::ZERO), TimeoutReason::Reap);

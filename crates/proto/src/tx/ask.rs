@@ -1,15 +1,24 @@
-//! Questions to a peer: RESEND for missing bytes, NEED_ACK for a confirmation.
+//! Questions to a peer: RESEND for missing bytes, the session challenge.
 
 use super::sender::Sender;
+use crate::peer::Address;
 use crate::rpc::{RpcKey, Side};
-use apus_wire::{Body, Flags, Resend};
+use apus_wire::{Body, Flags, Header, Resend, UdpFields};
 
 impl Sender<'_> {
-    /// Asks the client of an unconfirmed request whether the call is live.
-    pub(crate) fn ask_for_confirmation(&mut self, rpc: RpcKey) {
-        self.tables.rpcs[rpc].ask(self.now);
-        self.observation.metrics.admission.confirms_sent += 1;
-        self.control_with(rpc, Body::NeedAck, Flags::CONFIRM, 0);
+    /// Offers `session` to the client of a request with this header, of which nothing is kept (AMO-1). `fields` are those of
+    /// the header.
+    pub(crate) fn challenge(
+        &mut self,
+        to: Address,
+        header: &Header,
+        fields: &UdpFields,
+        session: u64,
+    ) {
+        let claim = UdpFields::claim(fields.incarnation);
+        let server = self.outbound.identity.server_fields(Some(session));
+        let fields = UdpFields { low_water: claim, ..server };
+        self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
     }
 
     /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the

@@ -4,6 +4,7 @@ use super::outbound::Outbound;
 use super::send_queue::Choice;
 use super::sender::Sender;
 use super::transmit::{Transmit, write_headers};
+use crate::budget::{ReceiveBudget, ReceiveRoom};
 use crate::config::Config;
 use crate::grant::{Decision, Granter, Level};
 use crate::limits::MAX_BURST_PACKETS;
@@ -13,7 +14,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile};
 
 /// A burst of DATA packets that has been decided on.
 struct Burst {
@@ -30,6 +31,7 @@ pub(crate) struct Filler<'a> {
     pub(crate) config: &'a Config,
     pub(crate) tables: &'a mut Tables,
     pub(crate) granter: &'a mut Granter,
+    pub(crate) budget: &'a mut ReceiveBudget,
     pub(crate) cutoffs: &'a OwnCutoffs,
     pub(crate) outbound: &'a mut Outbound,
     pub(crate) observation: &'a mut Observation,
@@ -77,12 +79,15 @@ impl<'a> Filler<'a> {
 
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
     fn send_grants(&mut self) {
-        if !self.granter.is_due() {
+        if !self.granter.is_due() && !self.budget.has_freed_room() {
             return;
         }
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
+        let mut room =
+            ReceiveRoom { config: self.config, peers: &mut self.tables.peers, budget: self.budget };
         self.granter.run(
             &mut self.tables.rpcs,
+            &mut room,
             &mut self.observation.metrics.scheduling,
             |decision| {
                 decisions.push(decision);
@@ -191,7 +196,10 @@ impl<'a> Filler<'a> {
         let entry = &mut self.tables.rpcs[rpc];
         let peer = &mut self.tables.peers[entry.peer];
         let to = peer.address;
-        let ack = peer.acks.take_one();
+        // Who does not show the session is not believed.
+        let may_ack =
+            self.outbound.identity.profile == Profile::Kernel || entry.session().is_some();
+        let ack = if may_ack { peer.acks.take_one() } else { None };
         let cutoffs = peer.cutoffs;
         let mut coalesce = 0;
 

@@ -19,8 +19,12 @@ impl Identity {
     pub(crate) fn header(&self, peers: &Peers, rpc: &Rpc, body: &Body<'_>) -> Header {
         let fields = match &rpc.side {
             Side::Client(client) => {
-                let low_water = peers[rpc.peer].calls.low_water(rpc.id);
-                self.client_fields(client.binding.session(), low_water)
+                let (calls, session) = (&peers[rpc.peer].calls, client.binding.session());
+                let claim = session.and_then(|session| calls.claim(session));
+                match claim.filter(|_| matches!(body, Body::Data(..))) {
+                    Some(claim) => confirming(self.client_fields(session, claim)),
+                    None => self.client_fields(session, calls.low_water(rpc.id)),
+                }
             }
             Side::Server(server) => self.server_fields(Some(server.session)),
         };
@@ -29,12 +33,12 @@ impl Identity {
     }
 
     /// The fields of a client's packet.
-    pub(crate) const fn client_fields(&self, session: Option<u32>, low_water: u32) -> UdpFields {
+    pub(crate) const fn client_fields(&self, session: Option<u64>, low_water: u32) -> UdpFields {
         fields(session, self.incarnation, low_water)
     }
 
     /// The fields of a server's packet to a client with this session, if it has one.
-    pub(crate) const fn server_fields(&self, session: Option<u32>) -> UdpFields {
+    pub(crate) const fn server_fields(&self, session: Option<u64>) -> UdpFields {
         fields(session, 0, UdpFields::LOW_WATER_UNKNOWN)
     }
 
@@ -48,10 +52,19 @@ impl Identity {
 }
 
 /// The fields of a packet in `session`, or from an endpoint with this incarnation.
-const fn fields(session: Option<u32>, incarnation: u32, low_water: u32) -> UdpFields {
-    let (flags, incarnation) = match session {
-        Some(session) => (Flags::SESSION, session),
-        None => (Flags::NONE, incarnation),
+const fn fields(session: Option<u64>, incarnation: u32, low_water: u32) -> UdpFields {
+    let (flags, incarnation, features) = match session {
+        // WIRE-33: the session of an older server. It looks for features where the upper part of a longer one is.
+        Some(session) if session >> 32 == 0 => {
+            (Flags::SESSION, session, Features::OURS.without(Features::LONG_SESSIONS))
+        }
+        Some(session) => (Flags::SESSION, session, Features::OURS),
+        None => (Flags::NONE, incarnation as u64, Features::OURS),
     };
-    UdpFields { flags, incarnation, low_water, features: Features::OURS }
+    UdpFields { flags, incarnation, low_water, features }
+}
+
+/// The fields of DATA that answers a session challenge: the low-water mark gives way to the claim.
+const fn confirming(fields: UdpFields) -> UdpFields {
+    UdpFields { flags: fields.flags.with(Flags::CONFIRM), ..fields }
 }

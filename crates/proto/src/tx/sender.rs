@@ -5,7 +5,7 @@ use super::outbound::Outbound;
 use crate::config::Config;
 use crate::drop_reason::DropReason;
 use crate::observation::Observation;
-use crate::peer::Address;
+use crate::peer::{Address, PeerId};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use apus_wire::{
@@ -55,17 +55,47 @@ impl Sender<'_> {
         flags: Flags,
         sequence: u32,
     ) {
-        let id = SenderId::new(header.sender_id.client_id(), header.sender_id.sender().peer());
         let peers = &mut self.tables.peers;
         let peer = peers.find(to).map(|peer| &peers[peer]);
-        let identity = &self.outbound.identity;
-        let fields = match id.sender() {
-            Role::Client => {
-                let session = peer.and_then(|peer| peer.calls.session);
-                identity.client_fields(session, UdpFields::LOW_WATER_UNKNOWN)
-            }
-            Role::Server => identity.server_fields(peer.and_then(|peer| peer.serving.session())),
+        let session = match header.sender_id.sender().peer() {
+            Role::Client => peer.and_then(|peer| peer.calls.session()),
+            Role::Server => peer.and_then(|peer| peer.serving.session()),
         };
+        let fields = self.answering_fields(header, session);
+        self.answer_as(to, header, fields, body, flags, sequence);
+    }
+
+    /// Answers a packet about an RPC that does not live here like [`Sender::answer`], but repeats the session of the packet, if it
+    /// has one, whatever is known of it. That shows its sender that the answer comes from where the packet went, and
+    /// tells nothing else.
+    pub(crate) fn echo(&mut self, to: Address, header: &Header, body: Body<'_>, flags: Flags) {
+        let in_session = |fields: &&UdpFields| fields.flags.contains(Flags::SESSION);
+        let session = header.udp().filter(in_session).map(|fields| fields.incarnation);
+        let fields = self.answering_fields(header, session);
+        self.answer_as(to, header, fields, body, flags, 0);
+    }
+
+    /// The fields of an answer in `session` to the sender of `header`.
+    fn answering_fields(&self, header: &Header, session: Option<u64>) -> UdpFields {
+        let identity = &self.outbound.identity;
+        match header.sender_id.sender().peer() {
+            Role::Client => identity.client_fields(session, UdpFields::LOW_WATER_UNKNOWN),
+            Role::Server => identity.server_fields(session),
+        }
+    }
+
+    /// Answers a packet with these fields of the udp profile.
+    pub(super) fn answer_as(
+        &mut self,
+        to: Address,
+        header: &Header,
+        fields: UdpFields,
+        body: Body<'_>,
+        flags: Flags,
+        sequence: u32,
+    ) {
+        let id = SenderId::new(header.sender_id.client_id(), header.sender_id.sender().peer());
+        let identity = &self.outbound.identity;
         let dialect = identity.dialect(fields);
         let mut answer = Header::new(body.kind(), identity.port, header.sport, id, dialect);
         answer.sequence = if identity.profile == Profile::Udp { sequence } else { 0 };
@@ -90,13 +120,32 @@ impl Sender<'_> {
         }
     }
 
-    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers then wait for grants forever
+    /// Sends all acks that wait for DATA to `peer` (RPC-18).
+    pub(crate) fn send_waiting_acks(&mut self, peer: PeerId) {
+        let Some(entry) = self.tables.peers.get_mut(peer) else { return };
+        let (to, session) = (entry.address, entry.calls.latest_session());
+        let identity = self.outbound.identity;
+        let fields = identity.client_fields(session, UdpFields::LOW_WATER_UNKNOWN);
+        let dialect = identity.dialect(fields);
+        while let Some((first, list)) =
+            self.tables.peers.get_mut(peer).and_then(|entry| entry.acks.take_packet())
+        {
+            let body = Body::Ack(list);
+            let id = SenderId::new(first.client_id, Role::Client);
+            let header = Header::new(body.kind(), identity.port, first.server_port, id, dialect);
+            self.enqueue(to, &Packet { header, body });
+        }
+    }
+
+    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call: a server that has
+    /// offered no session has kept nothing. The kernel's clients say nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers
+    /// then wait for grants forever
     /// (HM `homa_timer.c` `homa_timer_check_rpc`).
     pub(crate) fn disown(&mut self, rpc: RpcKey) {
         let entry = &self.tables.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
-        if sent {
+        let keeps = self.outbound.identity.profile == Profile::Kernel || entry.session().is_some();
+        if sent && keeps {
             self.control(rpc, Body::Ack(AckList::EMPTY));
         }
     }

@@ -28,7 +28,7 @@ const CALLED: u8 = 3;
 /// All peers.
 const PEERS: u8 = 6;
 /// The session in which all peers serve the endpoint if they follow the protocol.
-const THEIR_SESSION: u32 = 77;
+const THEIR_SESSION: u64 = 77 << 32;
 /// Bytes of IPv4 and UDP headers around each packet.
 const AROUND: u64 = 28;
 /// An unproved address receives at most this many times what it sent (RFC 9000
@@ -37,11 +37,11 @@ const FACTOR: u64 = 3;
 /// Times that a timer may be due again at once: many RPCs end in small steps.
 const MAX_ROUNDS: u32 = 10_000;
 /// Steps of one input.
-const MAX_STEPS: usize = 128;
+pub(crate) const MAX_STEPS: usize = 128;
 
 /// What can happen.
 #[derive(Arbitrary, Debug)]
-enum Step {
+pub(crate) enum Step {
     Call {
         peer: u8,
         length: u16,
@@ -83,7 +83,7 @@ enum Step {
 
 /// A packet by its fields.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-struct Forged {
+pub(crate) struct Forged {
     peer: u8,
     kind: u8,
     about: About,
@@ -150,7 +150,7 @@ struct Traffic {
     proved: bool,
 }
 
-struct World {
+pub(crate) struct World {
     transport: Transport,
     profile: Profile,
     now: Instant,
@@ -160,13 +160,13 @@ struct World {
     cookies: u64,
     /// Requests that the application has.
     requests: Vec<RpcKey>,
-    /// Sessions that we gave to each address, in order.
-    sessions: BTreeMap<SocketAddr, Vec<u32>>,
+    /// Sessions that we offered to each address, in order, and for which claims.
+    sessions: BTreeMap<SocketAddr, Vec<(u64, u32)>>,
     traffic: BTreeMap<SocketAddr, Traffic>,
     /// Addresses that we called of our own will.
     called: BTreeSet<SocketAddr>,
     last: Option<(SocketAddr, Vec<u8>)>,
-    delivered: u64,
+    pub(crate) delivered: u64,
 }
 
 /// Runs one input.
@@ -208,8 +208,6 @@ fn config(kind: u8) -> Config {
             .max_receive_bytes_per_peer(40_000)
             .max_client_rpcs(4)
             .max_server_rpcs(4)
-            .max_unconfirmed_rpcs(3)
-            .max_unconfirmed_bytes(3_000)
             .max_peers(4)
             .max_dormant_sessions(2)
             .max_incoming(8_000)
@@ -222,7 +220,7 @@ fn config(kind: u8) -> Config {
 }
 
 impl World {
-    fn new(kind: u8) -> Self {
+    pub(crate) fn new(kind: u8) -> Self {
         let config = config(kind);
         let profile = config.profile();
         let mut transport = Transport::new(config, PORT, 1);
@@ -245,7 +243,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) {
+    pub(crate) fn step(&mut self, step: Step) {
         match step {
             Step::Call { peer, length, deadline_millis, idempotent } => {
                 self.call(peer, usize::from(length), deadline_millis, idempotent);
@@ -321,7 +319,9 @@ impl World {
             let Some(fields) = packet.header.udp() else { continue };
             if fields.flags.contains(Flags::SESSION) {
                 let given = self.sessions.get(&from);
-                traffic.proved |= given.is_some_and(|given| given.contains(&fields.incarnation));
+                traffic.proved |= given.is_some_and(|given| {
+                    given.iter().any(|(session, _)| *session == fields.incarnation)
+                });
             }
         }
         self.delivered += self.transport.handle_datagram(self.now, from, datagram) as u64;
@@ -389,45 +389,40 @@ impl World {
             let first = [&headers[..len], payload].concat();
             let packet = Packet::parse(self.profile, &first).expect("we write what we read");
             if let Some(fields) = packet.header.udp()
-                && fields.flags.contains(Flags::SESSION)
+                && fields.flags.contains(Flags::SESSION.with(Flags::CONFIRM))
                 && packet.header.sender_id.sender() == Role::Server
             {
-                self.sessions.entry(to).or_default().push(fields.incarnation);
+                let offer = (fields.incarnation, fields.low_water);
+                self.sessions.entry(to).or_default().push(offer);
             }
         }
     }
 
     /// Checks limits and counters.
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         let metrics = self.transport.metrics();
         let (live, config) = (metrics.live, self.transport.config());
         let limits = [
             ("client_rpcs", live.client_rpcs, config.max_client_rpcs()),
-            // Unconfirmed requests have room of their own.
-            (
-                "server_rpcs",
-                live.server_rpcs,
-                config.max_server_rpcs() + config.max_unconfirmed_rpcs(),
-            ),
+            ("server_rpcs", live.server_rpcs, config.max_server_rpcs()),
             ("peers", live.peers, config.max_peers()),
             // Requests and responses have the limit each.
             ("send_bytes", live.send_bytes, 2 * config.max_send_bytes()),
             ("receive_bytes", live.receive_bytes, config.max_receive_bytes()),
-            ("unconfirmed_bytes", live.unconfirmed_bytes, config.max_unconfirmed_bytes()),
             ("control_packets", live.control_packets, 8_192),
         ];
         for (name, used, limit) in limits {
             assert!(used <= limit, "{name} = {used}, but at most {limit} are allowed");
         }
         let read = Kind::ALL.iter().map(|kind| metrics.received(*kind)).sum::<u64>();
-        use DropReason::{Malformed, Short, UnknownKind, UnknownVersion, WrongPort};
-        let unread = [Malformed, Short, UnknownKind, UnknownVersion, WrongPort];
+        use DropReason::{Malformed, OlderLayout, Short, UnknownKind, UnknownVersion, WrongPort};
+        let unread = [Malformed, OlderLayout, Short, UnknownKind, UnknownVersion, WrongPort];
         let unread = unread.iter().map(|reason| metrics.dropped(*reason)).sum::<u64>();
         assert_eq!(read + unread, self.delivered, "each packet is counted");
     }
 
     /// The application answers, peers fall silent, time passes: everything must end.
-    fn come_to_rest(&mut self) {
+    pub(crate) fn come_to_rest(&mut self) {
         self.stalled = false;
         for rpc in std::mem::take(&mut self.requests) {
             let _ = self.transport.abandon(self.now, rpc);
@@ -463,6 +458,10 @@ impl World {
     /// The header's own part of the udp profile.
     fn fields(&self, from: SocketAddr, forged: &Forged, id: SenderId) -> UdpFields {
         let mut flags = Flags::from_bits(forged.flags >> 4);
+        let mut low_water = match forged.low_water {
+            u16::MAX => UdpFields::LOW_WATER_UNKNOWN,
+            n => u32::from(n),
+        };
         let latest = |address| self.sessions.get(&address).and_then(|s| s.last()).copied();
         let with_session = |flags: Flags| flags.with(Flags::SESSION);
         let without = |flags: Flags| Flags::from_bits(flags.bits() & !Flags::SESSION.bits());
@@ -472,30 +471,30 @@ impl World {
                 THEIR_SESSION
             }
             Session::Right => match latest(from) {
-                Some(session) => {
+                Some((session, claim)) => {
                     flags = with_session(flags);
+                    if forged.low_water & 1 == 0 {
+                        flags = flags.with(Flags::CONFIRM);
+                        low_water = claim;
+                    }
                     session
                 }
                 None => {
                     flags = without(flags);
-                    u32::from(forged.peer)
+                    u64::from(forged.peer)
                 }
             },
             Session::OfAnother(peer) => {
                 flags = with_session(flags);
-                latest(address(peer)).unwrap_or(0)
+                latest(address(peer)).map_or(0, |(session, _)| session)
             }
             Session::None(n) => {
                 flags = without(flags);
-                u32::from(n)
+                u64::from(n)
             }
-            Session::Any(n) => n,
+            Session::Any(n) => u64::from(n) << 16,
         };
-        let low_water = match forged.low_water {
-            u16::MAX => UdpFields::LOW_WATER_UNKNOWN,
-            n => u32::from(n),
-        };
-        let features = Features::from_bits(u16::from(forged.flags & 3));
+        let features = if forged.flags & 15 == 0 { Features::NONE } else { Features::OURS };
         UdpFields { flags, incarnation, low_water, features }
     }
 

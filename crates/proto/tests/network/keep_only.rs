@@ -16,7 +16,6 @@ fn config() -> Config {
         .max_message(300_000)
         .max_receive_bytes(350_000)
         .max_receive_bytes_per_peer(320_000)
-        .max_unconfirmed_bytes(2_500)
         .cutoffs_min_messages(100)
         .cutoffs_interval_usecs(10_000)
         .peer_idle_secs_min(1)
@@ -81,10 +80,10 @@ fn nothing_shows_how_much_is_kept() {
 fn check_that_much_happened(counted: &[Box<Metrics>]) {
     let most = |count: fn(&Metrics) -> u64| counted.iter().map(|metrics| count(metrics)).max();
     assert!(most(|metrics| metrics.dropped(DropReason::NoBuffers)) > Some(0));
-    assert!(most(|metrics| metrics.dropped(DropReason::TooManyUnconfirmed)) > Some(0));
+    assert!(most(|metrics| metrics.admission.challenges_sent) > Some(0));
     assert!(most(|metrics| metrics.recovery.gaps_created) > Some(0));
     assert!(most(|metrics| metrics.recovery.resent_packets_used) > Some(0));
     assert!(most(|metrics| metrics.scheduling.granted_bytes) > Some(0));
     assert!(most(|metrics| metrics.scheduling.cutoffs_renewed) > Some(0));
-    assert!(most(|metrics| metrics.admission.confirms_received) > Some(0));
+    assert!(most(|metrics| metrics.admission.sessions_begun) > Some(0));
 }

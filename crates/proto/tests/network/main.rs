@@ -14,6 +14,7 @@
 
 mod corpus;
 mod dice;
+mod flood;
 mod handle_packet;
 mod keep_only;
 mod operations;

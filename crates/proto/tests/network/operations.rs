@@ -115,8 +115,6 @@ fn narrow() -> Config {
         .max_receive_bytes_per_peer(45_000)
         .max_client_rpcs(4)
         .max_server_rpcs(3)
-        .max_unconfirmed_rpcs(2)
-        .max_unconfirmed_bytes(4_000)
         .max_peers(2)
         .max_dormant_sessions(1)
         .max_incoming(8_000)

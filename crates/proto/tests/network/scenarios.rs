@@ -82,7 +82,8 @@ fn duplicates_that_come_after_minutes_are_not_executed() {
             .iter()
             .map(|host| {
                 let metrics = host.transport.metrics();
-                metrics.admission.disowned + metrics.dropped(apus_proto::DropReason::Finished)
+                metrics.admission.challenges_sent
+                    + metrics.dropped(apus_proto::DropReason::Finished)
             })
             .sum();
         assert!(late > 0, "the scenario happens");

@@ -369,10 +369,7 @@ impl World {
         } else {
             transport.reply(now, rpc, response.clone().into()).map_err(|error| error.reason)
         };
-        if done == Err(CommandError::PeerTooOld) {
-            assert!(self.corrupted, "all are of this version");
-            let _ = transport.abandon(now, rpc);
-        } else if done.is_err_and(|error| error.is_back_pressure()) {
+        if done.is_err_and(|error| error.is_back_pressure()) {
             self.sequence += 1;
             let key = (self.now + MILLISECOND, self.sequence);
             self.hosts[host].service.insert(key, (rpc, response));

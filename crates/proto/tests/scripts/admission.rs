@@ -3,48 +3,68 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// AMO-1: an unknown client's request waits until its client has confirmed it, however complete it is.
+/// AMO-1, BAD-4: nothing is kept of an unknown client's request. Its client sends it again in the session that it is offered.
 #[test]
 fn a_first_contact() {
     assert_snapshot!(run("
         P: DATA s1 0..100/100
         live
-        P: BUSY s1 +CONFIRM
+        P: DATA s1 0..100/100
         live
         reply s1 10
         P: DATA s2 0..100/100 ack=s1
+        P: DATA s3 0..100/100 low=1
+        count sessions_begun
     "), @"
     > P: DATA s1 0..100/100
       -> P NEED_ACK s1 +CONFIRM prio=7
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=100 grantable=0 incoming=0 sendable=0 timers=1 control=0
-    > P: BUSY s1 +CONFIRM
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s1 0..100/100
       !! request s1 from P: 100 B
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > reply s1 10
       -> P DATA s1 0..10/10 prio=6
     > P: DATA s2 0..100/100 ack=s1
       !! request s2 from P: 100 B
+    > P: DATA s3 0..100/100 low=1
+      !! request s3 from P: 100 B
+    > count sessions_begun
+      sessions_begun=1
     ");
 }
 
-/// A packet that carries the session is as good as the confirmation.
+/// AMO-1: each packet of an unknown client is offered the same session. Whichever packet arrives in it first, the session begins.
 #[test]
-fn the_next_packet_confirms() {
+fn every_packet_is_offered_the_same_session() {
     assert_snapshot!(run("
-        P: DATA s1 0..100/200
+        P: DATA s1 0..100/200 inc=80
+        P: DATA s1 100..200/200 inc=80
+        P: DATA s2 0..10/10 inc=80
         P: DATA s1 100..200/200
+        P: DATA s2 0..10/10
+        P: DATA s1 0..100/200
+        P: DATA s3 0..10/10 inc=80
     "), @"
-    > P: DATA s1 0..100/200
+    > P: DATA s1 0..100/200 inc=80
       -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 100..200/200 inc=80
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s2 0..10/10 inc=80
+      -> P NEED_ACK s2 +CONFIRM prio=7
     > P: DATA s1 100..200/200
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s1 0..100/200
       !! request s1 from P: 200 B
+    > P: DATA s3 0..10/10 inc=80
+      -> P NEED_ACK s3 +CONFIRM prio=7
     ");
 }
 
-/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to an unknown client. Requirement BAD-5: four questions in
-/// all, so that a forged address gets at most three times what was sent in its name.
+/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to an unknown client. Requirement BAD-5: one offer for each packet, which
+/// is shorter than the packet.
 #[test]
 fn an_unknown_client_gets_only_the_question() {
     assert_snapshot!(run("
@@ -58,36 +78,30 @@ fn an_unknown_client_gets_only_the_question() {
     > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
       -> P NEED_ACK s1 +CONFIRM prio=7
     > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
-      xx duplicate_packets
-    > +990ms
-      @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-      @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-      @35.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: RESEND s1 everything inc=80
-      -> P BUSY s1 prio=7
       -> P NEED_ACK s1 +CONFIRM prio=7
+    > +990ms
+    > P: RESEND s1 everything inc=80
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 prio=7
     > +10ms
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
-/// AMO-2: a duplicate from the network's depths, of a call that ended long ago: its client disowns it.
+/// AMO-2: a duplicate from the network's depths, of a call that ended long ago: its client does not answer.
 #[test]
 fn a_late_duplicate_after_everything_was_forgotten() {
     assert_snapshot!(run("
         P: DATA s1 0..100/100 inc=5
-        P: ACK s1 inc=5
+        +10s
         live
-        count disowned
     "), @"
     > P: DATA s1 0..100/100 inc=5
       -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: ACK s1 inc=5
+    > +10s
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
-    > count disowned
-      disowned=1
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -202,7 +216,9 @@ fn a_restarted_client() {
         P: DATA s1 0..10/10
         P: DATA s2 0..10/20
         P: DATA s500 0..10/10 inc=99
-        P: BUSY s500 +CONFIRM
+        P: DATA s3 0..10/10 session=7 claim=80
+        P: DATA s500 0..10/10 inc=99
+        P: DATA s500 0..10/10
         +1ms
         live
         reply s1 10
@@ -213,11 +229,15 @@ fn a_restarted_client() {
     > P: DATA s2 0..10/20
     > P: DATA s500 0..10/10 inc=99
       -> P NEED_ACK s500 +CONFIRM prio=7
-    > P: BUSY s500 +CONFIRM
+    > P: DATA s3 0..10/10 session=7 claim=80
+      -> P NEED_ACK s3 +CONFIRM prio=7
+    > P: DATA s500 0..10/10 inc=99
+      -> P NEED_ACK s500 +CONFIRM prio=7
+    > P: DATA s500 0..10/10
       !! request s500 from P: 10 B
     > +1ms
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > reply s1 10
       = the RPC has ended
     > count sessions_replaced
@@ -230,99 +250,146 @@ fn a_restarted_client() {
 fn a_request_in_an_unknown_session() {
     assert_snapshot!(run("
         P: DATA s1 0..10/10 session=12345
-        P: BUSY s1 +CONFIRM session=12345
-        P: BUSY s1 +CONFIRM
+        P: DATA s1 0..10/10 +CONFIRM session=12345
+        P: DATA s1 0..10/10
     "), @"
     > P: DATA s1 0..10/10 session=12345
       -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: BUSY s1 +CONFIRM session=12345
-      xx stale_sessions
-    > P: BUSY s1 +CONFIRM
+    > P: DATA s1 0..10/10 +CONFIRM session=12345
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10
       !! request s1 from P: 10 B
     ");
 }
 
-/// SESSION-3: the client has cancelled the call that it was asked about. It knows the session nevertheless.
+/// SESSION-2: what was offered for one claim is not good for another one, and not at another address.
 #[test]
-fn a_client_that_disowns_its_first_call() {
+fn an_offer_is_good_for_its_claim_and_its_address() {
     assert_snapshot!(run("
         P: DATA s1 0..10/10
-        P: ACK s1
+        P: DATA s1 0..10/10 claim=81
+        P: DATA s1 0..10/10 low=0
+        Q: DATA s1 0..10/10
         live
-        P: DATA s2 0..10/10
-        P: DATA s1 0..10/10
     "), @"
     > P: DATA s1 0..10/10
       -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: ACK s1
+    > P: DATA s1 0..10/10 claim=81
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10 low=0
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > Q: DATA s1 0..10/10
+      -> Q NEED_ACK s1 +CONFIRM prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
-    > P: DATA s2 0..10/10
-      !! request s2 from P: 10 B
-    > P: DATA s1 0..10/10
-      xx finished
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
-/// AMO-4, SESSION-4: a late duplicate of an earlier life cannot disturb a first contact.
+/// CHALLENGE-1: an offer is good for half a minute at least, and for a minute at most.
+#[test]
+fn an_offer_that_is_answered_late() {
+    assert_snapshot!(run("
+        P: DATA s1 0..10/10
+        +29s
+        P: DATA s1 0..10/10
+        Q: DATA s1 0..10/10
+        +61s
+        Q: DATA s1 0..10/10
+        Q: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > +29s
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > Q: DATA s1 0..10/10
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > +61s
+    > Q: DATA s1 0..10/10
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > Q: DATA s1 0..10/10
+      !! request s1 from Q: 10 B
+    ");
+}
+
+/// AMO-4, SESSION-3: once another life of the client has begun its session, the one before is not good any more, although
+/// it was offered lately.
+#[test]
+fn the_session_of_an_earlier_life_does_not_come_back() {
+    assert_snapshot!(run("
+        P: DATA s1 0..10/10 inc=5
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s500 0..10/10 inc=6
+        P: DATA s500 0..10/10
+        P: DATA s1 0..10/10 first
+        P: DATA s2 0..10/10 first
+        count sessions_begun sessions_replaced
+    "), @"
+    > P: DATA s1 0..10/10 inc=5
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > P: DATA s500 0..10/10 inc=6
+      -> P NEED_ACK s500 +CONFIRM prio=7
+    > P: DATA s500 0..10/10
+      !! request s500 from P: 10 B
+    > P: DATA s1 0..10/10 first
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s2 0..10/10 first
+      -> P NEED_ACK s2 +CONFIRM prio=7
+    > count sessions_begun sessions_replaced
+      sessions_begun=2
+      sessions_replaced=1
+    ");
+}
+
+/// AMO-4: a forged first contact in the name of a client that has just begun changes nothing for it.
 #[test]
 fn a_first_contact_is_not_disturbed() {
     assert_snapshot!(run("
         P: DATA s1 0..10/10
         P: DATA s700 0..10/10 inc=3
-        P: BUSY s1 +CONFIRM
+        P: DATA s1 0..10/10 first
         P: DATA s700 0..10/10 inc=3
-        P: ACK s700 inc=80
+        P: DATA s2 0..10/10 first
         live
     "), @"
     > P: DATA s1 0..10/10
       -> P NEED_ACK s1 +CONFIRM prio=7
     > P: DATA s700 0..10/10 inc=3
-      xx too_many_unconfirmed
-    > P: BUSY s1 +CONFIRM
+      -> P NEED_ACK s700 +CONFIRM prio=7
+    > P: DATA s1 0..10/10 first
       !! request s1 from P: 10 B
     > P: DATA s700 0..10/10 inc=3
       -> P NEED_ACK s700 +CONFIRM prio=7
-    > P: ACK s700 inc=80
+    > P: DATA s2 0..10/10 first
+      !! request s2 from P: 10 B
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=2 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
-/// The question is repeated until it is answered, then the request is given up; it may come again.
+/// WIRE-33: a client of an older version is refused, whether or not it has had a session; nothing is kept of it.
 #[test]
-fn a_question_without_answer() {
+fn an_older_client_is_refused() {
     assert_snapshot!(run("
-        config timeout_usecs=20000
-        P: DATA s1 0..10/10
-        +25ms
+        P: DATA s1 0..10/10 old
+        P: DATA s1 0..10/10 session=7 old
         live
-        P: DATA s1 0..10/10
     "), @"
-    > P: DATA s1 0..10/10
-      -> P NEED_ACK s1 +CONFIRM prio=7
-    > +25ms
-      @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-      @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10 old
+      xx client_too_old
+      -> P RPC_UNKNOWN s1 +REFUSED(ClientTooOld) prio=7
+    > P: DATA s1 0..10/10 session=7 old
+      xx client_too_old
+      -> P RPC_UNKNOWN s1 +REFUSED(ClientTooOld) prio=7
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
-    > P: DATA s1 0..10/10
-      -> P NEED_ACK s1 +CONFIRM prio=7
-    ");
-}
-
-/// The client asks for the response while its request is held: the question was lost.
-#[test]
-fn a_resend_repeats_the_question() {
-    assert_snapshot!(run("
-        P: DATA s1 0..10/10
-        P: RESEND s1 everything inc=80
-    "), @"
-    > P: DATA s1 0..10/10
-      -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: RESEND s1 everything inc=80
-      -> P BUSY s1 prio=7
-      -> P NEED_ACK s1 +CONFIRM prio=7
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -346,7 +413,7 @@ fn a_client_that_comes_back_after_a_long_time() {
     > P: ACK s1
     > +200s
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > P: DATA s1 0..10/10
       xx finished
     > P: DATA s2 0..10/10
@@ -354,7 +421,8 @@ fn a_client_that_comes_back_after_a_long_time() {
     ");
 }
 
-/// The client side: the first question binds the call to its session; later calls use it at once.
+/// The client side, AMO-1: the first offer binds all calls to its session. They start over; later calls use it at once. Later
+/// offers to packets from before are ignored.
 #[test]
 fn a_client_is_asked() {
     assert_snapshot!(run("
@@ -362,27 +430,77 @@ fn a_client_is_asked() {
         call P 10
         P: NEED_ACK c1 +CONFIRM
         P: NEED_ACK c1 +CONFIRM
+        P: NEED_ACK c2 +CONFIRM
         call P 10
         P: DATA c1 0..10/10
+        call P 10
         P: NEED_ACK c1 +CONFIRM
-        P: NEED_ACK c2 +CONFIRM
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 new prio=6
     > call P 10
       -> P DATA c2 0..10/10 new prio=6
     > P: NEED_ACK c1 +CONFIRM
-      -> P BUSY c1 +CONFIRM prio=7
+      -> P DATA c1 0..10/10 +CONFIRM prio=6
+      -> P DATA c2 0..10/10 +CONFIRM prio=6
     > P: NEED_ACK c1 +CONFIRM
-      -> P BUSY c1 +CONFIRM prio=7
+    > P: NEED_ACK c2 +CONFIRM
     > call P 10
-      -> P DATA c3 0..10/10 prio=6
+      -> P DATA c3 0..10/10 +CONFIRM prio=6
     > P: DATA c1 0..10/10
       !! response c1: 10 B
+    > call P 10
+      -> P DATA c4 0..10/10 ack=c1 prio=6
     > P: NEED_ACK c1 +CONFIRM
-      -> P ACK c1 prio=7
-    > P: NEED_ACK c2 +CONFIRM
-      -> P BUSY c2 +CONFIRM prio=7
+      xx unknown_rpcs
+    ");
+}
+
+/// An offer that repeats no claim of the call was not made to it: it is late, or forged.
+#[test]
+fn an_offer_for_another_claim() {
+    assert_snapshot!(run("
+        call P 10
+        P: NEED_ACK c1 +CONFIRM claim=7
+        P: NEED_ACK c1 +CONFIRM
+        P: NEED_ACK c1 +CONFIRM session=500 claim=7
+        P: DATA c1 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: NEED_ACK c1 +CONFIRM claim=7
+      xx stale_sessions
+    > P: NEED_ACK c1 +CONFIRM
+      -> P DATA c1 0..10/10 +CONFIRM prio=6
+    > P: NEED_ACK c1 +CONFIRM session=500 claim=7
+      xx stale_sessions
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
+/// WIRE-33: an older server keeps the request, repeats no claim, and asks until it is answered.
+#[test]
+fn an_older_server_asks() {
+    assert_snapshot!(run("
+        call P 10
+        P: NEED_ACK c1 +CONFIRM session=500 old
+        P: NEED_ACK c1 +CONFIRM session=500 old
+        +1ms
+        P: DATA c1 0..10/10 session=500 old
+        call P 10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: NEED_ACK c1 +CONFIRM session=500 old
+      -> P DATA c1 0..10/10 retransmit +CONFIRM session=500 prio=6
+    > P: NEED_ACK c1 +CONFIRM session=500 old
+      -> P DATA c1 0..10/10 retransmit +CONFIRM session=500 prio=6
+    > +1ms
+    > P: DATA c1 0..10/10 session=500 old
+      !! response c1: 10 B
+    > call P 10
+      -> P DATA c2 0..10/10 ack=c1 session=500 prio=6
     ");
 }
 
@@ -399,6 +517,8 @@ fn a_restarted_server() {
         P: NEED_ACK c2 +CONFIRM session=500
         P: DATA c2 0..10/10 session=500
         call P 10
+        P: NEED_ACK c3
+        P: NEED_ACK c3 session=500
         count peers_restarted
     "), @"
     > call P 10
@@ -411,13 +531,16 @@ fn a_restarted_server() {
     > P: NEED_ACK c1 +CONFIRM session=500
       !! failed c1: the server was restarted during the call; the request may have been executed
       !! failed c3: the server was restarted during the call; the request was executed, its response is lost
-      -> P ACK c1 session=500 prio=7
+      -> P DATA c2 0..10/10 cutoffs=1 +CONFIRM session=500 prio=7
     > P: NEED_ACK c2 +CONFIRM session=500
-      -> P BUSY c2 +CONFIRM session=500 prio=7
     > P: DATA c2 0..10/10 session=500
       !! response c2: 10 B
     > call P 10
       -> P DATA c4 0..10/10 cutoffs=1 ack=c2 session=500 prio=7
+    > P: NEED_ACK c3
+      -> P ACK c3 prio=7
+    > P: NEED_ACK c3 session=500
+      -> P ACK c3 session=500 prio=7
     > count peers_restarted
       peers_restarted=1
     ");
@@ -450,13 +573,13 @@ fn a_restarted_server_that_refuses() {
     > P: RPC_UNKNOWN c1 +REFUSED=3
       !! failed c1: the server refused: not serving requests; the request was not executed
     > P: RPC_UNKNOWN c2 +REFUSED=3 inc=0
-      !! failed c2: the server refused: not serving requests; the request may have been executed
+      xx stale_sessions
     > P: NEED_ACK c3 +CONFIRM session=500
-      -> P BUSY c3 +CONFIRM session=500 prio=7
+      !! failed c2: the server was restarted during the call; the request may have been executed
+      -> P DATA c3 0..10/10 cutoffs=1 +CONFIRM session=500 prio=7
     > P: RPC_UNKNOWN c3 +REFUSED=3 session=500
       !! failed c3: the server refused: not serving requests; the request may have been executed
     > Q: RPC_UNKNOWN c4 +REFUSED=3 inc=0
-      !! failed c4: the server refused: not serving requests; the request was not executed
     ");
 }
 
@@ -508,7 +631,6 @@ fn a_duplicate_of_a_request_in_service() {
     > P: DATA s1 0..10/10
       -> P NEED_ACK s1 +CONFIRM prio=7
     > P: DATA s1 0..10/10
-      xx duplicate_packets
       !! request s1 from P: 10 B
     > P: DATA s1 0..10/10
       xx duplicate_packets

@@ -20,7 +20,7 @@ fn the_first_call_to_a_server_and_the_second() {
     > call P 100
       -> P DATA c1 0..100/100 new prio=6
     > P: NEED_ACK c1 +CONFIRM
-      -> P BUSY c1 +CONFIRM prio=7
+      -> P DATA c1 0..100/100 +CONFIRM prio=6
     > P: DATA c1 0..100/100
       !! response c1: 100 B
     > call P 200
@@ -28,10 +28,11 @@ fn the_first_call_to_a_server_and_the_second() {
     > P: DATA c2 0..300/300
       !! response c2: 300 B
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > +200s
+      @1.00ms -> P ACK c2 prio=7
     > live
-      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -50,14 +51,14 @@ fn a_request_and_its_reply() {
     > P: DATA s1 0..100/100
       !! request s1 from P: 100 B
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > reply s1 50
       -> P DATA s1 0..50/50 cutoffs=1 prio=7
     > live
-      clients=0 servers=1 peers=1 send=50 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=50 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     > P: ACK s1
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -102,7 +103,7 @@ fn an_endpoint_is_client_and_server() {
     > P: DATA c1 0..20/20 ack=s1
       !! response c1: 20 B
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -127,7 +128,7 @@ fn a_cancelled_call() {
     > P: DATA c1 0..20/20
       xx unknown_rpcs
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -150,7 +151,7 @@ fn a_call_cancelled_while_its_response_arrives() {
     > P: DATA c1 1000..2000/5000
       xx unknown_rpcs
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -177,7 +178,7 @@ fn a_deadline() {
     > P: DATA c1 0..5/5
       xx unknown_rpcs
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -208,7 +209,7 @@ fn a_deadline_that_is_set_later() {
     > deadline c1 1ms
       = the RPC has ended
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -227,7 +228,7 @@ fn a_deadline_before_the_request_has_left() {
       @2.00ms !! failed c1: deadline exceeded; the request was not executed
       @2.00ms -> P ACK c1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -248,7 +249,7 @@ fn a_deadline_while_the_response_arrives() {
       @2.00ms !! failed c1: deadline exceeded; the request was executed, its response is lost
       @2.00ms -> P ACK c1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -311,7 +312,7 @@ fn an_abandoned_request() {
     > P: DATA s1 0..100/100
       xx finished
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -335,7 +336,7 @@ fn a_call_that_the_server_abandons() {
     > P: RPC_UNKNOWN c2 +FINISHED
       !! failed c2: the server has finished the call, and its response did not arrive; the request may have been executed
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 

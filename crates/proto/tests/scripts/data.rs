@@ -150,7 +150,7 @@ fn a_response_that_is_too_long() {
     > P: DATA c1 0..1000/2001
       xx unknown_rpcs
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -217,7 +217,7 @@ fn no_room_for_a_request() {
     > P: DATA s3 0..1000/2000 ack=s1
       xx no_buffers
     > live
-      clients=0 servers=1 peers=1 send=0 receive=9000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=0 receive=9000 grantable=0 incoming=0 sendable=0 timers=1 control=0
     > P: DATA s2 1000..9000/9000
       !! request s2 from P: 9000 B
     > P: DATA s3 0..1000/2000

@@ -32,7 +32,7 @@ fn an_empty_request_and_an_empty_response() {
     > P: NEED_ACK c1
       -> P ACK c1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > count client_requests_started client_responses_done server_requests_done server_responses_done
       client_requests_started=2
       client_responses_done=2
@@ -48,7 +48,7 @@ fn an_empty_request_of_an_unknown_client() {
         P: DATA s1 0..0/0
         live
         P: DATA s1 0..0/0
-        P: BUSY s1 +CONFIRM
+        P: DATA s1 0..0/0
         P: DATA s1 0..0/0
         reply s1 0
         P: ACK s1
@@ -57,18 +57,18 @@ fn an_empty_request_of_an_unknown_client() {
     > P: DATA s1 0..0/0
       -> P NEED_ACK s1 +CONFIRM prio=7
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=1 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s1 0..0/0
+      !! request s1 from P: 0 B
     > P: DATA s1 0..0/0
       xx duplicate_packets
-      !! request s1 from P: 0 B
-    > P: BUSY s1 +CONFIRM
     > P: DATA s1 0..0/0
       xx duplicate_packets
     > reply s1 0
       -> P DATA s1 0..0/0 prio=6
     > P: ACK s1
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -104,7 +104,7 @@ fn an_empty_response_that_is_lost() {
       -> P BUSY s1 prio=7
     > P: ACK s1
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -161,7 +161,7 @@ fn an_empty_request_to_a_silent_server() {
       @15.00ms -> P RESEND c1 everything prio=7
       @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request may have been executed
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -184,7 +184,7 @@ fn the_ack_of_an_empty_response_that_is_lost() {
     > reply s1 0
       -> P DATA s1 0..0/0 cutoffs=1 prio=7
     > live
-      clients=0 servers=1 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=1 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     > +5ms
       @2.50ms -> P NEED_ACK s1 prio=7
     > P: BUSY s1
@@ -192,7 +192,7 @@ fn the_ack_of_an_empty_response_that_is_lost() {
       @5.00ms -> P NEED_ACK s1 prio=7
     > P: ACK s1
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -222,7 +222,7 @@ fn acks_travel_with_empty_messages() {
     > P: DATA s2 0..0/0 ack=s1
       !! request s2 from P: 0 B
     > live
-      clients=1 servers=1 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=1 servers=1 peers=1 send=1 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -239,7 +239,7 @@ fn packets_that_disagree_whether_a_message_is_empty() {
         P: DATA s2 0..5/0
         Q: DATA s1 0..0/0
         Q: DATA s1 0..10/10
-        Q: BUSY s1 +CONFIRM
+        Q: DATA s1 0..0/0
         Q: DATA s1 0..10/10
     "), @"
     > P: DATA s1 0..10/20
@@ -255,9 +255,9 @@ fn packets_that_disagree_whether_a_message_is_empty() {
     > Q: DATA s1 0..0/0
       -> Q NEED_ACK s1 +CONFIRM prio=7
     > Q: DATA s1 0..10/10
+      !! request s1 from Q: 10 B
+    > Q: DATA s1 0..0/0
       xx duplicate_packets
-      !! request s1 from Q: 0 B
-    > Q: BUSY s1 +CONFIRM
     > Q: DATA s1 0..10/10
       xx duplicate_packets
     ");
@@ -292,7 +292,7 @@ fn grants_and_ranges_of_an_empty_message() {
     > P: DATA c1 0..0/0
       !! response c1: 0 B
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -324,14 +324,14 @@ fn limits_hold_for_empty_messages() {
     > P: DATA s2 0..98/98
       !! request s2 from P: 98 B
     > live
-      clients=0 servers=2 peers=1 send=0 receive=99 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=2 peers=1 send=0 receive=99 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > P: DATA s3 0..0/0
       !! request s3 from P: 0 B
     > P: DATA s4 0..0/0
       xx no_buffers
     > take 0
     > live
-      clients=0 servers=3 peers=1 send=0 receive=99 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=3 peers=1 send=0 receive=99 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > P: DATA s4 0..0/0
       !! request s4 from P: 0 B
     > call P 0
@@ -341,7 +341,7 @@ fn limits_hold_for_empty_messages() {
     > call P 0
       = max_send_bytes is reached; wait until earlier messages have left
     > live
-      clients=2 servers=4 peers=1 send=100 receive=100 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=2 control=0
+      clients=2 servers=4 peers=1 send=100 receive=100 grantable=0 incoming=0 sendable=0 timers=2 control=0
     > cancel c1
       !! room
       -> P ACK c1 prio=7
@@ -350,11 +350,11 @@ fn limits_hold_for_empty_messages() {
     ");
 }
 
-/// CAP-2, CAP-3, CAP-4: the number of empty messages is limited by the RPCs.
+/// CAP-2, CAP-3: the number of empty messages is limited by the RPCs.
 #[test]
 fn as_many_empty_messages_as_rpcs() {
     assert_snapshot!(run("
-        config max_server_rpcs=1 max_client_rpcs=1 max_unconfirmed_rpcs=1
+        config max_server_rpcs=1 max_client_rpcs=1
         meet P
         P: DATA s1 0..0/0
         P: DATA s2 0..0/0
@@ -379,7 +379,7 @@ fn as_many_empty_messages_as_rpcs() {
       xx too_many_rpcs
       -> Q RPC_UNKNOWN s2 +REFUSED(Overloaded) prio=7
     > live
-      clients=1 servers=2 peers=2 send=1 receive=0 unconfirmed=1 grantable=0 incoming=0 sendable=0 timers=2 control=0
+      clients=1 servers=1 peers=2 send=1 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -402,7 +402,6 @@ fn what_is_known_of_an_empty_call_that_fails() {
       -> P DATA c1 0..0/0 new prio=6
     > +1ms
       @1.00ms !! failed c1: deadline exceeded; the request was not executed
-      @1.00ms -> P ACK c1 new prio=7
     > call Q 0 deadline=1ms
       -> Q DATA c1 0..0/0 cutoffs=1 prio=7
     > +1ms
@@ -440,7 +439,7 @@ fn keeping_nothing_of_an_empty_message() {
     > reply s1 0
       -> P DATA s1 0..0/0 cutoffs=1 prio=7
     > live
-      clients=0 servers=2 peers=1 send=1 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=2 peers=1 send=1 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 

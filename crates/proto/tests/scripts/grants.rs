@@ -32,7 +32,7 @@ fn no_grant_for_unscheduled_bytes() {
     "), @"
     > P: DATA s1 0..1000/40000 unsched=40000
     > live
-      clients=0 servers=1 peers=1 send=0 receive=40000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=0 receive=40000 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -160,15 +160,15 @@ fn the_total_is_capped() {
     > P: DATA s1 0..1000/90000 unsched=1000
       -> P GRANT s1 16000 level=0 prio=7
     > live
-      clients=0 servers=1 peers=1 send=0 receive=90000 unconfirmed=0 grantable=1 incoming=15000 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=0 receive=90000 grantable=1 incoming=15000 sendable=0 timers=1 control=0
     > P: DATA s2 0..1000/90000 unsched=1000
       -> P GRANT s2 6000 level=0 prio=7
     > live
-      clients=0 servers=2 peers=1 send=0 receive=180000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+      clients=0 servers=2 peers=1 send=0 receive=180000 grantable=2 incoming=20000 sendable=0 timers=2 control=0
     > P: DATA s1 1000..11000/90000 unsched=1000
       -> P GRANT s1 26000 level=1 prio=7
     > live
-      clients=0 servers=2 peers=1 send=0 receive=180000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+      clients=0 servers=2 peers=1 send=0 receive=180000 grantable=2 incoming=20000 sendable=0 timers=2 control=0
     > count needy_grants
       needy_grants=1
     ");
@@ -221,16 +221,16 @@ fn a_silent_sender_holds_no_grants() {
       -> P GRANT s1 11000 level=0 prio=7
     > Q: DATA s1 0..1000/90000 unsched=1000
     > live
-      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=2 incoming=10000 sendable=0 timers=2 control=0
+      clients=0 servers=2 peers=2 send=0 receive=140000 grantable=2 incoming=10000 sendable=0 timers=2 control=0
     > +6ms
       @5.00ms -> P RESEND s1 1000..11000 prio=7
       @5.00ms -> Q GRANT s1 11000 level=0 prio=7
     > live
-      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=1 incoming=10000 sendable=0 timers=2 control=0
+      clients=0 servers=2 peers=2 send=0 receive=140000 grantable=1 incoming=10000 sendable=0 timers=2 control=0
     > P: DATA s1 1000..5000/50000 unsched=1000
       -> P GRANT s1 15000 level=0 prio=7
     > live
-      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+      clients=0 servers=2 peers=2 send=0 receive=140000 grantable=2 incoming=20000 sendable=0 timers=2 control=0
     ");
 }
 
@@ -252,7 +252,7 @@ fn grants_of_an_abandoned_message_are_given_away() {
     > P: ACK s1
       -> Q GRANT s1 11000 level=0 prio=7
     > live
-      clients=0 servers=1 peers=2 send=0 receive=90000 unconfirmed=0 grantable=1 incoming=10000 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=2 send=0 receive=90000 grantable=1 incoming=10000 sendable=0 timers=1 control=0
     ");
 }
 

@@ -322,6 +322,7 @@ fn a_response_without_room_is_not_asked_for_each_time() {
       -> P BUSY c2 prio=7
     > take 1000
     > +6ms
+      @1.00ms -> P ACK c1 prio=7
       @5.00ms -> P RESEND c2 everything prio=7
     > P: DATA c2 0..1000/1000 retransmit
       !! response c2: 1000 B

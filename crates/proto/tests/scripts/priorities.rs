@@ -25,16 +25,16 @@ fn unscheduled_levels() {
     > call P 100
       -> P DATA c2 0..100/100 new prio=6
     > P: NEED_ACK c2 +CONFIRM
-      -> P BUSY c2 +CONFIRM prio=7
+      -> P DATA c2 0..100/100 +CONFIRM prio=6
     > P: CUTOFFS c1 5
     > call P 200
-      -> P DATA c3 0..200/200 cutoffs=5 prio=7
+      -> P DATA c3 0..200/200 cutoffs=5 +CONFIRM prio=7
     > call P 201
-      -> P DATA c4 0..201/201 cutoffs=5 prio=6
+      -> P DATA c4 0..201/201 cutoffs=5 +CONFIRM prio=6
     > call P 2801
-      -> P DATA c5 0..2801/2801 packets=3 cutoffs=5 prio=5
+      -> P DATA c5 0..2801/2801 packets=3 cutoffs=5 +CONFIRM prio=5
     > call P 20000
-      -> P DATA c6 0..20000/20000 packets=15 cutoffs=5 prio=4
+      -> P DATA c6 0..10000/20000 incoming=10000 packets=8 cutoffs=5 +CONFIRM prio=4
     ");
 }
 
@@ -140,7 +140,7 @@ fn fewer_levels() {
     > call P 100
       -> P DATA c1 0..100/100 new prio=2
     > P: NEED_ACK c1 +CONFIRM
-      -> P BUSY c1 +CONFIRM prio=3
+      -> P DATA c1 0..100/100 +CONFIRM prio=2
     > P: DATA c1 0..10/10 cutoffs=0
       !! response c1: 10 B
       -> P CUTOFFS c1 v1 [4294967295, 15000, 2800, 200, 0, 0, 0, 0] prio=3

@@ -59,13 +59,14 @@ fn a_peer_that_is_heard_about_anything_is_reachable() {
     > P: DATA c2 0..10/10
       !! response c2: 10 B
     > +20ms
+      @1.00ms -> P ACK c2 prio=7
       @4.00ms -> P RESEND c1 everything prio=7
       @9.00ms -> P RESEND c1 everything prio=7
       @14.00ms -> P RESEND c1 everything prio=7
     > count unreachable_refuted
       unreachable_refuted=1
     > live
-      clients=1 servers=0 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=1 servers=0 peers=1 send=10 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -116,7 +117,7 @@ fn a_response_is_dropped_when_its_client_has_gone() {
     > +20ms
       @5.00ms -> P NEED_ACK s1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 

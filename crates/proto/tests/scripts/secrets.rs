@@ -14,7 +14,7 @@ fn a_server_that_is_called_cannot_compute_the_secret_of_its_client() {
         assert_ne!(known.1 & 0xffff_ffff, other.1 & 0xffff_ffff, "ids towards another server");
     }
     let mut state = 0x5eed;
-    let incarnation = splitmix(&mut state) as u32;
+    let incarnation = u64::from(splitmix(&mut state) as u32);
     let first_id = (splitmix(&mut state) >> 2) & !1 | 1 << 61;
     assert!(
         is_from_splitmix((incarnation, first_id)),
@@ -23,7 +23,7 @@ fn a_server_that_is_called_cannot_compute_the_secret_of_its_client() {
 }
 
 /// The incarnation and the id that two servers receive with the first call to each of them.
-fn called(seed: u128) -> [(u32, u64); 2] {
+fn called(seed: u128) -> [(u64, u64); 2] {
     let mut transport = Transport::new(Config::default(), 1, seed);
     [2, 3].map(|port| {
         let to = SocketAddr::from(([10, 0, 0, 1], port));
@@ -39,12 +39,12 @@ fn called(seed: u128) -> [(u32, u64); 2] {
 }
 
 /// Whether the id is the output that follows on the incarnation: the attack.
-fn is_from_splitmix((incarnation, first_id): (u32, u64)) -> bool {
+fn is_from_splitmix((incarnation, first_id): (u64, u64)) -> bool {
     // Four bits of the output are not in the id: 0 to 2, and 63.
     (0..16u64).any(|lost| {
         let output = (first_id & !(1 << 61)) << 2 | lost & 7 | lost >> 3 << 63;
         let mut before = unmix(output).wrapping_sub(GAMMA.wrapping_mul(2));
-        splitmix(&mut before) as u32 == incarnation
+        u64::from(splitmix(&mut before) as u32) == incarnation
     })
 }
 

@@ -24,15 +24,14 @@ fn shortest_remaining_first() {
     > call P 100
       -> P DATA c4 0..100/100 cutoffs=1 prio=7
     > +1ms
-      @0.11ms -> P DATA c2 0..1396/5000 cutoffs=1 prio=5
-      @0.23ms -> P DATA c2 1396..2792/5000 cutoffs=1 prio=5
-      @0.36ms -> P DATA c2 2792..4188/5000 cutoffs=1 prio=5
-      @0.36ms -> P DATA c2 4188..5000/5000 cutoffs=1 prio=5
-      @0.55ms -> P DATA c3 0..1396/20000 incoming=10000 cutoffs=1 prio=4
-      @0.68ms -> P DATA c3 1396..2792/20000 incoming=10000 cutoffs=1 prio=4
-      @0.80ms -> P DATA c3 2792..4188/20000 incoming=10000 cutoffs=1 prio=4
-      @0.92ms -> P DATA c3 4188..5584/20000 incoming=10000 cutoffs=1 prio=4
-      -> P DATA c3 5584..6980/20000 incoming=10000 cutoffs=1 prio=4
+      @0.12ms -> P DATA c2 0..1396/5000 cutoffs=1 prio=5
+      @0.24ms -> P DATA c2 1396..2792/5000 cutoffs=1 prio=5
+      @0.37ms -> P DATA c2 2792..4188/5000 cutoffs=1 prio=5
+      @0.37ms -> P DATA c2 4188..5000/5000 cutoffs=1 prio=5
+      @0.56ms -> P DATA c3 0..1396/20000 incoming=10000 cutoffs=1 prio=4
+      @0.69ms -> P DATA c3 1396..2792/20000 incoming=10000 cutoffs=1 prio=4
+      @0.81ms -> P DATA c3 2792..4188/20000 incoming=10000 cutoffs=1 prio=4
+      @0.93ms -> P DATA c3 4188..5584/20000 incoming=10000 cutoffs=1 prio=4
     ");
 }
 

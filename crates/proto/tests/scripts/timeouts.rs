@@ -24,7 +24,7 @@ fn a_dead_server() {
       @15.00ms -> P RESEND c1 everything prio=7
       @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request may have been executed
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > count rpc_timeouts
       rpc_timeouts=1
     ");
@@ -121,48 +121,6 @@ fn the_time_of_a_stop_is_no_silence() {
     ");
 }
 
-/// TIME-4, TIME-1: a stop is no silence at a server that waits for a confirmation, either. A client whose confirmed session is forgotten would
-/// take the server for restarted.
-#[test]
-fn a_server_that_was_stopped_waits_for_the_confirmation() {
-    assert_snapshot!(run("
-        config timeout_usecs=100000
-        P: DATA s1 0..10/10
-        stopped 500ms
-        P: BUSY s1 +CONFIRM
-    "), @"
-    > P: DATA s1 0..10/10
-      -> P NEED_ACK s1 +CONFIRM prio=7
-    > stopped 500ms
-    > P: BUSY s1 +CONFIRM
-      !! request s1 from P: 10 B
-    ");
-}
-
-/// TIME-3: a confirmation that waits unread is no silence.
-#[test]
-fn a_server_that_has_not_read_waits_for_the_confirmation() {
-    assert_snapshot!(run("
-        config timeout_usecs=20000
-        finish_reading
-        P: DATA s1 0..10/10
-        +40ms
-        P: BUSY s1 +CONFIRM
-        finish_reading
-    "), @"
-    > finish_reading
-    > P: DATA s1 0..10/10
-      -> P NEED_ACK s1 +CONFIRM prio=7
-    > +40ms
-      @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-      @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-      @35.00ms -> P NEED_ACK s1 +CONFIRM prio=7
-    > P: BUSY s1 +CONFIRM
-      !! request s1 from P: 10 B
-    > finish_reading
-    ");
-}
-
 /// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
 /// come again.
 #[test]
@@ -181,7 +139,7 @@ fn a_client_that_dies_while_it_sends() {
       @10.00ms -> P RESEND s1 1000..5000 prio=7
       @15.00ms -> P RESEND s1 1000..5000 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > P: DATA s1 0..5000/5000
       !! request s1 from P: 5000 B
     ");
@@ -232,7 +190,7 @@ fn a_vanished_client() {
       @7.50ms -> P NEED_ACK s1 prio=7
       @17.50ms -> P NEED_ACK s1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > count need_acks_exhausted
       need_acks_exhausted=1
     > P: RESEND s1 everything
@@ -261,7 +219,7 @@ fn a_client_that_vanishes_without_granting() {
       @7.50ms -> P NEED_ACK s1 prio=7
       @17.50ms -> P NEED_ACK s1 prio=7
     > live
-      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=0 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 
@@ -292,7 +250,7 @@ fn need_ack_for_a_finished_call() {
     > P: NEED_ACK c9
       -> P ACK c?9 prio=7
     > Q: NEED_ACK c1
-      -> Q ACK c?0 new prio=7
+      xx stale_sessions
     ");
 }
 
@@ -361,7 +319,7 @@ fn a_client_that_asks_again_lives() {
       @2.50ms -> P NEED_ACK s1 prio=7
       @7.50ms -> P NEED_ACK s1 prio=7
     > live
-      clients=0 servers=1 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+      clients=0 servers=1 peers=1 send=10 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
     ");
 }
 
@@ -381,7 +339,7 @@ fn idle_peers_are_forgotten() {
       !! request s1 from P: 10 B
     > +25s
     > live
-      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+      clients=0 servers=1 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
 

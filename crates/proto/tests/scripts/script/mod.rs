@@ -41,7 +41,7 @@ use words::{address, key_value, name, nanos, number};
 /// Our Homa port.
 const OUR_PORT: u16 = 1;
 /// Session in which every peer serves us unless the script says otherwise.
-const THEIR_SESSION: u32 = 77;
+const THEIR_SESSION: u64 = 77 << 32 | 77;
 
 /// Runs a script and returns its transcript.
 pub(crate) fn run(text: &str) -> String {
@@ -64,8 +64,10 @@ struct Script {
     calls: Vec<(RpcKey, u64, char)>,
     /// Requests that the application has, by the peer's number.
     requests: BTreeMap<u64, RpcKey>,
-    /// The session that we gave each peer.
-    sessions: BTreeMap<char, u32>,
+    /// The sessions that we offered each peer, and for which claims.
+    sessions: BTreeMap<char, Vec<(u64, u32)>>,
+    /// What our calls to each peer have claimed last.
+    claims: BTreeMap<char, u32>,
     drops: Vec<u64>,
     /// Whether the application takes messages as soon as they are there.
     taking: bool,
@@ -93,6 +95,7 @@ impl Script {
             calls: Vec::new(),
             requests: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            claims: BTreeMap::new(),
             drops: vec![0; DropReason::ALL.len()],
             taking: true,
             quiet: false,
@@ -206,7 +209,7 @@ impl Script {
         assert_eq!(self.profile, Profile::Udp, "the kernel profile has no sessions");
         self.quiet = true;
         self.line(&format!("{peer}: DATA s900 0..1/1"));
-        self.line(&format!("{peer}: BUSY s900 +CONFIRM"));
+        self.line(&format!("{peer}: DATA s900 0..1/1"));
         self.line("reply s900 1");
         self.line(&format!("{peer}: ACK s900"));
         self.line(&format!("call {peer} 1"));

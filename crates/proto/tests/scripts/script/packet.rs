@@ -19,8 +19,11 @@ impl Script {
     /// - `ACK s1 s2 …`, `NEED_ACK c1`, `BUSY c1`, `RPC_UNKNOWN c1`, `FREEZE c1`
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
-    /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance),
-    /// `old` (a version without features), `dport=9`. Packets with `&` between them share a datagram.
+    /// one that belongs there), `inc=5` (a client without a session), `low=3` (low-water distance), `claim=3`,
+    /// `first` (the session that was offered first), `old` (a version without features), `dport=9`. Packets with `&` between them share a datagram.
+    ///
+    /// A client's DATA answers the challenge that it was sent, unless `low` says that it has seen the server know the session;
+    /// NEED_ACK with CONFIRM offers a session for what the call has claimed last.
     pub(super) fn receive(&mut self, peer: &str, words: &[&str]) {
         let from = address(peer);
         if words[0] == "raw" {
@@ -73,15 +76,29 @@ impl Script {
                 }
                 ("room", n) => sequence = n.parse().unwrap(),
                 ("session", n) => {
-                    let flags = fields.flags.with(Flags::SESSION);
+                    let flags = match kind {
+                        Kind::Data => Flags::SESSION,
+                        _ => fields.flags.with(Flags::SESSION),
+                    };
                     fields = UdpFields { flags, incarnation: n.parse().unwrap(), ..fields };
                 }
                 ("inc", n) => {
-                    let flags = Flags::from_bits(fields.flags.bits() & !Flags::SESSION.bits());
+                    let flags = Flags::NONE;
                     fields = UdpFields { flags, incarnation: n.parse().unwrap(), ..fields };
                 }
-                ("old", _) => fields.features = Features::NONE,
-                ("low", n) => fields.low_water = n.parse().unwrap(),
+                ("old", _) => {
+                    fields.features = Features::NONE;
+                    fields.low_water = UdpFields::LOW_WATER_UNKNOWN;
+                }
+                ("low", n) => {
+                    let flags = Flags::from_bits(fields.flags.bits() & !Flags::CONFIRM.bits());
+                    fields = UdpFields { flags, low_water: n.parse().unwrap(), ..fields };
+                }
+                ("first", _) => {
+                    let (session, claim) = self.sessions[&peer_char][0];
+                    fields = UdpFields { incarnation: session, low_water: claim, ..fields };
+                }
+                ("claim", n) => fields.low_water = n.parse().unwrap(),
                 ("dport", n) => dport = n.parse().unwrap(),
                 (rpc, _) if kind == Kind::Ack => {
                     let client_id = self.sender_id(peer, rpc).client_id();
@@ -133,16 +150,21 @@ impl Script {
         let server = id.sender() == Role::Server;
         if server {
             let flags = Flags::SESSION;
-            let low_water = UdpFields::LOW_WATER_UNKNOWN;
+            let claim = self.claims.get(&peer).filter(|_| kind == Kind::NeedAck);
+            let low_water = claim.copied().unwrap_or(UdpFields::LOW_WATER_UNKNOWN);
             return UdpFields { flags, incarnation: THEIR_SESSION, low_water, features };
         }
         let low_water = UdpFields::LOW_WATER_UNKNOWN;
-        match self.sessions.get(&peer) {
-            Some(session) if kind != Kind::Freeze => {
+        match self.sessions.get(&peer).and_then(|offers| offers.last()) {
+            Some((session, claim)) if kind == Kind::Data => {
+                let flags = Flags::SESSION.with(Flags::CONFIRM);
+                UdpFields { flags, incarnation: *session, low_water: *claim, features }
+            }
+            Some((session, _)) if kind != Kind::Freeze => {
                 UdpFields { flags: Flags::SESSION, incarnation: *session, low_water, features }
             }
             _ => {
-                let incarnation = u32::from(peer);
+                let incarnation = u64::from(u32::from(peer));
                 UdpFields { flags: Flags::NONE, incarnation, low_water, features }
             }
         }

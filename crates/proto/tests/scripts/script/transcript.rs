@@ -161,11 +161,22 @@ impl Script {
         if id.sender() == Role::Client && !session {
             text.push_str(" new");
         }
-        if id.sender() == Role::Client && session && fields.incarnation != THEIR_SESSION {
+        let ours = |offer: &Vec<(u64, u32)>| offer.iter().any(|(s, _)| *s == fields.incarnation);
+        let known = fields.incarnation == THEIR_SESSION || self.sessions.get(&to).is_some_and(ours);
+        let offers = fields.flags.contains(Flags::CONFIRM) && id.sender() == Role::Server;
+        if session && !known && !offers {
             write!(text, " session={}", fields.incarnation).unwrap();
         }
-        if id.sender() == Role::Server && session {
-            self.sessions.insert(to, fields.incarnation);
+        if id.sender() == Role::Server && fields.flags.contains(Flags::SESSION.with(Flags::CONFIRM))
+        {
+            let offer = (fields.incarnation, fields.low_water);
+            let offers = self.sessions.entry(to).or_default();
+            if offers.last() != Some(&offer) {
+                offers.push(offer);
+            }
+        }
+        if id.sender() == Role::Client {
+            self.claims.insert(to, UdpFields::claim(fields.incarnation));
         }
     }
 
@@ -202,14 +213,13 @@ impl Script {
     pub(super) fn print_live(&mut self) {
         let live = self.transport.metrics().live;
         let text = format!(
-            "  clients={} servers={} peers={} send={} receive={} unconfirmed={} grantable={} \
+            "  clients={} servers={} peers={} send={} receive={} grantable={} \
              incoming={} sendable={} timers={} control={}",
             live.client_rpcs,
             live.server_rpcs,
             live.peers,
             live.send_bytes,
             live.receive_bytes,
-            live.unconfirmed_bytes,
             live.grantable,
             live.incoming_bytes,
             live.sendable,

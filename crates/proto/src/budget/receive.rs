@@ -1,0 +1,581 @@
+//! The receive budget: memory for messages that are being received, and for those that wait for the application.
+//!
+//! A length is only a claim. What a message reserves is what may arrive of it: what has arrived, what its sender announced to
+//! send unscheduled, up to the unscheduled bytes of a peer, and what it was granted. A message that makes no progress gives
+//! back what has not arrived ([`ReceiveBudget::give_back`]), and reserves it again when more arrives ([`ReceiveBudget::extend`]).
+//!
+//! Messages that reserve while they grow could stop each other: all of them half received, no room left, none complete.
+//! So at most one of them, the *assured* one, has the room up to its end. The others leave
+//! enough room that, when it has ended, another one can be assured.
+//!
+//! # Invariants
+//!
+//! - **ROOM-1** `used` is the sum of the reservations, of all messages together, and of the retained bytes that wait for the
+//!   application; a host's and a peer's bytes are the sums of theirs.
+//! - **ROOM-2** (CAP-20) When no message is assured, the rest of at least one long message fits, as soon as the application
+//!   has taken what is complete and short messages have ended. A message that reserves without being assured leaves `limit -
+//!   committed >= longest - length of the assured one`, where `committed` is `used` and what is kept for the assured
+//!   message: any message fits afterwards. The room that an assured message takes returns when it ends or is given up; if
+//!   it stalls, it fits itself, because it has given back its rest. (Short messages need no room of others.)
+//! - **ROOM-3** (CAP-19) Long messages leave an eighth of the budget, and of each host's share, to short ones.
+//! - **ROOM-4** A host or a peer that has reached its limit is not stuck: the rest of the assured message does not count
+//!   against these limits, and each message that waits is assured in turn. One message at most goes beyond.
+
+use super::shares::{host_share, long_limit, unscheduled_window};
+use crate::config::Config;
+use crate::extent::{charge, extent};
+use crate::limits::RESERVE_AT_ONCE;
+use crate::message::{Claim, CompleteMessage, MessageIn, Reservation};
+use crate::peer::{PeerId, Peers};
+use crate::time::Instant;
+use apus_wire::Data;
+
+/// The receive budget.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveBudget {
+    /// ROOM-1.
+    used: u64,
+    assured: Option<Assured>,
+    /// Length of the longest of the long messages; it may have ended, as long as others are being received.
+    longest: u64,
+    /// Number of long messages that are being received.
+    long: u64,
+    /// Whether messages wait for grants because memory has no room.
+    is_short: bool,
+    /// Whether there is more room since, in memory or for a host whose messages wait.
+    freed: bool,
+    /// When a packet found no room in memory the last time.
+    lacked: Option<Instant>,
+}
+
+/// The message that has the room up to its end.
+#[derive(Clone, Copy, Debug)]
+struct Assured {
+    length: u64,
+    /// What it has not reserved yet.
+    left: u64,
+}
+
+/// Where there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// In `max_receive_bytes`.
+    Memory,
+    /// In `max_receive_bytes_per_peer`.
+    Peer,
+    /// In `max_receive_bytes_per_host`.
+    Host,
+}
+
+/// A message that begins to arrive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beginning {
+    /// Number of its positions.
+    pub(crate) length: u32,
+    /// How many of them its sender sends without a GRANT.
+    pub(crate) announced: u32,
+    /// How many have arrived.
+    pub(crate) arrived: u32,
+}
+
+impl Beginning {
+    /// The message whose first packet has the header `data`, and `payload` bytes.
+    pub(crate) fn of(data: &Data, payload: usize) -> Self {
+        let length = extent(data.message_length);
+        let arrived = if data.message_length == 0 { length } else { payload as u32 };
+        Self { length, announced: data.incoming, arrived }
+    }
+}
+
+impl ReceiveBudget {
+    /// Reserves room for a message that begins to arrive from `peer` (CAP-8). One that is complete needs none: it waits for the
+    /// application at once.
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        peers: &mut Peers,
+        peer: PeerId,
+        message: Beginning,
+    ) -> Result<Reservation, Lack> {
+        let length = message.length;
+        let room = if message.arrived == length {
+            let fits = self.committed() + charge(u64::from(length)) <= config.max_receive_bytes();
+            let nothing = Reservation { positions: 0, claim: Claim::Short };
+            fits.then_some(nothing).ok_or(Lack::Memory)
+        } else {
+            self.first_room(config, peers, peer, message)
+        };
+        let reservation = match room {
+            Ok(Reservation { positions: 0, .. }) => return room,
+            Ok(reservation) => reservation,
+            Err(lack) => {
+                if lack == Lack::Memory {
+                    self.lacked = Some(now);
+                }
+                return Err(lack);
+            }
+        };
+        let positions = u64::from(reservation.positions);
+        if reservation.claim != Claim::Short {
+            self.long += 1;
+            self.longest = self.longest.max(u64::from(length));
+        }
+        if reservation.claim == Claim::Assured {
+            let length = u64::from(length);
+            self.assured = Some(Assured { length, left: length - positions });
+        }
+        self.add(peers, peer, positions);
+        Ok(reservation)
+    }
+
+    /// What a message reserves first.
+    fn first_room(
+        &self,
+        config: &Config,
+        peers: &mut Peers,
+        peer: PeerId,
+        message: Beginning,
+    ) -> Result<Reservation, Lack> {
+        let Beginning { length, announced, arrived } = message;
+        let whole = u64::from(length);
+        let window = unscheduled_window(config);
+        let (entry, host) = peers.with_host(peer);
+        let check = |claim: Claim, bytes: u64| {
+            let share = host_share(config, claim);
+            if entry.receive_bytes + bytes > config.max_receive_bytes_per_peer() {
+                return Err(Lack::Peer);
+            }
+            // One message has room, whatever the limit is.
+            if host.receive_bytes > 0 && host.receive_bytes + bytes > share {
+                return Err(Lack::Host);
+            }
+            Ok(())
+        };
+        if whole <= window {
+            check(Claim::Short, whole)?;
+            let fits = self.committed() + whole <= config.max_receive_bytes();
+            let reservation = Reservation { positions: length, claim: Claim::Short };
+            return fits.then_some(reservation).ok_or(Lack::Memory);
+        }
+        let limit = long_limit(config);
+        let claim = match self.assured {
+            None if self.committed() + whole <= limit => Claim::Assured,
+            _ => Claim::Long,
+        };
+        let fits = |positions: u64| {
+            let left = self.keeping_free(whole);
+            claim == Claim::Assured || self.committed() + positions + left <= limit
+        };
+        // Memory that is allocated in one piece is much cheaper than memory that grows. As long as there is plenty, a message
+        // gets all of it; it gives back what does not arrive.
+        let is_plenty = whole <= RESERVE_AT_ONCE as u64
+            && self.used + whole <= limit / 4
+            && host.receive_bytes + whole <= config.max_receive_bytes_per_host() / 4;
+        if is_plenty && fits(whole) && check(claim, whole).is_ok() {
+            return Ok(Reservation { positions: length, claim });
+        }
+        let positions = announced.min(length).min(window as u32).max(arrived);
+        check(claim, u64::from(positions))?;
+        fits(u64::from(positions)).then_some(Reservation { positions, claim }).ok_or(Lack::Memory)
+    }
+
+    /// Reserves room for `positions` positions of a message that has less: more arrives than was reserved, because its sender
+    /// had announced more, or because it had given its room back. Reserves some more if possible, so that this is rare.
+    pub(crate) fn extend(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        peers: &mut Peers,
+        peer: PeerId,
+        message: &mut MessageIn,
+        positions: u32,
+    ) -> Result<(), Lack> {
+        let window = if message.is_stalled() { 0 } else { unscheduled_window(config) as u32 };
+        let wanted = positions.saturating_add(window).min(message.granted()).max(positions);
+        let mut room = ReceiveRoom { config, peers, budget: self };
+        let is_reserved = room.reserve(peer, message, wanted)
+            || room.reserve(peer, message, positions)
+            || room.assure(message) && room.reserve(peer, message, positions);
+        if is_reserved {
+            return Ok(());
+        }
+        let Reservation { positions: before, claim } = message.reservation();
+        if u64::from(positions - before) > self.memory_for(config, claim) {
+            self.lacked = Some(now);
+        }
+        Err(Lack::Memory)
+    }
+
+    /// Keeps the room up to the end of a long message for it, unless another message has that already, or there is not enough.
+    /// Returns whether it is assured now.
+    fn assure(&mut self, config: &Config, message: &mut MessageIn) -> bool {
+        let reservation = message.reservation();
+        let left = u64::from(message.extent() - reservation.positions);
+        let possible = reservation.claim == Claim::Long
+            && self.assured.is_none()
+            && self.committed() + left <= long_limit(config);
+        if possible {
+            let length = u64::from(message.extent());
+            self.assured = Some(Assured { length, left });
+            message.reserve(Reservation { claim: Claim::Assured, ..reservation });
+        }
+        possible
+    }
+
+    /// A message from `peer` has made no progress for a while: it keeps what has arrived, and gives back the rest. Returns
+    /// whether that is news.
+    pub(crate) fn give_back(
+        &mut self,
+        peers: &mut Peers,
+        peer: PeerId,
+        message: &mut MessageIn,
+    ) -> bool {
+        let Reservation { positions, claim } = message.reservation();
+        let arrived = message.received().min(positions);
+        let claim = match claim {
+            Claim::Assured => {
+                self.assured = None;
+                Claim::Long
+            }
+            other => other,
+        };
+        self.subtract(peers, peer, u64::from(positions - arrived));
+        message.reserve(Reservation { positions: arrived, claim });
+        message.stall()
+    }
+
+    /// CAP-15: a message from `peer` that was being received is complete. Its retained bytes wait for the application.
+    pub(crate) fn complete(
+        &mut self,
+        peers: &mut Peers,
+        peer: PeerId,
+        reservation: Reservation,
+        message: &CompleteMessage,
+    ) {
+        self.end(peers, peer, reservation);
+        self.hold(message.payload.len());
+    }
+
+    /// A message from `peer` is no longer being received.
+    pub(crate) fn end(&mut self, peers: &mut Peers, peer: PeerId, reservation: Reservation) {
+        if reservation.claim != Claim::Short {
+            self.long -= 1;
+            if self.long == 0 {
+                self.longest = 0;
+            }
+        }
+        if reservation.claim == Claim::Assured {
+            self.assured = None;
+        }
+        self.subtract(peers, peer, u64::from(reservation.positions));
+    }
+
+    /// CAP-6: a message with `kept` bytes in memory waits for the application.
+    pub(crate) const fn hold(&mut self, kept: usize) {
+        self.used += charge(kept as u64);
+    }
+
+    /// The application has consumed a message with `kept` bytes in memory.
+    pub(crate) fn consume(&mut self, kept: usize) {
+        let bytes = charge(kept as u64);
+        debug_assert!(self.used >= bytes, "more consumed than received");
+        self.used -= bytes;
+        self.freed |= self.is_short;
+    }
+
+    /// Bytes reserved for messages that are being received, and retained bytes that wait for the application.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.used
+    }
+
+    /// Whether grants were held back for lack of room, and there is more room now.
+    pub(crate) const fn has_freed_room(&self) -> bool {
+        self.freed
+    }
+
+    /// Whether a packet found no room in memory in the last `nanos` nanoseconds, or grants find none.
+    pub(crate) fn lacked_room(&self, now: Instant, nanos: u64) -> bool {
+        self.is_short || self.lacked.is_some_and(|at| now.since(at) < nanos)
+    }
+
+    /// A message was given up for lack of room: what needs room finds it, or says so again.
+    pub(crate) const fn room_was_made(&mut self) {
+        self.lacked = None;
+        self.is_short = false;
+    }
+
+    /// Bytes of memory by which a message with this claim may grow.
+    fn memory_for(&self, config: &Config, claim: Claim) -> u64 {
+        match claim {
+            Claim::Assured => self.assured.map_or(0, |assured| assured.left),
+            Claim::Short => config.max_receive_bytes().saturating_sub(self.committed()),
+            Claim::Long => {
+                long_limit(config).saturating_sub(self.committed() + self.keeping_free(0))
+            }
+        }
+    }
+
+    /// Bytes that are used, or kept for the assured message.
+    fn committed(&self) -> u64 {
+        self.used + self.assured.map_or(0, |assured| assured.left)
+    }
+
+    /// What a long message leaves free of the part of long messages, if it or another one has up to `length` bytes
+    /// (ROOM-2).
+    fn keeping_free(&self, length: u64) -> u64 {
+        let assured = self.assured.map_or(0, |assured| assured.length);
+        self.longest.max(length).saturating_sub(assured)
+    }
+
+    fn add(&mut self, peers: &mut Peers, peer: PeerId, bytes: u64) {
+        let (entry, host) = peers.with_host(peer);
+        self.used += bytes;
+        entry.receive_bytes += bytes;
+        host.receive_bytes += bytes;
+    }
+
+    fn subtract(&mut self, peers: &mut Peers, peer: PeerId, bytes: u64) {
+        let (entry, host) = peers.with_host(peer);
+        self.used -= bytes;
+        entry.receive_bytes -= bytes;
+        host.receive_bytes -= bytes;
+        self.freed |= self.is_short | std::mem::take(&mut host.is_waited_for);
+    }
+}
+
+/// The receive budget, to the module that decides about grants.
+#[derive(Debug)]
+pub(crate) struct ReceiveRoom<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) peers: &'a mut Peers,
+    pub(crate) budget: &'a mut ReceiveBudget,
+}
+
+impl ReceiveRoom<'_> {
+    /// Number of positions from `offset` on that a message from `peer` has reserved, or may reserve.
+    pub(crate) fn beyond(&mut self, peer: PeerId, message: &MessageIn, offset: u32) -> u32 {
+        let reserved = message.reservation().positions;
+        let extent = u64::from(message.extent());
+        // Usually the whole of it is reserved.
+        let most = if u64::from(reserved) == extent {
+            extent
+        } else {
+            u64::from(reserved) + self.growth(peer, message.reservation().claim)
+        };
+        most.min(extent).saturating_sub(u64::from(offset)) as u32
+    }
+
+    /// Reserves room for `positions` positions of a message from `peer`, if there is room. Returns whether they are reserved.
+    pub(crate) fn reserve(
+        &mut self,
+        peer: PeerId,
+        message: &mut MessageIn,
+        positions: u32,
+    ) -> bool {
+        let Reservation { positions: before, claim } = message.reservation();
+        let more = u64::from(positions.saturating_sub(before));
+        if more == 0 {
+            return true;
+        }
+        if more > self.growth(peer, claim) {
+            return false;
+        }
+        if let Some(assured) = self.budget.assured.as_mut()
+            && claim == Claim::Assured
+        {
+            assured.left -= more;
+        }
+        self.budget.add(self.peers, peer, more);
+        message.reserve(Reservation { positions, claim });
+        true
+    }
+
+    /// Keeps the room up to the end of a long message for it, if no other message has that. Returns whether it is assured
+    /// now.
+    pub(crate) fn assure(&mut self, message: &mut MessageIn) -> bool {
+        self.budget.assure(self.config, message)
+    }
+
+    /// Whether a message is assured.
+    pub(crate) const fn is_one_assured(&self) -> bool {
+        self.budget.assured.is_some()
+    }
+
+    /// Whether there is more room for messages that wait, once.
+    pub(crate) const fn take_freed(&mut self) -> bool {
+        let freed = self.budget.freed;
+        if freed {
+            (self.budget.freed, self.budget.is_short) = (false, false);
+        }
+        freed
+    }
+
+    /// A message from `peer` waits for room for `step` bytes.
+    pub(crate) fn is_waited_for(&mut self, peer: PeerId, message: &MessageIn, step: u32) {
+        let claim = message.reservation().claim;
+        if u64::from(step) > self.budget.memory_for(self.config, claim) {
+            self.budget.is_short = true;
+        } else {
+            self.peers.with_host(peer).1.is_waited_for = true;
+        }
+    }
+
+    /// Bytes by which a message from `peer` may grow.
+    fn growth(&mut self, peer: PeerId, claim: Claim) -> u64 {
+        let config = self.config;
+        let room = self.budget.memory_for(config, claim);
+        if claim == Claim::Assured {
+            return room; // ROOM-4
+        }
+        let (entry, host) = self.peers.with_host(peer);
+        let of_peer = config.max_receive_bytes_per_peer().saturating_sub(entry.receive_bytes);
+        let of_host = host_share(config, claim).saturating_sub(host.receive_bytes);
+        room.min(of_peer).min(of_host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::secret::Secret;
+    use proptest::prelude::*;
+
+    const MAX: u64 = 1_000_000;
+
+    fn config() -> Config {
+        Config::builder()
+            .unsched_bytes(10_000)
+            .unsched_bytes_max(10_000)
+            .max_message(300_000)
+            .max_receive_bytes(MAX)
+            .max_receive_bytes_per_peer(400_000)
+            .max_receive_bytes_per_host(600_000)
+            .build()
+            .unwrap()
+    }
+
+    struct World {
+        config: Config,
+        budget: ReceiveBudget,
+        peers: Peers,
+        messages: Vec<(PeerId, MessageIn)>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let config = config();
+            let peers = Peers::new(&config, 1, Secret::new(1));
+            Self { config, budget: ReceiveBudget::default(), peers, messages: Vec::new() }
+        }
+
+        fn begin(&mut self, peer: u8, length: u32, announced: u32) -> Result<(), Lack> {
+            let address = ([10, 0, 0, peer / 2], u16::from(peer)).into();
+            let (peer, _) = self.peers.find_or_insert(address, Instant::ZERO).unwrap();
+            let beginning = Beginning { length, announced, arrived: 1_000.min(length - 1) };
+            let (budget, peers) = (&mut self.budget, &mut self.peers);
+            let room = budget.begin(Instant::ZERO, &self.config, peers, peer, beginning)?;
+            let mut message = MessageIn::new(length, announced).with_room(room, Instant::ZERO);
+            message.insert(0, &vec![0; beginning.arrived as usize]);
+            self.messages.push((peer, message));
+            Ok(())
+        }
+
+        /// Grants a message some bytes, if there is room, and lets all arrive that was granted.
+        fn grow(&mut self, which: usize, bytes: u32) {
+            let (peer, message) = &mut self.messages[which];
+            let offset = (message.received() + bytes).min(message.extent());
+            let (config, peers, budget) = (&self.config, &mut self.peers, &mut self.budget);
+            let mut room = ReceiveRoom { config, peers, budget };
+            if !room.reserve(*peer, message, offset) {
+                room.assure(message);
+                if !room.reserve(*peer, message, offset) {
+                    return;
+                }
+            }
+            message.grant(offset);
+            message.insert(0, &vec![0; offset as usize]);
+            if message.is_complete() {
+                let (peer, message) = self.messages.swap_remove(which);
+                self.budget.end(&mut self.peers, peer, message.reservation());
+            }
+        }
+
+        /// ROOM-1 to ROOM-4.
+        fn check(&mut self) {
+            let reserved = |message: &MessageIn| u64::from(message.reservation().positions);
+            let used: u64 = self.messages.iter().map(|(_, message)| reserved(message)).sum();
+            assert_eq!(self.budget.bytes(), used, "ROOM-1");
+            assert!(self.budget.committed() <= MAX);
+            let mut claims = [0; 3];
+            for (peer, message) in &self.messages {
+                claims[message.reservation().claim as usize] += 1;
+                assert!(message.received() <= message.reservation().positions);
+                let theirs = self.messages.iter().filter(|(other, _)| other == peer);
+                let sum: u64 = theirs.map(|(_, message)| reserved(message)).sum();
+                assert_eq!(self.peers[*peer].receive_bytes, sum, "ROOM-1");
+                assert!(sum <= 400_000 + 300_000, "ROOM-4");
+                assert!(self.peers.host_of(*peer).receive_bytes <= 600_000 + 300_000, "ROOM-4");
+            }
+            let long = claims[Claim::Long as usize] + claims[Claim::Assured as usize];
+            assert!(claims[Claim::Assured as usize] <= 1);
+            if claims[Claim::Assured as usize] == 0
+                && long > 0
+                && claims[Claim::Short as usize] == 0
+            {
+                let free = MAX * 7 / 8 - self.budget.committed();
+                let rests = self.messages.iter().map(|(_, message)| message.missing());
+                assert!(free >= rests.min().unwrap().into(), "ROOM-2: {:?}", self.budget);
+            }
+        }
+    }
+
+    proptest! {
+        /// CAP-20: whatever begins, grows and stalls, all messages can be completed, one after the other.
+        #[test]
+        fn all_messages_can_end(
+            steps in proptest::collection::vec((0u8..4, 0u8..8, 2u32..300_000, 0u32..60_000), 1..120),
+        ) {
+            let mut world = World::new();
+            for (what, peer, length, bytes) in steps {
+                let which = length as usize % world.messages.len().max(1);
+                match what {
+                    0 | 1 => _ = world.begin(peer, length, bytes),
+                    2 if !world.messages.is_empty() => world.grow(which, bytes),
+                    3 if !world.messages.is_empty() => {
+                        let (peer, message) = &mut world.messages[which];
+                        world.budget.give_back(&mut world.peers, *peer, message);
+                    }
+                    _ => {}
+                }
+                world.check();
+            }
+            // Round and round, as the granter does it.
+            for _ in 0..1_000 {
+                for which in (0..world.messages.len()).rev() {
+                    world.grow(which, 50_000);
+                    world.check();
+                }
+            }
+            prop_assert!(world.messages.is_empty(), "{:?}", world.budget);
+            prop_assert_eq!(world.budget.bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn a_long_message_leaves_room_for_short_ones() {
+        let mut world = World::new();
+        let mut long = 0;
+        while world.begin(long, 300_000, 10_000).is_ok() {
+            long += 2;
+        }
+        assert!(world.budget.committed() <= MAX * 7 / 8, "ROOM-3");
+        let mut short = 0;
+        while world.begin(100 + 2 * short, 10_000, 10_000).is_ok() {
+            short += 1;
+        }
+        assert!(short >= 12, "CAP-19");
+        world.check();
+    }
+}

@@ -1,0 +1,30 @@
+//! Acks for servers that are sent no DATA any more.
+
+use crate::lifecycle::Context;
+
+/// Peers whose acks one call checks.
+const CHECKS_PER_CALL: usize = 256;
+
+/// Sends the acks that have waited for DATA for too long (RPC-18): a server that does not hear of them asks, the kernel's
+/// every millisecond and without end (HM `homa_timer.c` `homa_timer_check_rpc`), and this process may not live by then.
+///
+/// If the oldest ack is young, its successor on the way to the server has taken those before along: the peer is checked
+/// again when this one is old.
+pub(super) fn send_idle_acks(cx: &mut Context<'_>) {
+    let delay = cx.timers.resend_interval.ack_delay(cx.config);
+    for _ in 0..CHECKS_PER_CALL {
+        let Some(peer) = cx.timers.idle_acks.take_due(cx.now) else { return };
+        let Some(entry) = cx.tables.peers.get_mut(peer) else { continue };
+        match entry.acks.oldest() {
+            Some(since) if cx.now.since(since) < delay => {
+                cx.timers.idle_acks.watch(peer, since.plus(delay));
+                continue;
+            }
+            Some(_) => {
+                entry.acks.is_watched = false;
+                cx.sender().send_waiting_acks(peer);
+            }
+            None => entry.acks.is_watched = false,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Messages that stop arriving, whatever their senders say: they give back the room that they do not use.
+//!
+//! A sender that is asked for missing bytes may answer BUSY, for as long as it likes: an honest one has shorter messages to
+//! send first. That is no silence (TIME-4), but it must not cost others their room (CAP-8).
+
+use crate::lifecycle::{Context, Ending, end_server};
+use crate::limits::STALLED_INTERVALS;
+use crate::rpc::{RpcKey, Side};
+use crate::time::USEC;
+
+/// What became of a message that should be arriving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It goes on.
+    Live,
+    /// It was a request that was given up, and has ended.
+    GivenUp,
+}
+
+/// Checks the progress of the incoming message of `rpc`, some of which its sender may transmit.
+///
+/// After [`STALLED_INTERVALS`] without progress, the message gives back the room for what has not arrived. A request that
+/// made none for `timeout_usecs` is given up if others found no room lately: it was not executed, and its client may send it
+/// again, as if it had been silent (BAD-6). One goes at a time, so that no more go than are needed.
+pub(super) fn check_progress(cx: &mut Context<'_>, rpc: RpcKey) -> Progress {
+    let entry = &mut cx.tables.rpcs[rpc];
+    let peer = entry.peer;
+    let Some(message) = &mut entry.incoming else { return Progress::Live };
+    let idle = cx.timers.arrears.read_up_to(cx.now).since(message.progressed());
+    let least = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
+    let interval = cx.tables.peers[peer].rtt.rto(least, cx.timers.resend_interval.most());
+    if idle < STALLED_INTERVALS * interval {
+        return Progress::Live;
+    }
+    let admission = &mut cx.observation.metrics.admission;
+    if cx.inbound.budget.receive.give_back(&mut cx.tables.peers, peer, message) {
+        admission.stalled_messages += 1;
+    }
+    let is_over = idle >= cx.config.timeout_usecs() * USEC;
+    if !is_over || !cx.inbound.budget.receive.lacked_room(cx.now, STALLED_INTERVALS * interval) {
+        return Progress::Live;
+    }
+    match entry.side {
+        // A call ends when its server is silent, or at its deadline.
+        Side::Client(_) => Progress::Live,
+        Side::Server(_) => {
+            admission.stalled_requests_given_up += 1;
+            end_server(cx, rpc, Ending::GivenUp);
+            cx.inbound.budget.receive.room_was_made();
+            Progress::GivenUp
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The lives of a client host in the kernel profile.
+//!
+//! A module counts its calls from 2 (HM `homa_utils.c` `homa_init`), and does so again after its host was restarted or the
+//! module was loaded anew. Its packets do not say so: there are no sessions. A server that keeps the ids of finished
+//! requests would take the new calls for late duplicates, and one that forgets them would execute late duplicates. What
+//! tells a new life (requirement AMO-10):
+//!
+//! - *No version of the cutoffs* in a packet whose id is not new, although the host has known the version for
+//!   [`PACKET_LIFE`]: a module forgets it only with its peers, and then its ids go on. A late packet of its first
+//!   requests, which had no version, does not arrive so late.
+//! - *Other contents* under an id that was used before: length, port, or first bytes. Of the last [`RECENT`] requests.
+//! - *Time*: ids of a module are forgotten [`FORGET_AFTER`] after the last packet about them. Its client gives up within a
+//!   tenth of that (HM `homa_timer.c` `homa_timer_check_rpc`).
+//!
+//! Each counter of a host ([`SparseIds`]) lives a life of its own: the endpoints of apus on a host start and end alone, and
+//! never use an id again (ADR 12), so that theirs are not forgotten with time.
+//!
+//! # Invariants
+//!
+//! - **LIVES-1** An id that is finished in the present life of its counter stays so while it is remembered; one that is
+//!   finished in an earlier life means nothing in the present one.
+//! - **LIVES-2** A life ends only by a packet of its host, never by time alone.
+
+use super::SparseIds;
+use super::sparse_ids::counter_of;
+use crate::time::Instant;
+use foldhash::fast::FixedState;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::BuildHasher;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The longest time that a packet is on its way, in nanoseconds. Chosen by us: queues of a datacenter hold packets for
+/// milliseconds, and no host is restarted in less.
+const PACKET_LIFE: u64 = SECOND;
+
+/// Time after which a finished id of a module is forgotten, in nanoseconds. Chosen by us: the module gives up a call after
+/// 100 ms, or after 1 s with the setting that docs/interop.md recommends.
+const FORGET_AFTER: u64 = 5 * SECOND;
+
+/// Requests of a host whose beginnings are remembered. Chosen by us: for hosts that have not made enough calls to learn the
+/// version of the cutoffs.
+const RECENT: usize = 64;
+
+/// Leading bytes of a request that are compared. The smallest path carries more in a packet.
+const BEGINNING: usize = 64;
+
+/// The counter of modules, whose ids are small.
+const MODULE: u64 = 0;
+
+/// A DATA packet of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestSign {
+    pub(crate) id: u64,
+    /// The version of the cutoffs that its sender knows; 0 if it knows none.
+    pub(crate) version: u16,
+    /// Digest of the request, if the packet begins it.
+    pub(crate) digest: Option<u64>,
+    /// When it arrived at the earliest: it may have waited in the socket.
+    pub(crate) arrived: Instant,
+}
+
+/// Returns the digest of a request of `length` bytes from client port `port`, by the packet that begins it; `None` if the
+/// packet has too few bytes to tell.
+pub(crate) fn digest(port: u16, length: u32, offset: u32, payload: &[u8]) -> Option<u64> {
+    let beginning = BEGINNING.min(length as usize);
+    (offset == 0 && payload.len() >= beginning)
+        .then(|| FixedState::default().hash_one((port, length, &payload[..beginning])))
+}
+
+/// The requests of a host, in the present lives of its counters.
+#[derive(Debug, Default)]
+pub(crate) struct HostLives {
+    finished: SparseIds,
+    lives: BTreeMap<u64, Life>,
+    /// Ids and digests of the latest requests.
+    recent: VecDeque<(u64, u64)>,
+    next_number: u64,
+    /// When old ids are looked for next.
+    next_scan: Instant,
+}
+
+/// One life of a counter.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    number: u64,
+    highest: u64,
+    /// Since when the host has known the version of the cutoffs.
+    version_since: Option<Instant>,
+}
+
+impl HostLives {
+    /// Notes a packet of a request. Returns the number of the life that it belongs to, and of the one that it has ended, if
+    /// it did.
+    pub(crate) fn note(&mut self, sign: RequestSign) -> (u64, Option<u64>) {
+        let RequestSign { id, version, digest, arrived } = sign;
+        self.forget_old(arrived);
+        let before = self.life(id);
+        let life = if self.is_renewed(before, sign) {
+            self.finished.forget(counter_of(id));
+            self.recent.retain(|(other, _)| counter_of(*other) != counter_of(id));
+            self.begin(id)
+        } else {
+            before
+        };
+        let version_since = match life.version_since {
+            // The host has forgotten this peer, and goes on counting.
+            Some(_) if version == 0 && id > life.highest => None,
+            None if version != 0 => Some(arrived),
+            since => since,
+        };
+        let highest = id.max(life.highest);
+        self.lives.insert(counter_of(id), Life { number: life.number, highest, version_since });
+        if let Some(digest) = digest {
+            // Shorter requests overtake longer ones: that an id is not above all before it does not make it known.
+            let is_known = || self.recent.iter().any(|(other, _)| *other == id);
+            if id > life.highest || !is_known() {
+                self.remember(id, digest);
+            }
+        }
+        (life.number, (life.number != before.number).then_some(before.number))
+    }
+
+    /// Returns the number of the life that request `id` belongs to.
+    pub(crate) fn number_of(&mut self, id: u64) -> u64 {
+        self.life(id).number
+    }
+
+    /// Whether request `id` is finished.
+    pub(crate) fn is_finished(&self, id: u64) -> bool {
+        self.finished.contains(id)
+    }
+
+    /// Request `id` of life `number` will not be executed (again).
+    pub(crate) fn finish(&mut self, number: u64, id: u64, now: Instant) {
+        if self.life(id).number == number {
+            self.finished.insert(id, now);
+        }
+    }
+
+    /// A packet about request `id` has arrived. Returns whether the request is finished; then it is remembered for longer.
+    pub(crate) fn touch(&mut self, id: u64, arrived: Instant, now: Instant) -> bool {
+        self.forget_old(arrived);
+        let is_finished = self.finished.contains(id);
+        if is_finished {
+            self.finished.insert(id, now);
+        }
+        is_finished
+    }
+
+    /// Forgets finished ids of a module about which nothing has come for long.
+    fn forget_old(&mut self, arrived: Instant) {
+        if arrived >= self.next_scan {
+            self.next_scan = arrived.plus(SECOND);
+            let limit = arrived.as_nanos().saturating_sub(FORGET_AFTER);
+            self.finished.forget_before(MODULE, Instant::from_nanos(limit));
+        }
+    }
+
+    fn is_renewed(&self, life: Life, sign: RequestSign) -> bool {
+        if sign.id > life.highest {
+            return false;
+        }
+        let known =
+            life.version_since.is_some_and(|since| sign.arrived.since(since) >= PACKET_LIFE);
+        (sign.version == 0 && known)
+            || sign.digest.is_some_and(|digest| self.differs(sign.id, digest))
+    }
+
+    /// Whether a request with this id had another digest.
+    fn differs(&self, id: u64, digest: u64) -> bool {
+        self.recent.iter().any(|(other, before)| *other == id && *before != digest)
+    }
+
+    fn remember(&mut self, id: u64, digest: u64) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((id, digest));
+    }
+
+    /// The present life of the counter of `id`.
+    fn life(&mut self, id: u64) -> Life {
+        match self.lives.get(&counter_of(id)) {
+            Some(life) => *life,
+            None => self.begin(id),
+        }
+    }
+
+    /// Begins a life of the counter of `id`, in which nothing is finished.
+    fn begin(&mut self, id: u64) -> Life {
+        let life = Life { number: self.next_number, highest: 0, version_since: None };
+        self.next_number = self.next_number.wrapping_add(1);
+        self.lives.insert(counter_of(id), life);
+        life
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    const fn sign(id: u64, version: u16, millis: u64) -> RequestSign {
+        RequestSign { id, version, digest: None, arrived: at(millis) }
+    }
+
+    /// A module that has made `calls` calls since 0 ms, one per millisecond, and knows the version since the second one.
+    fn after(calls: u64) -> HostLives {
+        let mut lives = HostLives::default();
+        for call in 0..calls {
+            let now = at(call);
+            let version = u16::from(call > 0);
+            assert_eq!(lives.note(sign(2 + 2 * call, version, call)), (0, None));
+            lives.finish(0, 2 + 2 * call, now);
+        }
+        lives
+    }
+
+    /// AMO-10: the module was loaded anew.
+    #[test]
+    fn a_host_without_a_version_counts_anew() {
+        let mut lives = after(500);
+        assert!(lives.is_finished(2));
+        assert_eq!(lives.note(sign(2, 0, 1_500)), (1, Some(0)));
+        assert!(!lives.is_finished(2) && !lives.is_finished(400));
+        // Requests of the old life that still live end, and say nothing about the new one.
+        lives.finish(0, 4, at(1_500));
+        assert!(!lives.is_finished(4));
+        assert_eq!(lives.note(sign(4, 0, 1_500)), (1, None), "two calls at the same time");
+        assert_eq!(lives.note(sign(6, 1, 1_501)), (1, None));
+        lives.finish(1, 6, at(1_501));
+        assert!(lives.is_finished(6));
+        // And once more.
+        assert_eq!(lives.note(sign(6, 0, 9_000)), (2, Some(1)));
+    }
+
+    /// AMO-10: a copy of a first request may be late, and packets may wait in the socket.
+    #[test]
+    fn a_late_copy_of_a_first_request_begins_nothing() {
+        let mut lives = after(500);
+        assert_eq!(lives.note(sign(2, 0, 900)), (0, None));
+        assert!(lives.is_finished(2));
+    }
+
+    /// HM `homa_peer.c` `homa_peer_gc`: a module that has forgotten this host knows no version, and goes on counting.
+    #[test]
+    fn a_host_that_has_forgotten_this_one_lives_on() {
+        let mut lives = after(500);
+        for id in [1_202, 1_206, 1_204] {
+            assert_eq!(lives.note(sign(id, 0, 200_000)), (0, None), "{id}");
+        }
+        assert_eq!(lives.note(sign(1_208, 1, 200_001)), (0, None));
+        assert_eq!(lives.note(sign(1_204, 0, 200_900)), (0, None), "a late copy");
+        assert_eq!(lives.note(sign(1_204, 0, 201_001)), (1, Some(0)));
+    }
+
+    /// AMO-10: a host that has made a single call knows no version yet.
+    #[test]
+    fn other_contents_tell_a_restart() {
+        let mut lives = HostLives::default();
+        let request = |length, payload: &[u8]| RequestSign {
+            digest: digest(0x8000, length, 0, payload),
+            ..sign(2, 0, 1)
+        };
+        assert_eq!(lives.note(request(5, b"hello")), (0, None));
+        lives.finish(0, 2, at(1));
+        assert_eq!(lives.note(request(5, b"hello")), (0, None), "a copy");
+        assert_eq!(lives.note(request(9_000, b"hello")), (0, None), "too little of it");
+        assert!(lives.is_finished(2));
+        assert_eq!(lives.note(request(5, b"world")), (1, Some(0)));
+        assert!(!lives.is_finished(2));
+        let mut long = vec![7; 1_400];
+        assert_eq!(lives.note(request(3_000, &long)), (2, Some(1)));
+        long[BEGINNING] = 8;
+        assert_eq!(lives.note(request(3_000, &long)), (2, None), "only the beginning is compared");
+        let other_port = digest(0x8001, 3_000, 0, &long);
+        assert_eq!(lives.note(RequestSign { digest: other_port, ..sign(2, 0, 1) }).0, 3);
+    }
+
+    /// A module sends the shortest request first.
+    #[test]
+    fn requests_that_were_overtaken_are_compared_as_well() {
+        let mut lives = HostLives::default();
+        let request = |id, payload: &[u8]| RequestSign {
+            digest: digest(0x8000, payload.len() as u32, 0, payload),
+            ..sign(id, 0, 1)
+        };
+        for (id, payload) in [(4, b"b"), (2, b"a"), (6, b"c")] {
+            assert_eq!(lives.note(request(id, payload)), (0, None));
+        }
+        assert_eq!(lives.note(request(2, b"a")), (0, None), "a copy");
+        assert_eq!(lives.note(request(2, b"z")), (1, Some(0)));
+    }
+
+    /// AMO-10: nothing tells that the host was restarted.
+    #[test]
+    fn ids_of_a_module_are_forgotten_when_its_client_has_given_up() {
+        let mut lives = after(1);
+        lives.note(sign(1 << 63, 1, 2));
+        lives.finish(1, 1 << 63, at(2));
+        assert!(lives.touch(2, at(4_000), at(4_000)));
+        assert!(lives.touch(2, at(8_500), at(8_500)), "its client still asks");
+        assert!(!lives.touch(2, at(15_000), at(15_000)));
+        assert!(
+            lives.touch(1 << 63, at(60_000), at(60_000)),
+            "an endpoint of apus uses no id twice"
+        );
+    }
+
+    /// Endpoints of one host start and end alone.
+    #[test]
+    fn each_counter_has_a_life_of_its_own() {
+        let mut lives = after(500);
+        let base = 1 << 63 | 1 << 52;
+        assert_eq!(lives.note(sign(base, 0, 600)), (1, None));
+        assert_eq!(lives.note(sign(base + 2, 1, 600)), (1, None));
+        lives.finish(1, base, at(600));
+        assert_eq!(lives.note(sign(4, 0, 2_000)), (2, Some(0)), "the module");
+        assert!(lives.is_finished(base));
+        assert_eq!(lives.number_of(base), 1);
+        assert_eq!(lives.note(sign(base + 1_000, 0, 3_000)), (1, None), "the next process");
+    }
+}

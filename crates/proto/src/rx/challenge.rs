@@ -1,0 +1,94 @@
+//! The session challenge: what a request must show before anything is kept of it (AMO-1).
+
+use super::lookup::Source;
+use crate::drop_reason::DropReason;
+use crate::lifecycle::Context;
+use crate::peer::{PeerId, Slot, Standing};
+use apus_wire::{Flags, UdpFields};
+
+/// What a request shows about its session (udp profile).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// The current session of its client.
+    Current,
+    /// A session that its client was offered, and that is not current yet.
+    Offered(Slot),
+    /// Nothing that is good (any more): its client is offered this session.
+    Nothing {
+        /// The session.
+        offer: u64,
+    },
+}
+
+/// What the request `id` with these fields shows.
+///
+/// # Errors
+///
+/// [`DropReason::Finished`] if it is a late duplicate of a request of the current session.
+pub(super) fn shown(
+    cx: &Context<'_>,
+    from: Source,
+    id: u64,
+    fields: &UdpFields,
+) -> Result<Shown, DropReason> {
+    let peers = &cx.tables.peers;
+    let serving = peers.serving_of(from.address, from.peer);
+    match serving.map_or(Standing::Unknown, |serving| serving.standing(fields)) {
+        Standing::Current => Ok(Shown::Current),
+        Standing::Before { .. } if serving.is_some_and(|serving| serving.is_finished(id)) => {
+            Err(DropReason::Finished)
+        }
+        Standing::Before { session } => Ok(Shown::Nothing { offer: session }),
+        Standing::Unknown => {
+            let challenges = &peers.challenges;
+            let answers = Flags::SESSION.with(Flags::CONFIRM);
+            let (claim, session) = (fields.low_water, fields.incarnation);
+            if fields.flags.contains(answers)
+                && let Some(slot) = challenges.accept(from.address, claim, session, cx.now)
+            {
+                return Ok(Shown::Offered(slot));
+            }
+            let claim = UdpFields::claim(fields.incarnation);
+            Ok(Shown::Nothing { offer: challenges.offer(from.address, claim, cx.now) })
+        }
+    }
+}
+
+/// The client of a request is at its address: the peer, made or woken if necessary, whose current session is now the one
+/// that the request has shown.
+///
+/// # Errors
+///
+/// [`DropReason::TooManyPeers`] or [`DropReason::HostPeers`] if there is no room for it.
+pub(super) fn enter(
+    cx: &mut Context<'_>,
+    from: Source,
+    fields: &UdpFields,
+    shown: Shown,
+) -> Result<PeerId, DropReason> {
+    let peer = match from.peer {
+        Some(peer) => peer,
+        None => cx.peer_for_client(from.address)?,
+    };
+    if let Shown::Offered(slot) = shown {
+        cx.observation.metrics.admission.sessions_begun += 1;
+        let (session, claim) = (fields.incarnation, fields.low_water);
+        let displaced = cx.tables.peers[peer].serving.establish(session, claim, slot);
+        if let Some(displaced) = displaced {
+            cx.tables.peers.end_session(from.address, displaced, cx.now);
+            end_life(cx, peer, displaced.number);
+        }
+    }
+    Ok(peer)
+}
+
+/// Another session has become current than session `number`, whose requests belong to an earlier life of the client, and end
+/// (AMO-4).
+pub(super) fn end_life(cx: &mut Context<'_>, peer: PeerId, number: u64) {
+    cx.observation.metrics.admission.sessions_replaced += 1;
+    let orphans = cx
+        .tables
+        .rpcs_with(peer)
+        .filter(|(_, entry)| entry.server().is_some_and(|server| server.session == number));
+    cx.timers.reaper.orphans(orphans.map(|(rpc, _)| rpc));
+}
