@@ -111,9 +111,11 @@ local f = {
     flag_finished = ProtoField.bool("apus.flags.finished", "Finished", 8, nil, 0x04),
     flag_refused = ProtoField.bool("apus.flags.refused", "Refused", 8, nil, 0x08),
     incarnation = ProtoField.uint32("apus.incarnation", "Incarnation of the client", base.HEX),
-    session = ProtoField.uint32("apus.session", "Session", base.HEX),
+    session = ProtoField.uint64("apus.session", "Session", base.HEX),
+    claim = ProtoField.uint24("apus.claim", "Claim for which the session was offered", base.HEX),
     features = ProtoField.uint16("apus.features", "Features of the sender", base.HEX),
     feature_empty = ProtoField.bool("apus.features.empty", "Takes empty messages", 16, nil, 0x0001),
+    feature_long = ProtoField.bool("apus.features.long_sessions", "Sessions of 48 bits", 16, nil, 0x0002),
     refusal = ProtoField.uint32("apus.refusal", "Reason of the refusal", base.DEC, REFUSALS),
 
     length = ProtoField.uint32("apus.length", "Message length"),
@@ -316,8 +318,14 @@ local function client_id(range)
     return id:band(UInt64.new(0xfffffffe, 0xffffffff))
 end
 
-local function valid_doff(kind, doff)
-    return doff == (kind == DATA and 0xe0 or 0x50)
+-- With a session of 48 bits, the low nibble has the features of the sender (WIRE-33), of which two are known.
+local function valid_doff(kind, doff, long)
+    return doff - (long and doff % 4 or 0) == (kind == DATA and 0xe0 or 0x50)
+end
+
+-- Returns whether the header at `at` has a session of 48 bits.
+local function has_long_session(tvb, at)
+    return tvb(at + 12, 1):bitfield(6, 1) == 1 and tvb(at + 13, 1):bitfield(7, 1) == 1
 end
 
 -- Returns whether the 28 bytes at `at` are a valid header of the udp profile with these ports.
@@ -326,9 +334,9 @@ local function looks_like_header(tvb, at, from_port, to_port)
     local kind = tvb(at + 11, 1):uint()
     return NAMES[kind] ~= nil
         and tvb(at, 2):uint() == from_port and tvb(at + 2, 2):uint() == to_port
-        and valid_doff(kind, tvb(at + 12, 1):uint())
+        and valid_doff(kind, tvb(at + 12, 1):uint(), has_long_session(tvb, at))
         and tvb(at + 13, 1):bitfield(0, 4) == UDP_VERSION
-        and tvb(at + 18, 1):uint() == 0
+        and (has_long_session(tvb, at) or tvb(at + 18, 1):uint() == 0)
 end
 
 -- Returns the size of the packet of the udp profile that begins at `at`, as its header says.
@@ -561,7 +569,10 @@ local function describe(packet, note)
     local text = name .. " rpc " .. packet.id
     if packet.malformed then return text .. " [malformed: " .. packet.malformed .. "]" end
     if packet.cut then return text .. " [cut short in the capture]" end
-    if packet.kind == DATA then return text .. " " .. describe_data(packet, note) end
+    if packet.kind == DATA then
+        local answers = packet.confirm and " (answers a session challenge)" or ""
+        return text .. " " .. describe_data(packet, note) .. answers
+    end
     if packet.kind == GRANT then return text .. " " .. describe_grant(packet, note) end
     if packet.kind == RESEND then
         return text .. " " .. describe_resend(packet) .. string.format(", level %d", packet.priority)
@@ -593,16 +604,33 @@ local function add_dialect(tree, tvb, packet)
         tree:add(f.kernel_urgent, tvb(18, 2))
         return
     end
-    local low = tree:add(f.low_water, tvb(8, 3))
-    if tvb(8, 3):uint() == LOW_WATER_UNKNOWN then low:append_text(" (unknown)") end
+    if packet.confirm then
+        tree:add(f.claim, tvb(8, 3))
+    else
+        local low = tree:add(f.low_water, tvb(8, 3))
+        if tvb(8, 3):uint() == LOW_WATER_UNKNOWN then low:append_text(" (unknown)") end
+    end
     tree:add(f.version, tvb(13, 1))
     local flags = tree:add(f.flags, tvb(13, 1))
     flags:add(f.flag_session, tvb(13, 1))
     flags:add(f.flag_confirm, tvb(13, 1))
     flags:add(f.flag_finished, tvb(13, 1))
     flags:add(f.flag_refused, tvb(13, 1))
-    tree:add(packet.session and f.session or f.incarnation, tvb(14, 4))
-    tree:add(f.features, tvb(18, 2)):add(f.feature_empty, tvb(18, 2))
+    local long = has_long_session(tvb, 0)
+    if long then
+        tree:add(f.session, tvb(14, 6), UInt64.new(tvb(14, 4):uint(), tvb(18, 2):uint()))
+    elseif packet.session then
+        tree:add(f.session, tvb(14, 4), UInt64.new(tvb(14, 4):uint(), 0))
+    else
+        tree:add(f.incarnation, tvb(14, 4))
+    end
+    local range = long and tvb(12, 1) or tvb(18, 2)
+    local bits = long and tvb(12, 1):bitfield(4, 4) or tvb(18, 2):uint()
+    -- In a session of 32 bits the second feature means nothing.
+    if packet.session and not long and math.floor(bits / 2) % 2 == 1 then bits = bits - 2 end
+    local features = tree:add(f.features, range, bits)
+    features:add(f.feature_empty, range, bits % 2 == 1)
+    features:add(f.feature_long, range, math.floor(bits / 2) % 2 == 1)
 end
 
 local function add_header(tree, tvb, packet)

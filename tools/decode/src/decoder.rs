@@ -20,7 +20,7 @@ use crate::rpc::{CapturedRpc, RpcTable};
 ///
 /// Packets of the kernel profile are recognized by their IP protocol number. A UDP datagram is recognized as udp
 /// profile if it begins with a header whose ports equal those of the datagram, and whose type, header length, version
-/// and upper half of the features are valid. From then on, every datagram between these two addresses is decoded, so that a
+/// and unused features are valid. From then on, every datagram between these two addresses is decoded, so that a
 /// malformed packet is reported rather than skipped. Datagrams of the ports given to [`Decoder::open`] are always
 /// decoded.
 ///

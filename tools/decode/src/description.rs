@@ -68,7 +68,11 @@ impl Description<'_> {
         // Every valid packet has a note; the test of `None` avoids a panic.
         let Some(note) = &self.packet.note else { return Ok(()) };
         match body {
-            Body::Data(data, _) => write_data(f, data, data_len, note),
+            Body::Data(data, _) => {
+                write_data(f, data, data_len, note)?;
+                let answers = self.packet.flags().contains(Flags::CONFIRM);
+                if answers { f.write_str(" (answers a session challenge)") } else { Ok(()) }
+            }
             Body::Grant(grant) => write_grant(f, grant, note),
             Body::Resend(resend) => write_resend(f, resend, note),
             Body::Cutoffs(cutoffs) => {
@@ -220,6 +224,7 @@ pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
         Refusal::NotServing => "not serving",
         Refusal::ShuttingDown => "shutting down",
         Refusal::Abandoned => "abandoned",
+        Refusal::ClientTooOld => "client too old",
     }
 }
 

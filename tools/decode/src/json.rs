@@ -75,7 +75,9 @@ fn add_dialect(header: &Header, object: &mut Map<String, Value>) {
         if udp.flags.contains(apus_wire::Flags::SESSION) { "session" } else { "incarnation" };
     extend(object, json!({ session: udp.incarnation, "flags": udp.flags.bits() }));
     extend(object, json!({ "features": udp.features.bits() }));
-    if udp.low_water != apus_wire::UdpFields::LOW_WATER_UNKNOWN {
+    if udp.flags.contains(apus_wire::Flags::CONFIRM) {
+        extend(object, json!({ "claim": udp.low_water }));
+    } else if udp.low_water != apus_wire::UdpFields::LOW_WATER_UNKNOWN {
         extend(object, json!({ "low_water": udp.low_water }));
     }
 }

@@ -7,10 +7,14 @@
 //!
 //! Within one of these, several packets may follow each other (`WIRE-29`): each says where it ends.
 
-use apus_wire::{HEADER_LEN, Kind, UDP_VERSION, announced_len};
+use apus_wire::{Features, Flags, HEADER_LEN, Kind, UDP_VERSION, announced_len};
+
+/// The features that may be in the low nibble of byte 12.
+const FEATURES: u8 = Features::OURS.bits() as u8;
+const LONG_SESSIONS: u8 = Features::LONG_SESSIONS.bits() as u8;
 
 /// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
-/// The features have one byte: the other is not in use (`WIRE-31`), and tells headers from payload.
+/// The features have two bits: the others are not in use (`WIRE-31`), and tell headers from payload.
 pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
     let Some(header) = bytes.get(..HEADER_LEN) else { return false };
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -19,11 +23,14 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         Some(_) => 5 << 4,
         None => return false,
     };
+    // WIRE-33: the upper part of a session takes the second place of the features.
+    let is_long =
+        header[12] & LONG_SESSIONS != 0 && Flags::from_bits(header[13]).contains(Flags::SESSION);
     u16_at(0) == from_port
         && u16_at(2) == to_port
-        && header[12] == doff
+        && header[12] == if is_long { doff | header[12] & FEATURES } else { doff }
         && header[13] >> 4 == UDP_VERSION
-        && header[18] == 0
+        && (is_long || header[18] == 0)
 }
 
 /// Returns where the packets end in a datagram of `len` bytes. `bytes` are its captured bytes and begin with a header.

@@ -282,7 +282,7 @@ fn json_has_all_fields() {
     let expected = serde_json::json!({
         "packet": 2, "time_s": 0.00001, "from": "10.0.0.2:4000", "to": "10.0.0.1:40000",
         "profile": "udp", "level": 0, "bytes": 156, "type": "DATA", "rpc": "9223372036854775806",
-        "sender": "server", "incarnation": 7, "flags": 0, "features": 1,
+        "sender": "server", "incarnation": 7, "flags": 0, "features": 3,
         "low_water": 0,
         "offset": 0, "data": 100, "length": 100, "incoming": 100, "cutoff_version": 0,
         "retransmit": false, "message": "response", "seen": 100, "complete": true,
