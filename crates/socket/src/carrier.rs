@@ -13,8 +13,8 @@ pub(crate) enum Carrier {
     /// destination port, two bytes each, as those of TCP and UDP do. All sockets of the protocol
     /// receive all its packets and ICMP errors; those of other ports are discarded.
     Ip {
-        /// This driver's port.
-        port: u16,
+        /// This driver's port; `None` for a driver of all ports.
+        port: Option<u16>,
         /// Whether the driver listens on all addresses of the host.
         any: bool,
     },
@@ -87,7 +87,7 @@ impl Carrier {
             Self::Udp => Some(from),
             Self::Ip { port, .. } => {
                 let (sport, dport) = ports(packet)?;
-                (dport == port).then(|| SocketAddr::new(from.ip(), sport))
+                port.is_none_or(|port| dport == port).then(|| SocketAddr::new(from.ip(), sport))
             }
         }
     }
@@ -100,7 +100,7 @@ impl Carrier {
             Self::Udp => Some((to, beginning)),
             Self::Ip { port, .. } => {
                 let (sport, dport) = ports(beginning)?;
-                (sport == port).then(|| (SocketAddr::new(to.ip(), dport), beginning))
+                (Some(sport) == port).then(|| (SocketAddr::new(to.ip(), dport), beginning))
             }
         }
     }
@@ -111,7 +111,7 @@ impl Carrier {
 pub(crate) struct InvalidHeader;
 
 /// Returns source and destination port of a packet.
-fn ports(packet: &[u8]) -> Option<(u16, u16)> {
+pub(crate) fn ports(packet: &[u8]) -> Option<(u16, u16)> {
     let [a, b, c, d] = *packet.first_chunk()?;
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
@@ -120,7 +120,7 @@ fn ports(packet: &[u8]) -> Option<(u16, u16)> {
 mod tests {
     use super::*;
 
-    const CARRIER: Carrier = Carrier::Ip { port: 4000, any: true };
+    const CARRIER: Carrier = Carrier::Ip { port: Some(4000), any: true };
 
     fn packet(sport: u16, dport: u16) -> Vec<u8> {
         [sport.to_be_bytes(), dport.to_be_bytes(), *b"he"].concat()
@@ -165,6 +165,8 @@ mod tests {
         assert_eq!(CARRIER.sender(from, &packet(7, 4000)), Some("10.0.0.2:7".parse().unwrap()));
         assert_eq!(CARRIER.sender(from, &packet(7, 4001)), None, "for another process");
         assert_eq!(CARRIER.sender(from, &[0, 7, 1]), None);
+        let all = Carrier::Ip { port: None, any: true };
+        assert_eq!(all.sender(from, &packet(7, 4001)), Some("10.0.0.2:7".parse().unwrap()));
         assert_eq!(Carrier::Udp.sender(from, &[]), Some(from));
     }
 
@@ -176,6 +178,7 @@ mod tests {
         assert_eq!(CARRIER.returned(to, &own), Some(expected));
         assert_eq!(CARRIER.returned(to, &packet(4001, 7)), None, "of another process");
         assert_eq!(CARRIER.returned(to, &own[..3]), None);
+        assert_eq!(Carrier::Ip { port: None, any: true }.returned(to, &own), None);
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::shared::{SendFailure, Shared};
 /// Bytes of a receive buffer: the longest UDP datagram, merged or not.
 const BUFFER: usize = 1 << 16;
 
+/// Bytes of a buffer for short packets: the smallest MTU of IPv6.
+const SHORT_BUFFER: usize = 1280;
+
 /// Attempts of a receive. Chosen by us: a flood of ICMP errors must not keep the engine here;
 /// received packets keep the descriptor readable.
 const ATTEMPTS: u32 = 16;
@@ -59,6 +62,12 @@ impl SocketReceive {
     #[must_use]
     pub(crate) fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
         Self::with_buffers(shared, may_be_merged, BUFFER)
+    }
+
+    /// Returns the receiving half of a socket whose packets are short and not merged; longer ones are discarded.
+    #[must_use]
+    pub(crate) fn of_short_packets(shared: Arc<Shared>) -> Self {
+        Self::with_buffers(shared, false, SHORT_BUFFER)
     }
 
     fn with_buffers(shared: Arc<Shared>, may_be_merged: bool, len: usize) -> Self {

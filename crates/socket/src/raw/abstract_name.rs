@@ -22,13 +22,29 @@ impl AbstractName {
     ///
     /// Any other error of socket(2) or bind(2).
     pub(crate) fn bind(name: &str) -> io::Result<Option<Self>> {
-        let address = SocketAddr::from_abstract_name(format!("apus-raw/{name}"))?;
-        match UnixDatagram::bind_addr(&address) {
+        match UnixDatagram::bind_addr(&address(name)?) {
             Ok(socket) => Ok(Some(Self { _socket: socket })),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
             Err(error) => Err(error),
         }
     }
+
+    /// Returns whether `name` is reserved, without disturbing anyone who reserves it at this moment.
+    ///
+    /// # Errors
+    ///
+    /// Any error of socket(2) or connect(2) but that there is no such name: whether it is reserved is not known then.
+    pub(crate) fn is_reserved(name: &str) -> io::Result<bool> {
+        match UnixDatagram::unbound()?.connect_addr(&address(name)?) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn address(name: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("apus-raw/{name}"))
 }
 
 #[cfg(test)]
@@ -40,7 +56,9 @@ mod tests {
         let name = format!("test/{}", std::process::id());
         let first = AbstractName::bind(&name).unwrap().unwrap();
         assert!(AbstractName::bind(&name).unwrap().is_none());
+        assert!(AbstractName::is_reserved(&name).unwrap());
         drop(first);
+        assert!(!AbstractName::is_reserved(&name).unwrap());
         assert!(AbstractName::bind(&name).unwrap().is_some());
     }
 }

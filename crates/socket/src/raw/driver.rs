@@ -47,7 +47,7 @@ impl Raw {
     pub fn open(config: &RawConfig) -> Result<Self, RawOpenError> {
         let opened = socket::open(config)?;
         let Opened { socket, family, local, any, ids, port, .. } = opened;
-        let carrier = Carrier::Ip { port: port.number, any };
+        let carrier = Carrier::Ip { port: Some(port.number), any };
         let first_id = ids.first;
         let capabilities = Capabilities {
             segments_per_send: 1,

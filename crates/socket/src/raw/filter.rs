@@ -1,7 +1,8 @@
-//! Socket filter: only packets for the driver's port wake it.
+//! Socket filters: only packets for the driver's port wake it, and only NEED_ACKs for endpoints of apus wake a process that
+//! answers for those that have ended.
 //!
 //! A classic BPF program in the system (socket(7), SO_ATTACH_FILTER) checks each packet of the
-//! protocol and passes those for the driver's port. ICMP errors do not pass the filter; they enter
+//! protocol and passes those that are wanted. ICMP errors do not pass the filter; they enter
 //! the socket's error queue. `Carrier` discards those of other processes' packets, by the source
 //! port of the returned packet.
 
@@ -20,8 +21,21 @@ const IF_EQUAL: u16 = 0x15;
 /// Returns: keeps k bytes of the packet: `BPF_RET|BPF_K`.
 const KEEP: u16 = 0x06;
 
-/// Offset of the destination port in a packet.
+/// Loads a byte at index + k: `BPF_LD|BPF_B|BPF_IND`.
+const LOAD_BYTE_AT_INDEX: u16 = 0x50;
+/// Loads a byte at k: `BPF_LD|BPF_B|BPF_ABS`.
+const LOAD_BYTE_AT: u16 = 0x30;
+/// Jumps by `jt` if the loaded value has any bit of k, else by `jf`: `BPF_JMP|BPF_JSET|BPF_K`.
+const IF_ANY_BIT: u16 = 0x45;
+
+/// Offset of the destination port in a packet. Source: docs/reference/homa-module.md, *Common header*, as of the others.
 const DESTINATION: u32 = 2;
+/// Offset of the packet type.
+const TYPE: u32 = 11;
+/// Value of the type NEED_ACK.
+const NEED_ACK: u32 = 0x17;
+/// Offsets of the first and the last byte of the sender's id.
+const SENDER_ID: (u32, u32) = (20, 27);
 
 /// Returns the program that passes packets for `port`. A packet that is too short to have a port
 /// does not pass: a load out of bounds ends the program (`bpf_prog_run` in Linux).
@@ -36,4 +50,26 @@ pub(crate) fn for_port(port: u16, family: Family) -> Vec<SockFilter> {
     let decide =
         [SockFilter::new(IF_EQUAL, 0, 1, port.into()), step(KEEP, u32::MAX), step(KEEP, 0)];
     load.into_iter().chain(decide).collect()
+}
+
+/// Returns the program that passes NEED_ACKs of servers about ids of the ranges of this host, which have their highest bit
+/// ([`ids`](crate::raw::ids)), whatever port they are for.
+pub(crate) fn for_need_acks(family: Family) -> Vec<SockFilter> {
+    let step = |code, k| SockFilter::new(code, 0, 0, k);
+    let (index, load) = match family {
+        Family::V4 => (Some(step(LOAD_IP_HEADER_LEN, 0)), LOAD_BYTE_AT_INDEX),
+        Family::V6 => (None, LOAD_BYTE_AT),
+    };
+    let check = [
+        step(load, TYPE),
+        SockFilter::new(IF_EQUAL, 0, 5, NEED_ACK),
+        step(load, SENDER_ID.0),
+        SockFilter::new(IF_ANY_BIT, 0, 3, 0x80),
+        step(load, SENDER_ID.1),
+        // The lowest bit says that a server sends.
+        SockFilter::new(IF_ANY_BIT, 0, 1, 0x01),
+        step(KEEP, u32::MAX),
+        step(KEEP, 0),
+    ];
+    index.into_iter().chain(check).collect()
 }

@@ -23,6 +23,8 @@
 //! - while one socket of the protocol is open on a host, the system no longer answers "protocol
 //!   unreachable" there, not even for unused ports: a call to such a port gets no response.
 //!
+//! Endpoints end without a word when their process is killed: [`EndedPorts`] receives what is still asked of them.
+//!
 //! IPv4 and IPv6 are two protocols with two kinds of sockets. A driver uses the one of the address
 //! that it is bound to: `[::]` means all IPv6 addresses.
 //!
@@ -39,6 +41,7 @@
 mod abstract_name;
 mod config;
 mod driver;
+mod ended_ports;
 mod error;
 mod filter;
 mod ids;
@@ -47,4 +50,5 @@ mod socket;
 
 pub use config::RawConfig;
 pub use driver::Raw;
+pub use ended_ports::EndedPorts;
 pub use error::RawOpenError;

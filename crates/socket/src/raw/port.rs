@@ -25,12 +25,13 @@ pub(crate) struct Port {
 impl Port {
     /// Reserves the port `number`; `None` if it is in use.
     pub(crate) fn reserve(number: u16, family: Family) -> io::Result<Option<Self>> {
-        let version = match family {
-            Family::V4 => 4,
-            Family::V6 => 6,
-        };
-        let name = AbstractName::bind(&format!("ipv{version}/port/{number}"))?;
+        let name = AbstractName::bind(&name(number, family))?;
         Ok(name.map(|name| Self { number, _name: name }))
+    }
+
+    /// Returns whether an endpoint of this host has the port `number`; also if that cannot be found out.
+    pub(crate) fn is_reserved(number: u16, family: Family) -> bool {
+        AbstractName::is_reserved(&name(number, family)).unwrap_or(true)
     }
 
     /// Reserves any free port; `None` if there is none.
@@ -49,6 +50,19 @@ impl Port {
     }
 }
 
+/// Returns the name of a port.
+fn name(number: u16, family: Family) -> String {
+    format!("{}/port/{number}", protocol(family))
+}
+
+/// Returns what names of one of the two protocols begin with.
+pub(crate) const fn protocol(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,7 +73,9 @@ mod tests {
         assert!(first.number >= FIRST_FREE);
         assert!(Port::reserve(first.number, Family::V4).unwrap().is_none());
         let number = first.number;
+        assert!(Port::is_reserved(number, Family::V4));
         drop(first);
+        assert!(!Port::is_reserved(number, Family::V4));
         assert_eq!(Port::reserve(number, Family::V4).unwrap().unwrap().number, number);
     }
 }

@@ -91,7 +91,7 @@ pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
 }
 
 /// Returns a new non-blocking socket.
-fn new_socket(family: Family) -> io::Result<Socket> {
+pub(crate) fn new_socket(family: Family) -> io::Result<Socket> {
     let domain = match family {
         Family::V4 => Domain::IPV4,
         Family::V6 => Domain::IPV6,
@@ -115,7 +115,7 @@ fn reserve(bind: SocketAddr, family: Family) -> Result<Port, RawOpenError> {
 }
 
 /// Returns the error for a raw socket that the system refused.
-fn not_opened(address: SocketAddr, source: io::Error) -> RawOpenError {
+pub(crate) fn not_opened(address: SocketAddr, source: io::Error) -> RawOpenError {
     match Errno::from_io_error(&source) {
         Some(Errno::PERM | Errno::ACCESS) => {
             // The name by which the program was started, if the system does not know its file.
@@ -127,7 +127,12 @@ fn not_opened(address: SocketAddr, source: io::Error) -> RawOpenError {
     }
 }
 
-fn system(operation: &'static str, address: SocketAddr, source: io::Error) -> RawOpenError {
+/// Returns the error of an operation that the system refused.
+pub(crate) fn system(
+    operation: &'static str,
+    address: SocketAddr,
+    source: io::Error,
+) -> RawOpenError {
     crate::OpenError { operation, address, source }.into()
 }
 
