@@ -83,6 +83,7 @@ struct Readme;
 mod builder;
 mod call;
 mod cork;
+mod ended_neighbours;
 mod endpoint;
 mod engine;
 mod error;

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines of Rust that a crate may have in `src`.
-const LARGEST: usize = 15_000;
+/// Lines of Rust that a crate may have in `src`, unit tests aside: who reads a crate to understand it reads those last.
+const LARGEST: usize = 14_000;
 
 /// The workspace, if this is a checkout of it.
 fn workspace() -> Option<PathBuf> {
@@ -33,7 +33,7 @@ fn members(root: &Path, folder: &str) -> Vec<PathBuf> {
     members
 }
 
-/// Lines of the Rust files below `folder`.
+/// Lines of the Rust files below `folder`, up to the unit tests at their ends.
 fn lines(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -41,7 +41,8 @@ fn lines(folder: &Path) -> usize {
             if path.is_dir() {
                 lines(&path)
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                fs::read_to_string(&path).unwrap().lines().count()
+                let source = fs::read_to_string(&path).unwrap();
+                source.lines().take_while(|line| *line != "#[cfg(test)]").count()
             } else {
                 0
             }
@@ -96,7 +97,7 @@ fn the_map_names_every_crate_and_no_other() {
 /// only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
-    warning trace error overload engine metrics snapshot introspection
+    warning ended_neighbours trace error overload engine metrics snapshot introspection
     call submission cork request handle endpoint builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token sync poll_mode spin alarm signal descriptor cpu paths backlog metrics tracer

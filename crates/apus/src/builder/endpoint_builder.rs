@@ -83,6 +83,9 @@ impl<E> EndpointBuilder<E> {
     /// IPv4 peers, bound to `[::]` IPv6 peers. The port of a peer's address is its Homa port. The
     /// ids of calls come from a range that no other endpoint of the host has ([`Raw::first_id`]).
     ///
+    /// Opening the endpoint starts a thread, which answers in place of endpoints of the host whose process was killed (RPC-19);
+    /// it sleeps while another endpoint of the host does.
+    ///
     /// Calls never go through shared memory ([`EndpointBuilder::local`]): that path is bound to UDP
     /// addresses, and an endpoint with the same address and port over UDP is another endpoint.
     pub const fn raw(mut self, raw: RawConfig) -> Self {

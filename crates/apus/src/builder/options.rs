@@ -1,6 +1,7 @@
 //! The options of an endpoint, and what they open and start.
 
 use super::engine::Engine;
+use crate::ended_neighbours::EndedNeighbours;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
@@ -72,7 +73,8 @@ impl Options {
 
     /// Combines a driver with the builder's parameters.
     pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
-        DriverSetup { driver, config: self.config.clone(), first_id: self.first_id, local: None }
+        let (config, first_id) = (self.config.clone(), self.first_id);
+        DriverSetup { driver, config, first_id, local: None, ended: None }
     }
 
     /// Starts a shard and the thread that runs its loop.
@@ -116,12 +118,14 @@ impl Options {
         let Some(raw) = self.raw else {
             let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
             let config = self.config.clone();
-            return Ok(DriverSetup { driver, config, first_id: None, local: self.local_options() });
+            let local = self.local_options();
+            return Ok(DriverSetup { driver, config, first_id: None, local, ended: None });
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
-        Ok(DriverSetup { driver, config, first_id, local: None })
+        let ended = EndedNeighbours::watch(driver.local_addr());
+        Ok(DriverSetup { driver, config, first_id, local: None, ended })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.

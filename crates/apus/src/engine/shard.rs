@@ -10,6 +10,7 @@ use super::receive::Receiver;
 use super::signal::Signal;
 use super::state::CallTimeout;
 use super::tracer::Tracer;
+use crate::ended_neighbours::EndedNeighbours;
 use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
 use crate::warning;
@@ -33,6 +34,8 @@ pub(crate) struct DriverSetup {
     pub(crate) first_id: Option<u64>,
     /// Settings of the shared-memory path; `None` if there is none.
     pub(crate) local: Option<apus_local::LocalConfig>,
+    /// What answers for endpoints of this host that have ended, over raw IP.
+    pub(crate) ended: Option<EndedNeighbours>,
 }
 
 /// What a shard does, and what it records.
@@ -68,6 +71,8 @@ pub(crate) struct Shard {
     driver_counters: Option<Arc<dyn DriverCounters>>,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,
+    /// Answers for endpoints of this host that have ended, for as long as this one lives.
+    _ended: Option<EndedNeighbours>,
 }
 
 /// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the
@@ -96,7 +101,7 @@ impl Shard {
         auto_save: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, call_timeout, triggers } = settings;
-        let DriverSetup { driver, config, first_id, local } = opened;
+        let DriverSetup { driver, config, first_id, local, ended } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
         let driver_counters = driver.counters();
@@ -149,6 +154,7 @@ impl Shard {
             cpu,
             driver_counters,
             _auto_save: auto_save,
+            _ended: ended,
         })
     }
 

@@ -142,7 +142,6 @@ fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
     let state = match rpc.state {
         RpcState::Outgoing => "outgoing",
         RpcState::Incoming => "incoming",
-        RpcState::Held => "held",
         RpcState::InService => "in_service",
     };
     RpcRow {

@@ -86,8 +86,20 @@ pub const CANARIES: &[Canary] = &[
     canary("packets_dropped.wrong_role", "packets from the wrong end of a call: a faulty peer"),
     canary("packets_dropped.too_many_peers", "more peers than max_peers: raise it"),
     canary(
-        "packets_dropped.too_many_unconfirmed",
-        "too many new clients at once, or forged addresses",
+        "packets_dropped.host_peers",
+        "a host has more clients than max_peers_per_host, all busy: an attack, or raise it",
+    ),
+    canary(
+        "packets_dropped.host_rpcs",
+        "a host has more requests than max_server_rpcs_per_host: an attack, or raise it",
+    ),
+    canary(
+        "packets_dropped.host_bytes",
+        "a host sends more at a time than max_receive_bytes_per_host: an attack, or raise it",
+    ),
+    canary(
+        "packets_dropped.client_too_old",
+        "clients of a version without sessions of 48 bits: upgrade them",
     ),
     canary(
         "packets_dropped.control_queue_full",

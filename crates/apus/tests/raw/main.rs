@@ -4,6 +4,8 @@
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod namespace;
 
+mod ended_processes;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};

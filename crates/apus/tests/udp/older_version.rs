@@ -1,15 +1,12 @@
 //! A peer of a version before empty messages (WIRE-31, WIRE-32), played with packets as that version writes them.
 
 use crate::{failure, over_udp};
-use apus::{Execution, FailureKind, ReplyError};
-use apus_proto::CommandError;
+use apus::{Execution, FailureKind};
 use std::net::UdpSocket;
 
 const DATA: u8 = 0x10;
 const RESEND: u8 = 0x12;
 const RPC_UNKNOWN: u8 = 0x13;
-const NEED_ACK: u8 = 0x17;
-const BUSY: u8 = 0x14;
 
 /// Offsets in the common header.
 const TYPE: usize = 11;
@@ -40,7 +37,7 @@ fn an_empty_request_to_an_older_server_fails_with_that_reason() {
         loop {
             let mut packet = [0; 2048];
             let (len, from) = server.recv_from(&mut packet).unwrap();
-            assert_eq!(packet[FEATURES..20], [0, 1], "it states that it takes empty messages");
+            assert_eq!(packet[FEATURES..20], [0, 3], "it states that it takes empty messages");
             match packet[TYPE] {
                 DATA => {
                     assert_eq!((len, &packet[28..32]), (56, &[0; 4][..]), "one packet, no bytes");
@@ -60,39 +57,27 @@ fn an_empty_request_to_an_older_server_fails_with_that_reason() {
     assert_eq!(thread.join().unwrap(), 1, "it was not repeated");
 }
 
-/// The client would drop the response as malformed, and time out after a second. The application of the server learns
-/// that, and the client that its request was dropped.
+/// WIRE-33: such a client knows no session that cannot be guessed. It learns that, and nothing of its request is kept; it
+/// reads the reason as "abandoned".
 #[test]
-fn an_empty_reply_to_an_older_client_is_rejected() {
+fn a_request_of_an_older_client_is_refused() {
     let server = over_udp().bind("127.0.0.1:0").unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(server.local_addr()).unwrap();
     let (from, to) = (client.local_addr().unwrap().port(), server.local_addr().port());
-    let thread = std::thread::spawn(move || {
-        let mut request = vec![0; 57];
-        request[..2].copy_from_slice(&from.to_be_bytes());
-        request[2..4].copy_from_slice(&to.to_be_bytes());
-        (request[TYPE], request[12], request[FLAGS]) = (DATA, 14 << 4, 1 << 4);
-        request[14..18].copy_from_slice(&[1, 2, 3, 4]);
-        request[27] = 8;
-        (request[31], request[35]) = (1, 1);
-        client.send(&request).unwrap();
-        loop {
-            let mut packet = [0; 2048];
-            let len = client.recv(&mut packet).unwrap();
-            match packet[TYPE] {
-                NEED_ACK => {
-                    client.send(&answer(&packet[..len], BUSY, packet[FLAGS] & 0xf)).unwrap();
-                }
-                RPC_UNKNOWN => return (packet[FLAGS] & 0xf, packet[7]),
-                // Cutoffs.
-                _ => {}
-            }
-        }
-    });
-    let rejected = server.recv_request().unwrap().reply("");
-    let is_rejected = matches!(rejected, Err(ReplyError::Rejected(CommandError::PeerTooOld)));
-    assert!(is_rejected, "{rejected:?}");
-    const SESSION_AND_REFUSED: u8 = 0b1001;
-    assert_eq!(thread.join().unwrap(), (SESSION_AND_REFUSED, 5), "abandoned");
+    let mut request = vec![0; 57];
+    request[..2].copy_from_slice(&from.to_be_bytes());
+    request[2..4].copy_from_slice(&to.to_be_bytes());
+    (request[TYPE], request[12], request[FLAGS]) = (DATA, 14 << 4, 1 << 4);
+    request[14..18].copy_from_slice(&[1, 2, 3, 4]);
+    request[27] = 8;
+    (request[31], request[35]) = (1, 1);
+    client.send(&request).unwrap();
+    let mut packet = [0; 2048];
+    let len = client.recv(&mut packet).unwrap();
+    const REFUSED: u8 = 0b1000;
+    assert_eq!((len, packet[TYPE]), (28, RPC_UNKNOWN));
+    assert_eq!((packet[FLAGS] & 0xf, packet[7]), (REFUSED, 6));
+    let metrics = server.metrics().protocol;
+    assert_eq!(metrics.live.peers, 0, "no trace of it");
 }

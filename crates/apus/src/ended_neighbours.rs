@@ -1,0 +1,108 @@
+//! Answers for endpoints over raw IP of this host that have ended (RPC-19): their servers ask for acks without end.
+//!
+//! Each endpoint over raw IP has a thread for that, which sleeps: one of the host answers, and the others try once in a
+//! [`PERIOD`] to take its place ([ADR 38](../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)). A thread
+//! of its own, so that a flood of questions about the dead takes no time from the living.
+
+use crate::warning;
+use apus_proto::acknowledge_for_ended_client;
+use apus_socket::EndedPorts;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+
+/// Time between two attempts to take the place of the endpoint that answers. Chosen by us: a server asks a thousand times in
+/// it about each response, which costs a network nothing that matters.
+const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// The thread, which ends with this.
+#[derive(Debug)]
+pub(crate) struct EndedNeighbours {
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EndedNeighbours {
+    /// Starts the thread of an endpoint at `address`, in the network namespace of the caller. `None` if the system refuses
+    /// it, which is said on standard error: the endpoint works without it.
+    pub(crate) fn watch(address: SocketAddr) -> Option<Self> {
+        match Self::start(address) {
+            Ok(started) => Some(started),
+            Err(error) => {
+                warning::print(format_args!(
+                    "{address} does not answer for endpoints of this host that are killed: {error}"
+                ));
+                None
+            }
+        }
+    }
+
+    fn start(address: SocketAddr) -> io::Result<Self> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let thread = std::thread::Builder::new().name("apus-ended".into());
+        let thread = thread.spawn(move || run(address, &stopped))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for EndedNeighbours {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // It never panics on purpose, and a panic here would hide the first one.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WakeReason {
+    Stopped,
+    Readable,
+    TimeUp,
+}
+
+/// Waits for its turn, and answers, until the other end of `stopped` is closed.
+fn run(address: SocketAddr, stopped: &UnixStream) {
+    loop {
+        // A socket that the system refuses, or breaks, is opened again after a while.
+        if let Ok(Some(ports)) = EndedPorts::open(address)
+            && answer_all(ports, stopped) == WakeReason::Stopped
+        {
+            return;
+        }
+        if sleep(None, stopped, Some(&PERIOD)) == WakeReason::Stopped {
+            return;
+        }
+    }
+}
+
+/// Answers until it is stopped, or the socket breaks.
+fn answer_all(mut ports: EndedPorts, stopped: &UnixStream) -> WakeReason {
+    loop {
+        let woken = sleep(Some(ports.as_fd()), stopped, None);
+        if woken == WakeReason::Stopped || ports.answer(acknowledge_for_ended_client).is_err() {
+            return woken;
+        }
+    }
+}
+
+/// Sleeps until `socket` is readable, the other end of `stopped` is closed, or `period` has passed.
+fn sleep(
+    socket: Option<BorrowedFd<'_>>,
+    stopped: &UnixStream,
+    period: Option<&Timespec>,
+) -> WakeReason {
+    let mut fds = vec![PollFd::new(stopped, PollFlags::IN)];
+    fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
+    match poll(&mut fds, period) {
+        Ok(0) => WakeReason::TimeUp,
+        Ok(_) if !fds[0].revents().is_empty() => WakeReason::Stopped,
+        Ok(_) | Err(Errno::INTR) => WakeReason::Readable,
+        // poll(2) fails only for wrong arguments, or without memory.
+        Err(_) => WakeReason::Stopped,
+    }
+}
