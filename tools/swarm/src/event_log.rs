@@ -61,8 +61,8 @@ const fn call_of(event: &HostEvent<'_>) -> Option<CallId> {
         | HostEvent::Responded(call, _)
         | HostEvent::Failed(call, _) => Some(*call),
         HostEvent::Requested(call, _) => *call,
-        HostEvent::Sent(wire) | HostEvent::Received(wire) => wire.call,
-        HostEvent::Crashed => None,
+        HostEvent::Sent(wire) | HostEvent::Received(wire) | HostEvent::Forged(wire) => wire.call,
+        HostEvent::Crashed | HostEvent::Served(_) | HostEvent::Frozen(_) => None,
     }
 }
 
@@ -82,6 +82,9 @@ fn line(observation: &Observation<'_>) -> String {
         }
         HostEvent::Failed(call, error) => write!(line, "call {call} fails: {error}"),
         HostEvent::Crashed => write!(line, "crashes"),
+        HostEvent::Served(peer) => write!(line, "request of the hostile host, address {peer:#x}"),
+        HostEvent::Frozen(peer) => write!(line, "host {peer} asks for the time trace"),
+        HostEvent::Forged(wire) => write!(line, "<- forged, as {:<2} {}", wire.peer, packet(wire)),
         HostEvent::Sent(wire) => write!(line, "-> {:<2} {}", wire.peer, packet(wire)),
         HostEvent::Received(wire) => write!(line, "<- {:<2} {}", wire.peer, packet(wire)),
     };

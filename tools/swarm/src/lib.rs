@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!   generator   scenario of a seed                        scenario, call     the scenario
+//!   attacker    programs of hostile hosts                 attack, address    what they do, and in whose name
 //!   simulation  observed hosts, phases of a run           payload            content of messages
 //!   observer    passes observations to the checkers       checker            one file for each promise
 //!   violation   promise, expectation and observation      event_log          events before a violation
@@ -19,6 +20,9 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
+mod attack;
+mod attacker;
 mod call;
 mod checker;
 mod directory;
@@ -34,6 +38,7 @@ mod simulation;
 mod swarm;
 mod violation;
 
+pub use attack::{Attack, Position};
 pub use call::{PlannedCall, ServerAction};
 pub use scenario::{Overload, PeerModel, Processors, Scenario, Sharing};
 pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};

@@ -28,6 +28,10 @@ pub(crate) enum HostEvent<'a> {
     Called(CallId),
     /// The client cancelled a call.
     Cancelled(CallId),
+    /// The application received a request of the hostile host, in its own name.
+    Served(HostId),
+    /// A peer asked for the time trace (FREEZE).
+    Frozen(HostId),
     /// The application received a request; `None` if no planned call made it.
     Requested(Option<CallId>, &'a [u8]),
     /// The transport accepted a reply.
@@ -42,6 +46,8 @@ pub(crate) enum HostEvent<'a> {
     Sent(WirePacket<'a>),
     /// The transport received a packet from the driver.
     Received(WirePacket<'a>),
+    /// The transport received a packet that the hostile host has sent in the name of another.
+    Forged(WirePacket<'a>),
     /// The host crashed. Its next incarnation begins at once, but may be disconnected for a long time.
     Crashed,
 }

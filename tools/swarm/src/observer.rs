@@ -10,15 +10,18 @@ use apus_proto::Profile;
 use apus_wire::{Body, MAX_HEADER_LEN, Packet, Role};
 use foldhash::fast::{FixedState, FoldHasher};
 
+use super::attacker::taps::Taps;
 use super::checker::amplification::Amplification;
 use super::checker::content::Content;
 use super::checker::contract::Checker;
+use super::checker::cutoffs::CutoffsChecker;
 use super::checker::execution::ExecutionChecker;
 use super::checker::incoming::Incoming;
 use super::checker::liveness::Liveness;
 use super::checker::order::Order;
 use super::checker::permission::Permission;
 use super::checker::recovery::Recovery;
+use super::checker::undisturbed::Outcomes;
 use super::directory::Directory;
 use super::event_log::EventLog;
 use super::observation::{CallId, HostEvent, Observation, WirePacket};
@@ -27,6 +30,15 @@ use super::violation::{Violation, ViolationKind};
 use apus_sim::kernel::Objection;
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
+
+/// Where a packet that arrives comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// From the host at the address that it states, however late and however often.
+    Genuine,
+    /// From the hostile host.
+    Forged,
+}
 
 /// Observer of a run.
 pub(crate) struct Observer {
@@ -37,10 +49,16 @@ pub(crate) struct Observer {
     hash: FoldHasher<'static>,
     trace: Option<Rc<RefCell<EventLog>>>,
     pub(crate) violation: Option<Violation>,
+    /// Ends of calls, for a comparison with another run.
+    pub(crate) outcomes: Outcomes,
+    /// What the hostile host sees.
+    pub(crate) taps: Taps,
     /// Packets passed to drivers.
     pub(crate) packets: u64,
     /// Datagrams passed to links.
     pub(crate) datagrams: u64,
+    /// Packets of the hostile host that reached an honest one.
+    pub(crate) hostile_packets: u64,
     /// Accepted calls.
     pub(crate) rpcs: u64,
 }
@@ -51,6 +69,7 @@ struct Checkers {
     execution: ExecutionChecker,
     content: Content,
     permission: Permission,
+    cutoffs: CutoffsChecker,
     incoming: Incoming,
     order: Order,
     amplification: Amplification,
@@ -63,6 +82,7 @@ impl Checkers {
             execution: ExecutionChecker::new(directory.scenario.calls.len()),
             content: Content,
             permission: Permission::new(directory),
+            cutoffs: CutoffsChecker::default(),
             incoming: Incoming::new(directory),
             order: Order::new(directory),
             amplification: Amplification::new(directory),
@@ -84,8 +104,11 @@ impl Checkers {
             return Ok(());
         }
         self.permission.observe(directory, observation)?;
+        self.cutoffs.observe(directory, observation)?;
         self.incoming.observe(directory, observation)?;
-        self.order.observe(directory, observation)?;
+        if !directory.scenario.serves_attacker() {
+            self.order.observe(directory, observation)?;
+        }
         self.amplification.observe(directory, observation)?;
         self.recovery.observe(directory, observation)
     }
@@ -100,6 +123,8 @@ impl Observer {
     ) -> Self {
         let profile = scenario.config.profile();
         let strict = !scenario.has_unnoticed_corruption();
+        let taps = Taps::new(scenario.attack.as_ref());
+        let outcomes = Outcomes::new(scenario.calls.len());
         let directory = Directory::new(scenario);
         Self {
             liveness: Liveness::new(&directory, probes),
@@ -109,8 +134,11 @@ impl Observer {
             hash: FixedState::default().build_hasher(),
             trace,
             violation: None,
+            outcomes,
+            taps,
             packets: 0,
             datagrams: 0,
+            hostile_packets: 0,
             rpcs: 0,
         }
     }
@@ -128,6 +156,7 @@ impl Observer {
         let observation = Observation { at, host, event };
         self.hash(&observation);
         self.rpcs += u64::from(matches!(event, HostEvent::Called(_)));
+        self.outcomes.observe(&observation);
         if let Some(trace) = &self.trace {
             trace.borrow_mut().observe(&observation);
         }
@@ -176,11 +205,16 @@ impl Observer {
         peer: HostId,
         bytes: &[u8],
         place: usize,
+        origin: Origin,
     ) -> usize {
         let mut count = 0;
         for packet in Packet::all(self.profile, bytes).filter_map(Result::ok) {
             let wire = self.wire(host, peer, &packet, len(&packet), false, place + count);
-            self.observe(at, host, HostEvent::Received(wire));
+            let event = match origin {
+                Origin::Genuine => HostEvent::Received(wire),
+                Origin::Forged => HostEvent::Forged(wire),
+            };
+            self.observe(at, host, event);
             count += 1;
         }
         count
@@ -272,6 +306,9 @@ impl Observer {
             // The header identifies a packet; its payload is checked elsewhere.
             HostEvent::Sent(wire) => hash_packet(hash, 10, wire),
             HostEvent::Received(wire) => hash_packet(hash, 11, wire),
+            HostEvent::Forged(wire) => hash_packet(hash, 12, wire),
+            HostEvent::Served(peer) => hash.write_u64(u64::from(*peer) << 4 | 13),
+            HostEvent::Frozen(peer) => hash.write_u64(u64::from(*peer) << 4 | 14),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use apus_proto::Config;
 use apus_wire::{DATA_HEADER_LEN, Role};
 
+use super::attack::{Attack, Position};
 use super::call::{PlannedCall, ServerAction};
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
@@ -17,13 +18,15 @@ use apus_workload::time::{MICROSECOND, Nanos};
 /// Software on the hosts of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PeerModel {
-    /// Usually apus only; in every tenth fabric some hosts run the Linux module.
+    /// Usually apus only; in every tenth fabric some hosts run the Linux module, in another tenth one host is hostile.
     #[default]
     Random,
     /// Apus only.
     Apus,
     /// Some hosts of each fabric run the Linux module, the others apus in the kernel profile.
     Kernel,
+    /// Apus, and one host of each fabric attacks the others.
+    Hostile,
 }
 
 /// All parameters of a run.
@@ -57,6 +60,8 @@ pub struct Scenario {
     pub processors: Option<Processors>,
     /// The only overload of a run in which nothing else goes wrong.
     pub overload: Option<Overload>,
+    /// The attack of one host on the others.
+    pub attack: Option<Attack>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
@@ -137,6 +142,17 @@ impl Scenario {
         stalls.filter(|(each, _)| *each == host).map(|(_, stall)| *stall).collect()
     }
 
+    /// Returns whether hosts answer requests of a hostile client. These messages are not planned: the checker of the
+    /// order does not know them, and so not how much has been sent in order, nor what the share of the oldest message is.
+    pub(crate) fn serves_attacker(&self) -> bool {
+        self.attack.is_some_and(|attack| attack.position == Position::Client)
+    }
+
+    /// Returns whether an endpoint is that of an honest host.
+    pub(crate) fn is_honest(&self, peer: HostId) -> bool {
+        self.attack.is_none_or(|attack| peer < attack.host)
+    }
+
     /// Returns the number of hosts.
     #[must_use]
     pub const fn hosts(&self) -> u32 {
@@ -180,6 +196,9 @@ impl fmt::Display for Scenario {
         self.write_load(f)?;
         self.write_sharing(f)?;
         self.write_processors(f)?;
+        if let Some(attack) = &self.attack {
+            writeln!(f, "  attack     {attack}")?;
+        }
         write!(f, "  faults     {:?}", self.faults)?;
         writeln!(f, ", healed after {:.3} µs", micros(self.heal_at))?;
         let Outages { partitions, pauses, crashes } = &self.outages;

@@ -7,11 +7,13 @@ use std::rc::Rc;
 
 use super::panic_hook;
 
+use super::attack::Attack;
+use super::checker::undisturbed::compare;
 use super::event_log::EventLog;
 use super::scenario::Scenario;
 use super::simulation::{self, End};
 use super::violation::{Violation, ViolationKind};
-use apus_sim::fault::Counters;
+use apus_sim::fault::{self, Counters};
 use apus_workload::time::{MILLISECOND, Nanos};
 
 /// Every n-th seed is run twice.
@@ -37,6 +39,8 @@ pub struct RunTotals {
     pub rpcs: u64,
     /// Faults that occurred.
     pub faults: Counters,
+    /// Packets of hostile hosts that reached honest ones.
+    pub hostile_packets: u64,
     /// Packets dropped because a socket buffer was full.
     pub socket_overflows: u64,
 }
@@ -72,10 +76,13 @@ pub fn check_scenario(scenario: &Scenario) -> SeedResult {
                 datagrams: end.datagrams,
                 rpcs: end.rpcs,
                 faults: end.faults,
+                hostile_packets: end.hostile_packets,
                 socket_overflows: end.socket_overflows,
             };
             let differs = || differs(scenario, end.hash);
-            (totals, end.violation.or_else(differs), end.simulated)
+            let disturbed = || disturbed(scenario, &end);
+            let violation = end.violation.clone().or_else(differs).or_else(disturbed);
+            (totals, violation, end.simulated)
         }
         Err(violation) => (RunTotals::default(), Some(violation), 0),
     };
@@ -108,6 +115,24 @@ fn differs(scenario: &Scenario, first: u64) -> Option<Violation> {
     .err()
 }
 
+/// Compares a run with an attack to one in which the hostile host is silent, if every packet arrives: what faults do to
+/// single calls depends on each packet before.
+fn disturbed(scenario: &Scenario, attacked: &End) -> Option<Violation> {
+    let attack = scenario.attack.filter(|attack| !attack.is_silent)?;
+    if scenario.faults != fault::Settings::default() {
+        return None;
+    }
+    let silent = Attack { is_silent: true, ..attack };
+    let alone = run_caught(&Scenario { attack: Some(silent), ..scenario.clone() }, None);
+    match alone {
+        Ok(End { violation: None, outcomes, .. }) => {
+            compare(scenario, &outcomes, &attacked.outcomes).err()
+        }
+        Ok(End { violation, .. }) => violation,
+        Err(panic) => Some(panic),
+    }
+}
+
 /// Returns the result of a run, or the panic that ended it.
 fn run_caught(scenario: &Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> Result<End, Violation> {
     let scenario = scenario.clone();
@@ -133,6 +158,7 @@ impl RunTotals {
         self.packets += other.packets;
         self.datagrams += other.datagrams;
         self.rpcs += other.rpcs;
+        self.hostile_packets += other.hostile_packets;
         self.socket_overflows += other.socket_overflows;
         let faults = &mut self.faults;
         faults.lost += other.faults.lost;

@@ -46,8 +46,9 @@ kinds! {
         call ends once, and a failed call reports whether it was executed";
     /// Requirements RPC-15 to RPC-17, WIRE-10.
     Content = 12, "content", "every byte arrives unchanged";
-    /// Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7.
-    Permission = 13, "permission", "nothing is sent beyond what is unscheduled or granted";
+    /// Requirements GRANT-9, PRIO-1, PRIO-2, PRIO-14, SEND-7, BAD-7.
+    Permission = 13, "permission", "nothing is sent beyond what is unscheduled or granted, nor by cutoffs that \
+        were not announced";
     /// Requirements GRANT-5, GRANT-7.
     Incoming = 14, "incoming", "granted bytes in flight stay within max_incoming";
     /// Requirements SEND-1, SEND-2, SEND-5.
@@ -65,6 +66,8 @@ kinds! {
     Interop = 20, "interop", "the Linux module accepts every packet";
     /// tools/adr/0026-an-overload-ends-with-its-cause.md.
     Recovery = 21, "recovery", "an overload ends with its cause, and what was not lost is not sent again";
+    /// Sections *Packets* and *How it is checked* of docs/security.md.
+    Undisturbed = 22, "undisturbed", "a hostile host ends no honest call, and delays none for long";
 }
 
 impl fmt::Display for ViolationKind {

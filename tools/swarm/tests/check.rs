@@ -6,8 +6,8 @@ use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::processor::{Costs, Processor, Stall};
 use apus_swarm::{
-    PeerModel, PlannedCall, Processors, Scenario, ServerAction, Sharing, Swarm, SwarmSummary,
-    ViolationKind, check, check_scenario,
+    PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction, Sharing, Swarm,
+    SwarmSummary, ViolationKind, check, check_scenario,
 };
 use apus_workload::Rate;
 use apus_workload::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -325,4 +325,23 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!(one.seeds, 2);
     let totals = check(1_000_000).totals;
     assert!(totals.packets > 0 && totals.packets < one.totals.packets);
+}
+
+/// Each position of a hostile host does something, and breaks no promise. A hostile host that is silent does nothing.
+#[test]
+fn hostile_hosts_in_every_position() {
+    for (position, seed) in Position::ALL.into_iter().zip(1..) {
+        let mut scenario = Scenario::generate_with(seed, PeerModel::Hostile);
+        scenario.calls.truncate(300);
+        scenario.heal_at = scenario.calls.last().map_or(0, |call| call.at) + MILLISECOND;
+        let attack = scenario.attack.as_mut().unwrap();
+        (attack.position, attack.per_mille, attack.until) = (position, 50, scenario.heal_at);
+        let result = check_scenario(&scenario);
+        if let Some(failure) = result.failure {
+            panic!("{failure}");
+        }
+        assert_ne!(result.totals.hostile_packets, 0, "{position:?}");
+        scenario.attack.as_mut().unwrap().is_silent = true;
+        assert_eq!(check_scenario(&scenario).totals.hostile_packets, 0);
+    }
 }

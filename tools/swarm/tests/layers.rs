@@ -6,6 +6,8 @@ const ORDER: &[Layer<'_>] = &[
     (
         "",
         &[
+            "address",
+            "attack",
             "call",
             "observation",
             "payload",
@@ -15,6 +17,7 @@ const ORDER: &[Layer<'_>] = &[
             "checker",
             "event_log",
             "generator",
+            "attacker",
             "observer",
             "panic_hook",
             "simulation",
@@ -29,6 +32,7 @@ const ORDER: &[Layer<'_>] = &[
             "ranges",
             "amplification",
             "content",
+            "cutoffs",
             "execution",
             "order",
             "incoming",
@@ -36,6 +40,7 @@ const ORDER: &[Layer<'_>] = &[
             "memory",
             "permission",
             "recovery",
+            "undisturbed",
         ],
     ),
     (
@@ -52,9 +57,25 @@ const ORDER: &[Layer<'_>] = &[
             "outages",
             "processors",
             "overload",
+            "hostile",
         ],
     ),
-    ("simulation", &["stack", "agenda", "datagrams", "host", "run"]),
+    (
+        "attacker",
+        &[
+            "abilities",
+            "contract",
+            "public",
+            "taps",
+            "forge",
+            "prediction",
+            "off_path",
+            "informed",
+            "on_link",
+            "client",
+        ],
+    ),
+    ("simulation", &["stack", "agenda", "datagrams", "envelope", "host", "hostile_host", "run"]),
 ];
 
 #[test]

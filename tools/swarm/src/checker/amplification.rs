@@ -5,6 +5,7 @@
 //! - TIME-6: RESENDs to a silent peer are sent in bursts of at most 64, one burst per resend interval.
 //! - TIME-9, RPC-10: a server sends a bounded number of NEED_ACKs to a silent client, and none after its
 //!   acknowledgment.
+//! - BUSY answers RESEND and NEED_ACK of the peer, and none that were forged in its name (BAD-8).
 //! - BUSY, RPC_UNKNOWN and CUTOFFS are responses: at most two for each received packet, and one for each abandoned
 //!   request.
 
@@ -65,7 +66,7 @@ struct PeerPair {
     received: u64,
     sent: u64,
     /// Sessions proposed to the client.
-    proposed: Vec<u32>,
+    proposed: Vec<u64>,
     /// Whether it has repeated one of them.
     confirmed: bool,
     /// Packets received, of any type.
@@ -73,6 +74,9 @@ struct PeerPair {
     /// BUSY, RPC_UNKNOWN and CUTOFFS sent, and causes other than packets.
     responses: u64,
     abandoned: u64,
+    /// RESENDs and NEED_ACKs received that the peer has sent, and BUSYs sent to it.
+    questions: u64,
+    busy: u64,
     /// RESENDs that may be sent at present.
     resends: u64,
     /// Time of the last update of that number.
@@ -91,6 +95,8 @@ impl Default for PeerPair {
             packets: 0,
             responses: 0,
             abandoned: 0,
+            questions: 0,
+            busy: 0,
             // One burst may end immediately before the next one begins.
             resends: 2 * BURST,
             since: 0,
@@ -111,7 +117,7 @@ impl Amplification {
         self.pairs.entry((here, there)).or_default()
     }
 
-    fn received(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &WirePacket<'_>) {
+    fn acknowledged(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         let server_of = |id| directory.find(wire.peer, host, id);
         let (one, list) = match &wire.packet.body {
             Body::Data(data, _) => (data.ack, AckList::EMPTY),
@@ -121,6 +127,9 @@ impl Amplification {
         for call in one.into_iter().chain(list.iter()).filter_map(|ack| server_of(ack.client_id)) {
             self.calls[call as usize].acked = true;
         }
+    }
+
+    fn received(&mut self, at: Nanos, host: HostId, wire: &WirePacket<'_>) {
         if let Some(call) = wire.call.filter(|_| wire.sender == Role::Client) {
             let probes = &mut self.calls[call as usize];
             probes.acks = 0;
@@ -196,6 +205,16 @@ impl Amplification {
 
     fn response_sent(&mut self, host: HostId, wire: &WirePacket<'_>) -> Result<(), Violation> {
         let pair = self.pair(host, wire.peer);
+        if matches!(wire.packet.body, Body::Busy) {
+            pair.busy += 1;
+            let (busy, questions) = (pair.busy, pair.questions);
+            Violation::unless(busy <= questions, ViolationKind::Amplification, wire.call, || {
+                (
+                    format!("at most {questions} BUSYs of host {host} to host {}", wire.peer),
+                    busy.to_string(),
+                )
+            })?;
+        }
         pair.responses += 1;
         let limit = 2 * pair.packets + pair.abandoned;
         Violation::unless(pair.responses <= limit, ViolationKind::Amplification, wire.call, || {
@@ -295,7 +314,14 @@ impl Checker for Amplification {
     ) -> Result<(), Violation> {
         let host = observation.host;
         match &observation.event {
-            HostEvent::Received(wire) => self.received(directory, observation.at, host, wire),
+            HostEvent::Received(wire) => {
+                self.acknowledged(directory, host, wire);
+                let is_question = matches!(wire.packet.body, Body::Resend(_) | Body::NeedAck);
+                self.pair(host, wire.peer).questions += u64::from(is_question);
+                self.received(observation.at, host, wire);
+            }
+            // It may cause responses, and is believed in nothing.
+            HostEvent::Forged(wire) => self.received(observation.at, host, wire),
             HostEvent::Sent(wire) => self.sent(directory, observation.at, host, wire)?,
             // The next incarnation of its server sends another response.
             HostEvent::Replied(call) => self.calls[*call as usize].acked = false,

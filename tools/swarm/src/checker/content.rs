@@ -50,6 +50,9 @@ fn packet(directory: &Directory, wire: &WirePacket<'_>) -> Result<(), Violation>
         (format!("packets of at most {limit} bytes"), format!("one of {} bytes", wire.len))
     })?;
     let Body::Data(data, payload) = &wire.packet.body else { return Ok(()) };
+    if !directory.scenario.is_honest(wire.peer) {
+        return Ok(());
+    }
     let Some(call) = wire.call else {
         let expected = "data of a call that was made".to_owned();
         return Err(Violation {

@@ -109,6 +109,18 @@ impl Checker for ExecutionChecker {
             HostEvent::Called(call) => self.calls[call as usize].end = End::Running,
             HostEvent::Cancelled(call) => self.end(call, End::Cancelled)?,
             HostEvent::Requested(call, _) => self.requested(directory, observation, call)?,
+            // An honest host never sends FREEZE: its application would have to ask for it.
+            HostEvent::Frozen(peer) => Violation::unless(
+                !directory.scenario.is_honest(peer),
+                ViolationKind::Execution,
+                None,
+                || {
+                    (
+                        "a FREEZE of an honest host shows its session (WIRE-16)".to_owned(),
+                        format!("host {} heeds a forged one of host {peer}", observation.host),
+                    )
+                },
+            )?,
             HostEvent::Replied(call) => self.calls[call as usize].replied = true,
             HostEvent::Responded(call, _) => {
                 self.end(call, End::Responded)?;

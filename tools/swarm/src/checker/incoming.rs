@@ -36,7 +36,7 @@ struct HostState {
     /// Requests that count.
     requests: BTreeSet<CallId>,
     /// Last session of each client.
-    sessions: HashMap<HostId, u32, FixedState>,
+    sessions: HashMap<HostId, u64, FixedState>,
 }
 
 /// A message, as its receiver may know it.

@@ -7,6 +7,7 @@
 pub(crate) mod amplification;
 pub(crate) mod content;
 pub(crate) mod contract;
+pub(crate) mod cutoffs;
 pub(crate) mod execution;
 pub(crate) mod incoming;
 pub(crate) mod liveness;
@@ -17,3 +18,4 @@ mod ranges;
 pub(crate) mod recovery;
 #[cfg(test)]
 mod tests;
+pub(crate) mod undisturbed;

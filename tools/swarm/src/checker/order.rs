@@ -53,7 +53,7 @@ struct HostState {
     /// Whether it has crashed; other hosts may release its calls at any time.
     has_died: bool,
     /// Last session of each client.
-    sessions: HashMap<HostId, u32, FixedState>,
+    sessions: HashMap<HostId, u64, FixedState>,
     /// Observation since which responses to a client may have been released.
     doubts: HashMap<HostId, u64, FixedState>,
 }
@@ -80,7 +80,7 @@ struct Outgoing {
     /// Its RPC was created between these observations.
     created: (u64, u64),
     /// Session in the sender's last packet of the message.
-    session: Option<u32>,
+    session: Option<u64>,
 }
 
 impl Outgoing {
@@ -153,6 +153,14 @@ impl Order {
     ) -> Result<(), Violation> {
         if data.retransmit {
             return Ok(());
+        }
+        if data.offset == 0 {
+            // A request that goes on in another session starts over (AMO-1).
+            self.change(host, call, wire.sender, |message| {
+                if message.sent > 0 {
+                    (message.sent, message.limit) = (0, 1);
+                }
+            });
         }
         let message = self.messages[call as usize][wire.sender as usize];
         let left = message.length.saturating_sub(message.sent);
@@ -273,14 +281,34 @@ impl Order {
             }
             (Body::RpcUnknown, Some(call)) => self.end(host, call, wire.sender.peer()),
             (Body::NeedAck, Some(call)) if is_challenge(wire.packet) => {
-                let request = &mut self.messages[call as usize][Role::Client as usize];
-                if request.session != session(wire.packet) {
-                    request.session = None;
-                }
+                self.challenged(directory, host, call, wire);
             }
             (Body::Grant(grant), Some(call)) => self.granted(host, call, wire, grant.offset),
             _ => {}
         }
+    }
+
+    /// Applies a session challenge about `call`: all requests to that server that are in no session, or in one that the server
+    /// has lost, may start over.
+    fn challenged(
+        &mut self,
+        directory: &Directory,
+        host: HostId,
+        call: CallId,
+        wire: &WirePacket<'_>,
+    ) {
+        let before = self.messages[call as usize][Role::Client as usize].session;
+        if before == session(wire.packet) {
+            return;
+        }
+        let ready = &self.hosts[host as usize].ready;
+        let lost = ready.iter().filter(|(_, other, sender)| {
+            *sender == Role::Client && directory.call(*other).to == wire.peer
+        });
+        for (_, other, sender) in lost.copied().collect::<Vec<_>>() {
+            self.end(host, other, sender);
+        }
+        self.messages[call as usize][Role::Client as usize].session = None;
     }
 
     /// Applies a GRANT if it has the session that the message's sender uses.
@@ -326,7 +354,7 @@ pub(super) fn end(data: &Data, payload: &[u8]) -> u32 {
 }
 
 /// Returns the session in a packet, if it has one.
-pub(super) fn session(packet: &Packet<'_>) -> Option<u32> {
+pub(super) fn session(packet: &Packet<'_>) -> Option<u64> {
     let fields = packet.header.udp()?;
     fields.flags.contains(Flags::SESSION).then_some(fields.incarnation)
 }

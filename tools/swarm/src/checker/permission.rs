@@ -2,12 +2,12 @@
 //!
 //! Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7. A packet that starts below the limit may be sent as a whole,
 //! but none crosses the unscheduled limit. Bytes are sent in order and only once, except for retransmissions, which
-//! repeat sent bytes.
+//! repeat sent bytes. A request starts over when it goes on in another session.
 
 use apus_wire::{Body, Data, EVERYTHING, Role};
 
 use super::contract::Checker;
-use super::order::end;
+use super::order::{end, session};
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::max_unscheduled;
@@ -30,6 +30,8 @@ struct Outgoing {
     limit: u32,
     /// Offset up to which it was sent.
     sent: u32,
+    /// The session of the last packet, if it had one.
+    session: Option<u64>,
 }
 
 impl Permission {
@@ -52,6 +54,11 @@ impl Permission {
     ) -> Result<(), Violation> {
         let most = self.max_unscheduled;
         let message = self.message(call, wire.sender);
+        let session = session(wire.packet);
+        if data.offset == 0 && session != message.session {
+            // AMO-1: a server that offers a session has kept nothing.
+            *message = Outgoing { sent: 0, limit: 0, session, ..*message };
+        }
         let before = *message;
         // An empty message needs no permission.
         let incoming = if data.message_length == 0 { 1 } else { data.incoming };

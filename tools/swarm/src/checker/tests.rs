@@ -33,7 +33,7 @@ use apus_workload::time::MILLISECOND;
 
 pub(super) const CLIENT: HostId = 0;
 pub(super) const SERVER: HostId = 1;
-pub(super) const SESSION: u32 = 7;
+pub(super) const SESSION: u64 = 7;
 
 /// Creates calls with requests and responses of these lengths.
 pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
@@ -66,6 +66,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         sharing: None,
         processors: None,
         overload: None,
+        attack: None,
         heal_at: 0,
     };
     let mut directory = Directory::new(scenario);
@@ -85,7 +86,7 @@ pub(super) struct Script<C> {
     pub(super) checker: C,
     pub(super) at: u64,
     /// Session in packets.
-    pub(super) session: u32,
+    pub(super) session: u64,
 }
 
 impl<C: Checker> Script<C> {

@@ -139,9 +139,7 @@ fn limits(rng: &mut SeededRng, builder: ConfigBuilder, fabric: &Settings) -> Con
         .max_receive_bytes_per_peer(receive)
         .max_receive_bytes(rng.scale(receive, 8 * MAX_MESSAGE))
         .max_client_rpcs(rng.scale(1, 4_096))
-        .max_server_rpcs(rng.scale(4, 4_096))
-        .max_unconfirmed_rpcs(rng.scale(1, 1_024))
-        .max_unconfirmed_bytes(rng.scale(10_000, MAX_MESSAGE));
+        .max_server_rpcs(rng.scale(4, 4_096));
     // With fewer, hosts can wait for each other's room in a circle forever.
     if rng.percent(20) { builder.max_peers((hosts - 1).max(1)) } else { builder }
 }

@@ -6,12 +6,13 @@
 mod config;
 mod fabric;
 mod faults;
+mod hostile;
 mod kernel;
 mod load;
 mod outages;
 mod overload;
 mod processors;
-mod random;
+pub(crate) mod random;
 mod sharing;
 mod sizes;
 
@@ -35,9 +36,17 @@ impl Scenario {
 /// Share of the seeds in which nothing but an overload goes wrong.
 const OVERLOADED_PERCENT: u32 = 10;
 
+/// Share of the seeds in which one host attacks the others.
+const ATTACKED_PERCENT: u32 = 10;
+
 /// Generates the scenario of a seed.
 fn generate(seed: u64, peers: PeerModel) -> Scenario {
     let stream = |purpose| SeededRng::new(seed, purpose);
+    let mut attacked = stream(12);
+    let is_drawn = attacked.percent(ATTACKED_PERCENT);
+    if peers == PeerModel::Hostile || peers == PeerModel::Random && is_drawn {
+        return hostile::generate(&mut attacked, seed);
+    }
     let mut overloaded = stream(9);
     if peers != PeerModel::Kernel && overloaded.percent(OVERLOADED_PERCENT) {
         return overload::generate(&mut overloaded, seed);
@@ -75,6 +84,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         sharing,
         processors,
         overload: None,
+        attack: None,
         heal_at: heal_at.max(end),
     }
 }

@@ -94,6 +94,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         }),
         processors: Some(Processors { processor: Processor { costs, socket_buffer }, stalls }),
         overload: Some(Overload { from: CALM, until, busiest }),
+        attack: None,
         heal_at: end,
     };
     let mut draw = || {

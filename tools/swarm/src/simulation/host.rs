@@ -8,17 +8,22 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use apus_proto::probe::{ProbeFilter, ProbeKind};
 use apus_proto::{CommandError, Transport};
-use apus_wire::Role;
+use apus_wire::{Kind, Role};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
 use super::agenda::{Agenda, Task};
 use super::datagrams::{self, Datagrams};
+use super::envelope;
 use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
+use crate::address::host_at;
+use crate::attack::{Attack, Position};
 use crate::call::ServerAction;
+use crate::checker::memory;
 use crate::observation::{CallId, HostEvent};
-use crate::observer::Observer;
+use crate::observer::{Observer, Origin};
 use crate::payload::payload;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::host::{Host, PORT, wire_bytes};
@@ -28,8 +33,15 @@ use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
 
+/// The first id of a module's calls (HM `homa_utils.c` `homa_init`).
+const FIRST_ID: u64 = 2;
+
 /// Bytes of payload after which a pass ends. Source: the engine's quota (`crates/apus/src/overload/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
+
+/// Length of the response to a hostile host in bytes: about that of its request. Applications that answer a few bytes with
+/// many let each of their clients fill the link.
+const HOSTILE_RESPONSE: usize = 100;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
 const MAX_TIMEOUTS: u32 = 100_000;
@@ -76,32 +88,38 @@ pub(crate) struct ObservedHost {
     calls: VecDeque<CallId>,
     replies: VecDeque<(RpcHandle, CallId)>,
     incarnation: u64,
+    /// Whether its endpoint has been shut down: nothing that arrives is received.
+    gone: bool,
     /// Bytes of its socket, if it reports them.
     receive_buffer: Option<u64>,
     /// Most bursts of a pass.
     bursts: u32,
+    /// The attack of another host, if there is one.
+    attack: Option<Attack>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
 }
 
 impl ObservedHost {
     pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
-        let (limit, sharing) = {
+        let (limit, sharing, attack) = {
             let scenario = &observer.borrow().directory.scenario;
-            (scenario.packet_limit, scenario.sharing.clone())
+            (scenario.packet_limit, scenario.sharing.clone(), scenario.attack)
         };
         let mut host = Self {
             stack: boot(&observer, id, 0),
             id,
             observer,
-            packets: PacketOverhead::ethernet(limit + 28, 20 + 8 + 56),
+            packets: overhead(limit),
             datagrams: Datagrams::default(),
             agenda: Agenda::default(),
             calls: VecDeque::new(),
             replies: VecDeque::new(),
             incarnation: 0,
+            gone: false,
             receive_buffer: None,
             bursts: sharing.as_ref().map_or(1, |sharing| sharing.bursts),
+            attack,
             timeouts: (0, 0),
         };
         if let Some(sharing) = sharing {
@@ -196,13 +214,17 @@ impl ObservedHost {
         (from, id): (HostId, Option<u64>),
         request: &Bytes,
     ) {
-        let (call, late, service) = {
+        let (call, late, service, is_honest) = {
             let directory = &self.observer.borrow().directory;
+            let is_honest = directory.scenario.is_honest(from);
             let call = id.and_then(|id| directory.find(from, self.id, id));
             let service = call.map_or(0, |call| directory.call(call).service);
-            (call, directory.scenario.consumes_late, service)
+            (call, directory.scenario.consumes_late, service, is_honest)
         };
-        self.observe(now, HostEvent::Requested(call, request));
+        // What a hostile host requests in its own name is its own.
+        let event =
+            if is_honest { HostEvent::Requested(call, request) } else { HostEvent::Served(from) };
+        self.observe(now, event);
         let taken = late.then_some(request.len());
         if taken.is_none() {
             self.stack.payload_consumed(request.len());
@@ -221,6 +243,14 @@ impl ObservedHost {
                 let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
                 match (call, answer) {
                     (Some(call), Some(ServerAction::Reply)) => self.reply(now, rpc, call),
+                    // The request of the hostile host. It never acknowledges the response.
+                    (None, _) if self.attack.is_some() => {
+                        drop(self.stack.reply(
+                            now,
+                            rpc,
+                            Bytes::from_static(&[b'!'; HOSTILE_RESPONSE]),
+                        ));
+                    }
                     _ => self.abandon(now, rpc, call),
                 }
             }
@@ -277,6 +307,18 @@ impl ObservedHost {
         self.handle_timeout(now);
     }
 
+    /// Starts the host anew: its protocol remembers nothing.
+    pub(super) fn restart(&mut self, now: Nanos) {
+        Host::crash(self, now);
+    }
+
+    /// Shuts the endpoint down. What it still has to say leaves; nothing else happens on the host from then on.
+    pub(super) fn depart(&mut self, now: Nanos) {
+        self.stack.shut_down(now);
+        self.handle_events(now);
+        self.gone = true;
+    }
+
     /// Repeats the commands for which there was no room.
     fn retry(&mut self, now: Nanos) {
         while let Some((rpc, call)) = self.replies.pop_front() {
@@ -312,6 +354,35 @@ impl ObservedHost {
         }
     }
 
+    /// Returns the address that a packet's sender states, whether that is true, and the packet.
+    fn origin(&self, packet: &Packet, body: &Bytes) -> (HostId, Origin, Bytes) {
+        match self.attack {
+            Some(attack) if packet.from == attack.host => {
+                let (claimed, body) = envelope::unwrap(body);
+                // What was seen on the link is sent again as it was.
+                let is_true = claimed >= attack.host || attack.position == Position::OnLink;
+                (claimed, if is_true { Origin::Genuine } else { Origin::Forged }, body)
+            }
+            _ => (packet.from, Origin::Genuine, body.clone()),
+        }
+    }
+
+    /// Checks what must hold after each packet, whatever it was.
+    fn check_after_packet(&mut self, now: Nanos) {
+        let Stack::Apus(transport) = &mut self.stack else { return };
+        let mut asked_by = None;
+        while let Some(probe) = transport.poll_probe() {
+            if let ProbeKind::Received { kind: Kind::Freeze, .. } = probe.what {
+                asked_by = Some(host_at(probe.peer));
+            }
+        }
+        let limits = memory::check_limits(self.id, &transport.live(), transport.config());
+        self.observer.borrow_mut().record(limits);
+        if let Some(peer) = asked_by {
+            self.observe(now, HostEvent::Frozen(peer));
+        }
+    }
+
     /// Returns whether timers fire endlessly at the same time.
     fn is_stuck(&mut self, now: Nanos) -> bool {
         let (last, count) = &mut self.timeouts;
@@ -332,18 +403,26 @@ impl ObservedHost {
     }
 }
 
+/// Returns the sizes of packets of up to `limit` bytes.
+pub(super) const fn overhead(limit: u32) -> PacketOverhead {
+    PacketOverhead::ethernet(limit + 28, 20 + 8 + 56)
+}
+
 /// Creates the protocol of a host's incarnation.
 fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
     let scenario = &observer.borrow().directory.scenario;
     if scenario.kernel_hosts.contains(&id) {
         let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
-        // Ids of an earlier incarnation are not reused.
-        return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (incarnation << 40))));
+        // In each of its lives (HM `homa_utils.c` `homa_init`).
+        return Stack::Kernel(Box::new(Module::new(PORT, segment, FIRST_ID)));
     }
     // Each life of each host has a seed of its own.
     let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
         ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());
+    if scenario.attack.is_some() {
+        transport.set_probe_filter(Some(ProbeFilter::RARE));
+    }
     if scenario.has_link_rate {
         let mbps = scenario.fabric.topology.host_rate.mbps();
         transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
@@ -367,17 +446,23 @@ impl Host for ObservedHost {
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
-        if self.is_over() {
+        if self.is_over() || self.gone {
             return;
         }
         let profile = self.observer.borrow().directory.scenario.config.profile();
+        let (from, origin, body) = self.origin(packet, body);
+        let is_hostile = self.attack.is_some_and(|attack| packet.from == attack.host);
+        self.observer.borrow_mut().hostile_packets += u64::from(is_hostile);
         let mut place = 0;
-        for part in datagrams::parts(profile, body) {
-            place += self.observer.borrow_mut().received(now, self.id, packet.from, part, place);
-            if let Some(objection) = self.stack.receive(now, packet.from, part) {
-                self.observer.borrow_mut().module_objection(self.id, packet.from, part, objection);
+        for part in datagrams::parts(profile, &body) {
+            place += self.observer.borrow_mut().received(now, self.id, from, part, place, origin);
+            if let Some(objection) = self.stack.receive(now, from, part) {
+                self.observer.borrow_mut().module_objection(self.id, from, part, objection);
             }
             self.handle_events(now);
+        }
+        if self.attack.is_some() {
+            self.check_after_packet(now);
         }
     }
 
@@ -390,9 +475,12 @@ impl Host for ObservedHost {
         }
         let Some(next) = self.datagrams.pop() else { return false };
         let payload = next.len - next.header_len;
+        let peer = next.to;
+        let to =
+            self.attack.filter(|attack| peer >= attack.host).map_or(peer, |attack| attack.host);
         *packet = Packet {
             from: self.id,
-            to: next.to,
+            to,
             wire_bytes: wire_bytes(&self.packets, next.header_len, payload),
             payload: payload as u32,
             priority: next.priority,
@@ -400,12 +488,18 @@ impl Host for ObservedHost {
             marked: false,
         };
         *body = next.into_bytes();
-        self.observer.borrow_mut().datagrams += 1;
+        let mut observer = self.observer.borrow_mut();
+        observer.datagrams += 1;
+        if self.attack.is_some_and(|attack| to == attack.host) {
+            *body = envelope::wrap(peer, body);
+        } else {
+            observer.taps.datagram(self.id, to, body);
+        }
         true
     }
 
     fn next_timeout(&self) -> Option<Nanos> {
-        if self.is_over() {
+        if self.is_over() || self.gone {
             return None;
         }
         [self.stack.next_timeout(), self.agenda.next()].into_iter().flatten().min()

@@ -7,7 +7,9 @@
 
 mod agenda;
 mod datagrams;
+mod envelope;
 mod host;
+mod hostile_host;
 mod run;
 mod stack;
 

@@ -5,10 +5,15 @@ use std::rc::Rc;
 
 use apus_wire::Role;
 
-use super::host::{ObservedHost, SimulatedHost};
+use super::host::{ObservedHost, SimulatedHost, overhead};
+use super::hostile_host::{HostileHost, Resident};
 use super::stack::{Stack, host_of};
+use crate::address::host_at;
+use crate::attack::Attack;
+use crate::attacker::{Public, attacker};
 use crate::call::{PlannedCall, ServerAction};
 use crate::checker::memory;
+use crate::checker::undisturbed::Outcomes;
 use crate::event_log::EventLog;
 use crate::observation::CallId;
 use crate::observer::Observer;
@@ -16,7 +21,6 @@ use crate::scenario::{Processors, Scenario};
 use crate::violation::Violation;
 use apus_sim::fabric::{Buffers, Fabric};
 use apus_sim::fault::{self, Outages};
-use apus_sim::host::host_at;
 use apus_sim::kernel::{Module, ModuleRpcKey};
 use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
@@ -27,9 +31,11 @@ use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) violation: Option<Violation>,
+    pub(crate) outcomes: Outcomes,
     pub(crate) packets: u64,
     pub(crate) datagrams: u64,
     pub(crate) rpcs: u64,
+    pub(crate) hostile_packets: u64,
     pub(crate) faults: fault::Counters,
     pub(crate) socket_overflows: u64,
     pub(crate) hash: u64,
@@ -42,8 +48,12 @@ const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 /// Number of packets after which a run will not end.
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
-/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants.
-const PROBES: [u32; 2] = [100, 300_000];
+/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
+/// when everything else is over.
+const PROBES: [u32; 3] = [100, 300_000, 200];
+
+/// Time that a host needs to start anew with the Linux module, at least.
+const REBOOT: Nanos = 2 * SECOND;
 
 /// Runs a scenario; records its events in `trace` if it is given.
 pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
@@ -58,25 +68,54 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
     }
     let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes, trace)));
     let host = |id| ObservedHost::new(id, Rc::clone(&observer));
-    let RunEnd { faults, socket_overflows, simulated } = match scenario.processors.clone() {
-        None => run_on(host, scenario, &observer, surviving, probes),
-        Some(Processors { processor, .. }) => {
-            let stalls = scenario.clone();
-            let host = |id| ProcessorHost::new(host(id), processor, stalls.stalls_of(id));
-            run_on(host, scenario, &observer, surviving, probes)
-        }
-    };
+    let RunEnd { faults, socket_overflows, simulated } =
+        match (scenario.processors.clone(), scenario.attack) {
+            (_, Some(attack)) => {
+                let plan = scenario.clone();
+                let host = |id| match id == attack.host {
+                    true => Resident::Hostile(hostile_host(&plan, attack, &observer)),
+                    false => Resident::Honest(host(id)),
+                };
+                run_on(host, scenario, &observer, surviving, probes)
+            }
+            (None, None) => run_on(host, scenario, &observer, surviving, probes),
+            (Some(Processors { processor, .. }), None) => {
+                let stalls = scenario.clone();
+                let host = |id| ProcessorHost::new(host(id), processor, stalls.stalls_of(id));
+                run_on(host, scenario, &observer, surviving, probes)
+            }
+        };
     let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
     End {
         packets: observer.packets,
         datagrams: observer.datagrams,
         rpcs: observer.rpcs,
+        hostile_packets: observer.hostile_packets,
         hash: observer.observation_hash(),
         faults,
         socket_overflows,
         simulated,
+        outcomes: observer.outcomes,
         violation: observer.violation,
     }
+}
+
+/// Creates the hostile host. Its attacker gets what its position may know, from the taps of the observer.
+fn hostile_host(
+    scenario: &Scenario,
+    attack: Attack,
+    observer: &RefCell<Observer>,
+) -> Box<HostileHost> {
+    let public = Public {
+        hosts: attack.host,
+        own: attack.host,
+        target: attack.target,
+        packet_limit: scenario.packet_limit,
+        config: scenario.config.clone(),
+    };
+    let attacker = attacker(&attack, public, &observer.borrow().taps);
+    let (rate, packets) = (scenario.fabric.topology.host_rate, overhead(scenario.packet_limit));
+    Box::new(HostileHost::new(attack, attacker, rate, packets, scenario.seed))
 }
 
 /// What a fabric tells at the end of a run.
@@ -119,7 +158,7 @@ fn surviving(scenario: &Scenario) -> Vec<HostId> {
             .iter()
             .any(|crash| crash.host == *host && crash.until == Nanos::MAX)
     };
-    (0..scenario.hosts()).filter(|host| !is_dead(host)).collect()
+    (0..scenario.hosts()).filter(|host| scenario.is_honest(*host) && !is_dead(host)).collect()
 }
 
 const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
@@ -149,22 +188,73 @@ struct Simulation<H: SimulatedHost> {
 
 impl<H: SimulatedHost> Simulation<H> {
     fn run(&mut self) {
+        if let Some(attack) = self.scenario.attack {
+            // No message and no packet makes it begin.
+            self.fabric.attend(attack.host, |_| {});
+        }
         self.load();
         self.advance_with_faults(self.scenario.heal_at);
         self.fabric.heal();
         self.expect_calls_to_end();
         self.drain();
         self.observer.borrow_mut().check_resends();
-        for round in 0..PROBES.len() as CallId {
-            let count = self.surviving.len() as CallId;
-            for call in 0..count {
-                self.submit(self.probes + round * count + call);
-            }
-            self.expect_calls_to_end();
-        }
+        self.restart_modules();
+        self.probe(0);
+        self.probe(1);
         self.drain();
         self.expect_no_state(false);
         self.expect_peers_dropped();
+        self.probe(2);
+        self.depart();
+    }
+
+    /// Makes the probes of a round, and waits until they have ended.
+    fn probe(&mut self, round: CallId) {
+        let count = self.surviving.len() as CallId;
+        for call in 0..count {
+            self.submit(self.probes + round * count + call);
+        }
+        self.expect_calls_to_end();
+    }
+
+    /// Starts the hosts anew that run the Linux module: they count their calls from 2, and their servers, which live on,
+    /// execute them nevertheless (AMO-10): the probes that follow succeed.
+    fn restart_modules(&mut self) {
+        if self.scenario.kernel_hosts.is_empty() {
+            return;
+        }
+        self.advance_to(self.fabric.now() + REBOOT);
+        self.for_each(
+            |scenario, host| scenario.kernel_hosts.contains(&host),
+            ObservedHost::restart,
+        );
+    }
+
+    /// Ends the endpoints of apus as soon as their last calls have: they leave nothing behind in the modules, which would
+    /// ask them for acks forever (RPC-18). Where their packets may be lost, no endpoint is left to send them again.
+    fn depart(&mut self) {
+        let buffers = self.scenario.fabric.buffers == Buffers::PerPort(u64::MAX);
+        if self.scenario.kernel_hosts.is_empty() || !buffers || self.scenario.processors.is_some() {
+            return;
+        }
+        self.for_each(
+            |scenario, host| !scenario.kernel_hosts.contains(&host),
+            ObservedHost::depart,
+        );
+        self.drain();
+        self.expect_no_state(false);
+    }
+
+    /// Does `something` on all surviving hosts of a kind.
+    fn for_each(
+        &mut self,
+        kind: impl Fn(&Scenario, HostId) -> bool,
+        something: impl Fn(&mut ObservedHost, Nanos),
+    ) {
+        let now = self.fabric.now();
+        for host in self.surviving.clone().into_iter().filter(|host| kind(&self.scenario, *host)) {
+            self.fabric.attend(host, |host| host.attend(|host| something(host, now)));
+        }
     }
 
     /// Makes all planned calls, with faults.

@@ -11,7 +11,8 @@ use apus_proto::{
 };
 use bytes::Bytes;
 
-use apus_sim::host::{PORT, address, host_at};
+use crate::address::{address, host_at};
+use apus_sim::host::PORT;
 use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
@@ -149,6 +150,13 @@ impl Stack {
             }
             (Self::Kernel(module), RpcHandle::Kernel(name)) => module.abort(name),
             _ => false,
+        }
+    }
+
+    /// Shuts the endpoint down. A module does not end with its applications.
+    pub(super) fn shut_down(&mut self, now: Nanos) {
+        if let Self::Apus(transport) = self {
+            transport.shut_down(Instant::from_nanos(now));
         }
     }
 

@@ -1,0 +1,172 @@
+//! Random attack: a hostile host among honest ones, and nothing else that goes wrong.
+//!
+//! Without the attack all calls succeed: no packet is lost, and the load leaves room on every link. What fails in spite
+//! of that fails because of the attack. In a fifth of the runs packets are lost, duplicated and reordered in addition;
+//! they are not compared with a run without the attack, but all other promises are checked.
+
+use apus_proto::Config;
+
+use super::random::SeededRng;
+use crate::attack::{Attack, Position};
+use crate::call::{PlannedCall, ServerAction};
+use crate::scenario::{FRAMING, Scenario, Sharing};
+use apus_sim::fabric::Settings;
+use apus_sim::fault::{self, Outages};
+use apus_sim::preset;
+use apus_sim::topology::{Shape, Topology};
+use apus_wire::DATA_HEADER_LEN;
+use apus_workload::Workload;
+use apus_workload::time::{MICROSECOND, MILLISECOND, Rate, SECOND};
+use rand::distr::Distribution;
+
+/// Longest payload of a datagram: packets of 1500 bytes on Ethernet.
+const PACKET_LIMIT: u32 = 1_472;
+/// Approximate number of DATA packets: fewer than in other runs, because there are two runs.
+const PACKETS: u64 = 15_000;
+/// Most calls of a run.
+const CALLS: usize = 6_000;
+/// Length of the longest message in bytes.
+const LONGEST: u32 = 100_000;
+/// Lowest and highest load of the honest hosts' links in percent.
+const LOADS: [u64; 2] = [2, 40];
+/// Lowest and highest share of its link that the hostile host uses, in thousandths.
+const SHARES: [u64; 2] = [10, 150];
+/// Limits of memory that honest hosts do not reach.
+const MAX_MESSAGE: u64 = 4_000_000;
+const MAX_BYTES: u64 = 32_000_000;
+const MAX_PEERS: u64 = 256;
+
+/// Generates the scenario of a seed.
+pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
+    let hosts = rng.within(3..=8);
+    let mbps = rng.one_of(&[1_000, 1_000, 10_000]);
+    let host_rate = Rate::from_mbps(mbps).expect("one of the rates above");
+    let topology = Topology {
+        shape: Shape { racks: 1, hosts_per_rack: hosts + 1, spines: 0 },
+        host_rate,
+        ..preset::sigcomm18()
+    };
+    let workload = Workload::published(rng.within(2..=4)).truncated(LONGEST);
+    let load = rng.scale(LOADS[0], LOADS[1]);
+    let calls = calls(rng, hosts, host_rate, &workload, load);
+    let last = calls.last().map_or(0, |call| call.at);
+    let attack = Attack {
+        position: rng.one_of(&Position::ALL),
+        host: hosts,
+        target: rng.within(0..hosts),
+        per_mille: rng.scale(SHARES[0], SHARES[1]) as u32,
+        burst: rng.scale(1, 64) as u32,
+        from: if rng.percent(50) { 0 } else { rng.within(0..=last / 2) },
+        until: last + MILLISECOND,
+        is_silent: false,
+    };
+    let faults = if rng.percent(20) { faults(rng) } else { fault::Settings::default() };
+    let sharing = rng.percent(70).then(|| Sharing {
+        bursts: rng.scale(2, 64) as u32,
+        receive_buffer: rng.scale(500_000, 8_000_000),
+        older_hosts: Vec::new(),
+    });
+    Scenario {
+        seed,
+        config: config(rng),
+        fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
+        kernel_hosts: Vec::new(),
+        packet_limit: PACKET_LIMIT,
+        has_link_rate: true,
+        consumes_late: false,
+        sizes: format!("{workload}, load {load} %"),
+        calls,
+        faults,
+        outages: Outages::default(),
+        sharing,
+        processors: None,
+        overload: None,
+        attack: Some(attack),
+        heal_at: last + MILLISECOND,
+    }
+}
+
+/// Generates timers that expire in a run of milliseconds, and limits that an attacker could reach.
+fn config(rng: &mut SeededRng) -> Config {
+    let resend = rng.scale(1_000, 10_000);
+    Config::builder()
+        .resend_usecs(resend)
+        .resend_interval_usecs(rng.scale(1_000, 5_000))
+        .timeout_usecs(rng.scale(50_000, 500_000))
+        .need_ack_usecs(rng.scale(500, 10_000))
+        .need_ack_limit(rng.scale(1, 10))
+        .max_message(MAX_MESSAGE)
+        .max_receive_bytes_per_peer(MAX_BYTES / 2)
+        .max_receive_bytes(MAX_BYTES)
+        .max_receive_bytes_per_host(if rng.percent(50) { MAX_BYTES / 2 } else { MAX_BYTES })
+        .max_server_rpcs(1_024)
+        .max_server_rpcs_per_host(512)
+        .max_peers(MAX_PEERS)
+        .max_peers_per_host(MAX_PEERS / 2)
+        .peer_idle_secs_min(rng.within(0..=1))
+        .peer_idle_secs_max(rng.within(1..=5))
+        .build()
+        .expect("the limits fit together")
+}
+
+/// Generates faults that the honest hosts work off easily.
+fn faults(rng: &mut SeededRng) -> fault::Settings {
+    fault::Settings {
+        loss: rng.scale(1, 300) as u32,
+        duplication: rng.scale(1, 1_000) as u32,
+        reordering: rng.scale(1, 1_000) as u32,
+        reordered_by: rng.scale(MICROSECOND, MILLISECOND),
+        ..fault::Settings::default()
+    }
+}
+
+/// Generates calls at exponential intervals, between any two honest hosts.
+fn calls(
+    rng: &mut SeededRng,
+    hosts: u32,
+    rate: Rate,
+    workload: &Workload,
+    load: u64,
+) -> Vec<PlannedCall> {
+    let payload = PACKET_LIMIT - DATA_HEADER_LEN as u32;
+    let echoes = rng.percent(60);
+    let (mut packets, mut bytes, mut calls) = (0, 0, Vec::new());
+    while packets < PACKETS && calls.len() < CALLS {
+        let request = workload.sizes().sample(rng.rng()).max(1);
+        let response = if echoes { request } else { 8 };
+        let count = u64::from(request.div_ceil(payload) + response.div_ceil(payload));
+        packets += count;
+        bytes += u64::from(request + response) + count * (DATA_HEADER_LEN as u64 + FRAMING);
+        calls.push(PlannedCall { request, response, ..QUIET });
+    }
+    let gap = (rate.time(bytes / u64::from(hosts)) * 100 / load) as f64 / calls.len() as f64;
+    let end = gap * calls.len() as f64;
+    // Some hosts make their first calls in the middle of an attack. The first two are there from the start.
+    let starts: Vec<u64> = (0..hosts)
+        .map(|host| if host < 2 || rng.percent(50) { 0 } else { rng.within(0..=end as u64 / 2) })
+        .collect();
+    let mut at = 0;
+    for call in &mut calls {
+        // A Poisson process.
+        let chance: f64 = rng.within(f64::EPSILON..1.0);
+        at += (-chance.ln() * gap) as u64;
+        let clients: Vec<u32> = (0..hosts).filter(|host| starts[*host as usize] <= at).collect();
+        let from = rng.one_of(&clients);
+        (call.at, call.from, call.to) = (at, from, (from + rng.within(1..hosts)) % hosts);
+    }
+    calls
+}
+
+/// A call that is answered at once.
+const QUIET: PlannedCall = PlannedCall {
+    from: 0,
+    to: 0,
+    at: 0,
+    request: 0,
+    response: 0,
+    service: 0,
+    answer: ServerAction::Reply,
+    cancel: None,
+    deadline: None,
+    idempotent: false,
+};
