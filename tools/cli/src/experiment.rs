@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use clap::Args;
+use serde_json::Value;
 
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -98,13 +99,15 @@ impl Open {
 ///
 /// # Errors
 ///
-/// [`Failure::Found`] if the question of the experiment was not answered.
+/// [`Failure::Found`] if the question of the experiment was not answered, or promises were broken (member `broken`).
 pub(crate) fn answered(findings: &Findings) -> Result<(), Failure> {
     let missing: Vec<&str> = findings.outcome.missing().collect();
     if !missing.is_empty() {
         output::note(&format!("no run of {} succeeded", missing.join(", nor of ")));
     }
-    if findings.outcome.is_answered() { Ok(()) } else { Err(Failure::Found(1)) }
+    let broken = findings.outcome.members.get("broken").and_then(Value::as_array);
+    let kept = broken.is_none_or(Vec::is_empty);
+    if kept && findings.outcome.is_answered() { Ok(()) } else { Err(Failure::Found(1)) }
 }
 
 /// Prints findings as text or as one JSON object.

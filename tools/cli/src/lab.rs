@@ -1,6 +1,6 @@
 //! `apus lab`: known failures of network software and their cures.
 
-use apus_labs::{contention, handoff, livelock, small_writes};
+use apus_labs::{contention, handoff, livelock, small_writes, soak};
 use clap::{Args, Subcommand};
 
 use crate::experiment::Arguments as Experiment;
@@ -9,7 +9,8 @@ use crate::failure::Failure;
 /// Old failures of network software and their cures, measured on this machine
 ///
 /// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
-/// delays, and measures its cure beside it.
+/// delays, and measures its cure beside it. `soak` shows no old failure: it holds apus to its promises while processes, links and
+/// disks fail.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -17,7 +18,8 @@ use crate::failure::Failure;
   apus lab livelock --modes interrupt,apus
   apus lab handoff
   apus lab contention
-  apus lab small-writes"
+  apus lab small-writes
+  apus lab soak"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -30,6 +32,7 @@ enum Command {
     Handoff(Experiment<handoff::Options>),
     Contention(Experiment<contention::Options>),
     SmallWrites(Experiment<small_writes::Options>),
+    Soak(Experiment<soak::Options>),
 }
 
 /// Runs an experiment and shows its findings.
@@ -39,5 +42,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Handoff(experiment) => experiment.run(),
         Command::Contention(experiment) => experiment.run(),
         Command::SmallWrites(experiment) => experiment.run(),
+        Command::Soak(experiment) => experiment.run(),
     }
 }

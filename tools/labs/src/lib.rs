@@ -1,9 +1,10 @@
-//! Four classic pathologies of receiving hosts, each reproduced on purpose beside its cures and apus.
+//! Four classic pathologies of receiving hosts, each reproduced on purpose beside its cures and apus; and a soak of apus.
 //!
 //! - [`livelock`]: the output of a router while its input grows beyond what it can carry;
 //! - [`handoff`]: a thread woken twice for one message;
 //! - [`contention`]: one lock for all pairs of local peers;
-//! - [`small_writes`]: a short message written in two pieces.
+//! - [`small_writes`]: a short message written in two pieces;
+//! - [`soak`]: what apus promises, while processes are killed and paused and links fail.
 
 #![deny(unsafe_code)]
 
@@ -12,3 +13,4 @@ pub mod contention;
 pub mod handoff;
 pub mod livelock;
 pub mod small_writes;
+pub mod soak;

@@ -38,6 +38,7 @@ const fn for_refusal(refusal: Refusal) -> &'static str {
         Refusal::NotServing => "That port belongs to a client; call a service.",
         Refusal::ShuttingDown => "Call again when the service is back.",
         Refusal::Abandoned => "The service's own log may say why.",
+        Refusal::ClientTooOld => "Upgrade this program.",
     }
 }
 

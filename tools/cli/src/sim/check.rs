@@ -16,8 +16,8 @@ use crate::output;
 /// Check the promises of the protocol under random faults (swarm testing)
 ///
 /// Each seed draws parameters, a small fabric, a workload and faults: packets are lost, duplicated, reordered, delayed
-/// or corrupted, and hosts are cut off, paused or killed. Checkers observe everything that crosses the API and the
-/// wire. When the faults are over, every call must end, new calls must succeed, and no state may be left.
+/// or corrupted, and hosts are cut off, paused or killed. In some, a hostile host forges packets, replays them, and
+/// floods the others. Checkers observe everything that crosses the API and the wire. When the faults are over, every call must end, new calls must succeed, and no state may be left.
 ///
 /// A broken promise is printed with what was drawn, what was expected and seen, and what happened before; the last line
 /// is the command that replays it. The same seed gives the same run on any machine.
@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZero<usize>>,
     /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
-    /// the kernel profile on the others; `drawn` is `kernel` for every tenth seed and `apus` for the rest
+    /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `drawn` is `hostile`
+    /// for a tenth of the seeds, `kernel` for another tenth and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
     /// Print one JSON object instead of text
@@ -50,6 +51,7 @@ enum PeerModel {
     Drawn,
     Apus,
     Kernel,
+    Hostile,
 }
 
 impl PeerModel {
@@ -58,6 +60,7 @@ impl PeerModel {
             Self::Drawn => Peers::Random,
             Self::Apus => Peers::Apus,
             Self::Kernel => Peers::Kernel,
+            Self::Hostile => Peers::Hostile,
         }
     }
 
@@ -66,6 +69,7 @@ impl PeerModel {
             Self::Drawn => "drawn",
             Self::Apus => "apus",
             Self::Kernel => "kernel",
+            Self::Hostile => "hostile",
         }
     }
 }
@@ -74,7 +78,8 @@ const EXAMPLES: &str = "Examples:
   apus sim check --seeds 1000
   apus sim check --seeds 1 --from 42
   apus sim check --seeds 200 --jobs 2 --json
-  apus sim check --seeds 500 --peer-model kernel";
+  apus sim check --seeds 500 --peer-model kernel
+  apus sim check --seeds 100 --peer-model hostile";
 
 /// Returns the meanings of the exit statuses, and examples.
 fn statuses_and_examples() -> String {
@@ -168,6 +173,7 @@ fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerMod
     object["violations"] = json!(summary.failures.len());
     object["packets"] = json!(summary.totals.packets);
     object["datagrams"] = json!(summary.totals.datagrams);
+    object["hostile_packets"] = json!(summary.totals.hostile_packets);
     object["rpcs"] = json!(summary.totals.rpcs);
     object["socket_overflows"] = json!(summary.totals.socket_overflows);
     object["faults"] = json!({

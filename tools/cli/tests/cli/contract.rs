@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const CONTRACTS: [Contract; 16] = [
+const CONTRACTS: [Contract; 17] = [
     Contract {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -175,6 +175,22 @@ const CONTRACTS: [Contract; 16] = [
         ],
         figures: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
         ratios: &["tcp split/whole", "tcp gather/whole", "apus split/whole", "p50 tcp split/whole"],
+    },
+    Contract {
+        experiment: "soak",
+        rows: &["udp", "memory"],
+        figures: &[
+            "calls",
+            "answered",
+            "failed",
+            "wrong_bytes",
+            "never_ended",
+            "executed_twice",
+            "untrue",
+            "faults",
+            "seconds",
+        ],
+        ratios: &[],
     },
     Contract {
         experiment: "demo fabric",

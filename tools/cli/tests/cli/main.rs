@@ -19,6 +19,7 @@ mod ranks;
 mod raw_ip;
 mod shell;
 mod simulations;
+mod soak;
 mod sweep;
 mod top;
 mod trace_control;

@@ -77,6 +77,33 @@ impl Fabric {
         self.layout.enter(node)
     }
 
+    /// Takes the link of a host down, or up again. Its IPv6 address is lost with the link.
+    ///
+    /// # Errors
+    ///
+    /// `ip` fails.
+    ///
+    /// # Panics
+    ///
+    /// `node` is out of range.
+    pub fn set_link(&self, node: usize, up: bool) -> Result<(), Error> {
+        self.configure(node, &wiring::link(&self.layout, node, up))
+    }
+
+    /// Runs lines of `ip -batch` in a host: its interface [`INTERFACE`](super::INTERFACE) gets another MTU, for example, or
+    /// another address.
+    ///
+    /// # Errors
+    ///
+    /// `ip` fails.
+    ///
+    /// # Panics
+    ///
+    /// `node` is out of range.
+    pub fn configure(&self, node: usize, lines: &str) -> Result<(), Error> {
+        self.layout.in_host(node, Tool::Ip, &["-batch", "-"], lines).map(drop)
+    }
+
     /// Returns the counters of the switch for each port and level.
     ///
     /// # Errors

@@ -85,6 +85,13 @@ fn host(layout: &Layout, node: usize) -> String {
     let (v4, v6) = (layout.address(node), layout.address_v6(node));
     line(&mut lines, format_args!("address add {v4}/24 dev {INTERFACE}"));
     line(&mut lines, format_args!("address add {v6}/64 dev {INTERFACE} nodad"));
+    lines += &neighbours(layout, node);
+    lines
+}
+
+/// Returns the `ip` commands that say at which Ethernet addresses a host reaches the others.
+fn neighbours(layout: &Layout, node: usize) -> String {
+    let mut lines = String::new();
     for other in (0..layout.hosts.len()).filter(|other| *other != node) {
         let ethernet = layout.ethernet(other);
         let (v4, v6) = (layout.address(other), layout.address_v6(other));
@@ -92,12 +99,22 @@ fn host(layout: &Layout, node: usize) -> String {
             line(
                 &mut lines,
                 format_args!(
-                    "neighbour add {address} lladdr {ethernet} dev {INTERFACE} nud permanent"
+                    "neighbour replace {address} lladdr {ethernet} dev {INTERFACE} nud permanent"
                 ),
             );
         }
     }
     lines
+}
+
+/// Returns the `ip` commands that take a host's link down, or up again. The kernel forgets the neighbours of a link that is
+/// down; with its own search for them (ARP) the network would be back a second after the link.
+pub(super) fn link(layout: &Layout, node: usize, up: bool) -> String {
+    if up {
+        format!("link set dev {INTERFACE} up\n{}", neighbours(layout, node))
+    } else {
+        format!("link set dev {INTERFACE} down\n")
+    }
 }
 
 /// Appends a command line.

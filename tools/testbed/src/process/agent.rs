@@ -84,6 +84,21 @@ impl Agent {
         self.crew.signal(Signal::CONT)
     }
 
+    /// Returns the number of the agent's process; `None` if it is no process of this host.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.crew.pid(0)
+    }
+
+    /// Kills the agent's process (SIGKILL), which has no chance to end in an orderly way, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// The agent is not a process of this host, or has ended.
+    pub fn kill(mut self) -> Result<(), Error> {
+        self.crew.signal(Signal::KILL)
+    }
+
     /// Asks the agent to stop, and waits for its result.
     ///
     /// # Errors

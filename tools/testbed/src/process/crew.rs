@@ -219,6 +219,11 @@ impl Crew {
         }
     }
 
+    /// Returns the number of an agent's process, if it is one of this host.
+    pub(super) fn pid(&self, index: usize) -> Option<u32> {
+        self.members[index].pid()
+    }
+
     /// Sends a signal to the processes of all agents.
     pub(super) fn signal(&mut self, signal: Signal) -> Result<(), Error> {
         self.members.iter_mut().try_for_each(|member| member.signal(signal))

@@ -127,6 +127,14 @@ impl AgentHandle {
         }
     }
 
+    /// Returns the number of the process, if it is one of this host.
+    pub(super) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process(child, ..) => Some(child.id()),
+            Self::Thread(_) | Self::Connection(_) => None,
+        }
+    }
+
     /// Ends the agent unless it has ended by itself. Its input must be closed.
     pub(super) fn end_now(&mut self) {
         match self {

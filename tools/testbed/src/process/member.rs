@@ -93,6 +93,11 @@ impl Member {
         }
     }
 
+    /// Returns the number of the agent's process, if it is one of this host.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.body.pid()
+    }
+
     /// Sends a signal to the agent's process.
     pub(super) fn signal(&mut self, signal: Signal) -> Result<(), Error> {
         self.body.signal(signal).doing(|| format!("send {signal:?} to {}", self.name))

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use apus::{Bytes, CallOptions, Endpoint, FailureKind};
 use apus_wire::{
-    Body, DATA_HEADER_LEN, Data, Dialect, Header, Kind, Packet, Profile, Role, SenderId, UdpFields,
+    Body, DATA_HEADER_LEN, Data, Dialect, Features, Header, Kind, Packet, Profile, Role, SenderId,
+    UdpFields,
 };
 use nix::sys::socket::MsgFlags;
 
@@ -124,7 +125,7 @@ fn return_class(peer: SocketAddr) -> Finding {
     }
 }
 
-/// Sends the first packet of an unknown client. The service holds the request without executing it, and sends a session
+/// Sends the first packet of an unknown client. The service keeps nothing of the request, and sends a session
 /// challenge (AMO-1) with the class of control packets.
 fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let mut socket = ClassSocket::towards(peer).ok()?;
@@ -132,6 +133,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let fields = UdpFields {
         incarnation: 1,
         low_water: UdpFields::LOW_WATER_UNKNOWN,
+        features: Features::OURS,
         ..UdpFields::default()
     };
     let id = SenderId::new(2, Role::Client);

@@ -1,0 +1,194 @@
+//! The audit: what clients say about their calls, held against what servers recorded.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use apus::Execution;
+
+use super::campaign::{Incident, Record};
+use super::ledger::{Ending, Ledger, REPEATED, WRONG_REQUEST};
+
+/// Most examples of broken promises that are named one by one.
+const EXAMPLES: usize = 10;
+
+/// Counts over all calls of a transport.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Audit {
+    /// Calls that ended.
+    pub(super) ended: u64,
+    pub(super) answered: u64,
+    /// By kind of failure.
+    pub(super) failed: BTreeMap<&'static str, u64>,
+    /// Replies and requests with other contents than they must have.
+    pub(super) wrong_bytes: u64,
+    /// Calls that one life of a server executed more than once.
+    pub(super) executed_twice: u64,
+    /// Calls that several lives of a server executed.
+    pub(super) executed_in_two_lives: u64,
+    /// Statements about execution that are not true.
+    pub(super) untrue: u64,
+    /// Some of what was found wrong, in words.
+    pub(super) examples: Vec<String>,
+}
+
+impl Audit {
+    /// Audits the calls of all clients to all servers.
+    pub(super) fn of(record: &Record) -> io::Result<Self> {
+        let mut audit = Self::default();
+        for (index, lives) in record.server_lives.iter().enumerate() {
+            for client in &record.client_lives {
+                audit.pair(&record.ledger, *client, index, lives)?;
+            }
+            for life in lives {
+                let malformed = record.ledger.malformed(*life)? as u64;
+                if malformed > 0 {
+                    audit.wrong_bytes += malformed;
+                    audit.example(|| {
+                        format!("server life {life}: {malformed} requests name no call")
+                    });
+                }
+            }
+        }
+        Ok(audit)
+    }
+
+    /// Audits the calls of one life of a client to one server, which had `lives`.
+    fn pair(
+        &mut self,
+        ledger: &Ledger,
+        client: u32,
+        index: usize,
+        lives: &[u32],
+    ) -> io::Result<()> {
+        let ended = ledger.ended(client, index)?;
+        let executed: Vec<Vec<u8>> =
+            lives.iter().map(|life| ledger.executed(*life, client)).collect::<Result<_, _>>()?;
+        let longest = executed.iter().map(Vec::len).max().unwrap_or_default().max(ended.len());
+        for number in 0..longest {
+            let ending = ended.get(number).copied().and_then(Ending::of_byte);
+            let by_life = executed.iter().filter_map(|life| life.get(number)).copied();
+            let by_life: Vec<u8> = by_life.filter(|what| *what != 0).collect();
+            let words = || format!("call {number} of client life {client} to server {}", index + 1);
+            self.call(ending, &by_life, words);
+        }
+        Ok(())
+    }
+
+    /// Audits one call.
+    fn call(&mut self, ending: Option<Ending>, executed: &[u8], words: impl Fn() -> String) {
+        let lives = executed.len();
+        if executed.contains(&REPEATED) {
+            self.executed_twice += 1;
+            self.example(|| format!("{} was executed twice in one life", words()));
+        }
+        if executed.contains(&WRONG_REQUEST) {
+            self.wrong_bytes += 1;
+            self.example(|| format!("{} arrived with wrong bytes", words()));
+        }
+        self.executed_in_two_lives += u64::from(lives > 1);
+        let Some(ending) = ending else { return };
+        self.ended += 1;
+        match ending {
+            Ending::Answered => {
+                self.answered += 1;
+                if lives == 0 {
+                    self.untrue += 1;
+                    self.example(|| format!("{} was answered and not executed", words()));
+                }
+            }
+            Ending::WrongReply => {
+                self.wrong_bytes += 1;
+                self.example(|| format!("{} has a wrong reply", words()));
+            }
+            Ending::Failed { kind, execution } => {
+                let name = Ending::kinds().nth(kind).unwrap_or("unknown");
+                *self.failed.entry(name).or_default() += 1;
+                let untrue = match execution {
+                    Execution::NotExecuted => lives > 0,
+                    Execution::Executed => lives == 0,
+                    Execution::Unknown => false,
+                };
+                if untrue {
+                    self.untrue += 1;
+                    let said = format!("failed ({name}), {execution}");
+                    self.example(|| format!("{} {said}: executed in {lives} lives", words()));
+                }
+            }
+        }
+    }
+
+    fn example(&mut self, words: impl FnOnce() -> String) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(words());
+        }
+    }
+}
+
+/// Returns the milliseconds from the end of a fault until each pair that it concerned had an answer; `None` if one had none.
+pub(super) fn recovery_ms(ledger: &Ledger, incident: &Incident) -> io::Result<Option<f64>> {
+    let mut longest = 0;
+    for (client, server) in &incident.pairs {
+        let answers = ledger.answers(*client, *server)?;
+        let next = answers.partition_point(|time| *time < incident.ended);
+        let Some(answer) = answers.get(next) else { return Ok(None) };
+        longest = longest.max(answer - incident.ended);
+    }
+    Ok(Some(longest as f64 / 1e6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::ledger::EXECUTED;
+
+    fn audited(ending: Option<Ending>, executed: &[u8]) -> Audit {
+        let mut audit = Audit::default();
+        audit.call(ending, executed, || "call 1".to_owned());
+        audit
+    }
+
+    fn failed(execution: Execution) -> Option<Ending> {
+        Some(Ending::Failed { kind: 0, execution })
+    }
+
+    #[test]
+    fn true_statements_pass() {
+        for (ending, executed) in [
+            (Some(Ending::Answered), &[EXECUTED][..]),
+            (failed(Execution::NotExecuted), &[]),
+            (failed(Execution::Executed), &[EXECUTED]),
+            (failed(Execution::Unknown), &[]),
+            (failed(Execution::Unknown), &[EXECUTED]),
+            (None, &[EXECUTED]),
+        ] {
+            let audit = audited(ending, executed);
+            assert_eq!(audit.examples, Vec::<String>::new(), "{ending:?} {executed:?}");
+            assert_eq!((audit.untrue, audit.executed_twice, audit.wrong_bytes), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn each_broken_promise_is_found() {
+        let untrue = [
+            (Some(Ending::Answered), &[][..]),
+            (failed(Execution::NotExecuted), &[EXECUTED]),
+            (failed(Execution::Executed), &[]),
+        ];
+        for (ending, executed) in untrue {
+            assert_eq!(audited(ending, executed).untrue, 1, "{ending:?} {executed:?}");
+        }
+        // Also of calls whose client was killed.
+        assert_eq!(audited(None, &[REPEATED]).executed_twice, 1);
+        assert_eq!(audited(Some(Ending::Answered), &[WRONG_REQUEST]).wrong_bytes, 1);
+        assert_eq!(audited(Some(Ending::WrongReply), &[EXECUTED]).wrong_bytes, 1);
+        let lives = audited(failed(Execution::Unknown), &[EXECUTED, EXECUTED]);
+        assert_eq!((lives.executed_in_two_lives, lives.executed_twice), (1, 0));
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind() {
+        let audit = audited(failed(Execution::Unknown), &[]);
+        assert_eq!(audit.failed.get("peer_silent"), Some(&1));
+        assert_eq!((audit.ended, audit.answered), (1, 0));
+    }
+}

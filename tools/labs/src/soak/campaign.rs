@@ -1,0 +1,451 @@
+//! A campaign: the processes of one transport, and one fault after the other.
+
+use std::fs;
+use std::io;
+use std::mem;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{ClientPart, ClientReport};
+use super::fault::{Deck, Drawn, Fault};
+use super::ledger::Ledger;
+use super::place::{Place, Side};
+use super::server::ServerPart;
+use super::signals::Interrupt;
+use super::transport::Transport;
+use super::trend::Sample;
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::fabric::INTERFACE;
+use apus_testbed::process::{Agent, Task};
+
+/// Clients, and servers. The first of each is never killed.
+const EACH: usize = 2;
+const LONG_LIVED: usize = 0;
+const MORTAL: usize = 1;
+
+/// Time after the end of a fault within which there must be an answer.
+pub(super) const RECOVERY_LIMIT: Duration = Duration::from_secs(10);
+
+/// Time between two checks for an answer, an interrupt, or the end.
+const STEP: Duration = Duration::from_millis(10);
+
+/// Time between two samples of the long-lived processes.
+const SAMPLING: Duration = Duration::from_millis(250);
+
+/// What all campaigns of a soak have in common.
+pub(super) struct Plan<'a> {
+    pub(super) program: &'a Path,
+    pub(super) seed: u64,
+    pub(super) duration: Duration,
+    pub(super) interrupt: &'a Interrupt,
+    /// Number of faults so far, over all campaigns.
+    pub(super) faults: &'a AtomicUsize,
+}
+
+/// Lives of clients, each with a server that it calls.
+pub(super) type Pairs = Vec<(u32, usize)>;
+
+/// A fault that happened.
+#[derive(Clone, Debug)]
+pub(super) struct Incident {
+    pub(super) fault: Fault,
+    /// What it happened to.
+    pub(super) victim: String,
+    /// Seconds since the beginning of the soak.
+    pub(super) began: f64,
+    /// End by the common monotonic clock.
+    pub(super) ended: u64,
+    /// Whose calls it concerned.
+    pub(super) pairs: Pairs,
+}
+
+/// The long-lived process of a side.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    pub(super) name: &'static str,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// What a campaign leaves, beside its ledger.
+pub(super) struct Record {
+    pub(super) transport: Transport,
+    pub(super) ledger: Ledger,
+    pub(super) seconds: f64,
+    pub(super) incidents: Vec<Incident>,
+    /// All lives of clients, in order.
+    pub(super) client_lives: Vec<u32>,
+    /// All lives of each server.
+    pub(super) server_lives: Vec<Vec<u32>>,
+    pub(super) reports: Vec<ClientReport>,
+    pub(super) watched: [Watched; EACH],
+    /// Processes that did not end as they must.
+    pub(super) unended: Vec<String>,
+}
+
+/// A process and its life.
+struct Member {
+    life: u32,
+    agent: Agent,
+}
+
+struct Campaign<'a> {
+    plan: &'a Plan<'a>,
+    place: Place,
+    /// Of the ledger; the small disk of each process is in it.
+    folder: PathBuf,
+    began: Instant,
+    servers: Vec<Member>,
+    addresses: Vec<SocketAddr>,
+    clients: Vec<Member>,
+    lives: u32,
+    sampled: Instant,
+    record: Record,
+}
+
+/// Runs a campaign in `folder`, which is empty.
+pub(super) fn run(
+    plan: &Plan<'_>,
+    transport: Transport,
+    place: Place,
+    folder: &Path,
+) -> Result<Record, Error> {
+    fs::create_dir_all(disk(folder)).doing(|| format!("make {}", folder.display()))?;
+    let watched = |name| Watched { name, samples: Vec::new() };
+    let record = Record {
+        transport,
+        ledger: Ledger::at(folder),
+        seconds: 0.0,
+        incidents: Vec::new(),
+        client_lives: Vec::new(),
+        server_lives: vec![Vec::new(); EACH],
+        reports: Vec::new(),
+        watched: [watched("client"), watched("server")],
+        unended: Vec::new(),
+    };
+    let now = Instant::now();
+    let mut campaign = Campaign {
+        plan,
+        place,
+        folder: folder.to_owned(),
+        began: now,
+        servers: Vec::new(),
+        addresses: Vec::new(),
+        clients: Vec::new(),
+        lives: 0,
+        sampled: now,
+        record,
+    };
+    campaign.start()?;
+    campaign.faults()?;
+    campaign.end()
+}
+
+/// Returns the folder on which processes mount their disks.
+fn disk(folder: &Path) -> PathBuf {
+    folder.join("disk")
+}
+
+impl Campaign<'_> {
+    fn start(&mut self) -> Result<(), Error> {
+        for index in 0..EACH {
+            let (server, address) = self.start_server(index, 0)?;
+            self.servers.push(server);
+            self.addresses.push(address);
+        }
+        for _ in 0..EACH {
+            let client = self.start_client()?;
+            self.clients.push(client);
+        }
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// Draws faults until the time is over.
+    fn faults(&mut self) -> Result<(), Error> {
+        // Each transport has an order of its own.
+        let seed = self.plan.seed ^ (self.record.transport as u64) << 32;
+        let mut deck = Deck::new(seed, Fault::possible(&self.place));
+        while !self.is_over() {
+            let drawn = deck.draw();
+            self.sleep(drawn.before)?;
+            // A fault that begins has its whole time.
+            let left = self.plan.duration.saturating_sub(self.began.elapsed());
+            if left <= drawn.hold || self.is_over() {
+                continue;
+            }
+            let began = self.began.elapsed().as_secs_f64();
+            let (victim, ended, pairs) = self.happen(drawn)?;
+            self.plan.faults.fetch_add(1, Ordering::Relaxed);
+            self.await_recovery(ended, &pairs)?;
+            let fault = drawn.fault;
+            self.record.incidents.push(Incident { fault, victim, began, ended, pairs });
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.plan.interrupt.is_caught() || self.began.elapsed() >= self.plan.duration
+    }
+
+    /// Stops all processes, the clients first.
+    fn end(mut self) -> Result<Record, Error> {
+        self.record.seconds = self.began.elapsed().as_secs_f64();
+        for client in mem::take(&mut self.clients) {
+            match client.agent.stop::<ClientReport>() {
+                Ok(report) => self.record.reports.push(report),
+                Err(error) => self.record.unended.push(error.to_string()),
+            }
+        }
+        for server in mem::take(&mut self.servers) {
+            if let Err(error) = server.agent.stop::<Value>() {
+                self.record.unended.push(error.to_string());
+            }
+        }
+        Ok(self.record)
+    }
+
+    /// Lets a fault happen and end. Returns what it happened to, the time of its end, and whose calls it concerns.
+    fn happen(&mut self, drawn: Drawn) -> Result<(String, u64, Pairs), Error> {
+        let Drawn { fault, side, index, hold, .. } = drawn;
+        match fault {
+            Fault::KillClient => {
+                self.clients.remove(MORTAL).agent.kill()?;
+                self.sleep(hold)?;
+                let client = self.start_client()?;
+                let ended = clock::now();
+                let pairs = (0..EACH).map(|server| (client.life, server)).collect();
+                self.clients.push(client);
+                Ok(("client 2".to_owned(), ended, pairs))
+            }
+            Fault::KillServer | Fault::RestartServer => {
+                let server = self.servers.remove(MORTAL);
+                if fault == Fault::KillServer {
+                    server.agent.kill()?;
+                } else {
+                    server.agent.stop::<Value>()?;
+                }
+                self.sleep(hold)?;
+                let (server, _) = self.start_server(MORTAL, self.addresses[MORTAL].port())?;
+                self.servers.push(server);
+                Ok(("server 2".to_owned(), clock::now(), self.pairs(None, Some(MORTAL))))
+            }
+            Fault::PauseClient | Fault::PauseServer => {
+                let side = if fault == Fault::PauseClient { Side::Clients } else { Side::Servers };
+                self.members(side)[index].agent.pause()?;
+                self.sleep(hold)?;
+                self.members(side)[index].agent.resume()?;
+                let ended = clock::now();
+                let (victim, pairs) = self.of_process(side, index);
+                Ok((victim, ended, pairs))
+            }
+            Fault::LinkDown | Fault::Mtu | Fault::Address => {
+                let host = match side {
+                    Side::Clients => "clients' host",
+                    Side::Servers => "servers' host",
+                };
+                // A lower MTU that only one end knows is a black hole in the switch, not a change.
+                let sides: &[Side] = match fault {
+                    Fault::Mtu => &[Side::Clients, Side::Servers],
+                    _ => &[side],
+                };
+                for side in sides {
+                    self.of_host(fault, *side, true)?;
+                }
+                self.sleep(hold)?;
+                for side in sides {
+                    self.of_host(fault, *side, false)?;
+                }
+                let victim = if sides.len() == 1 { host } else { "both hosts" };
+                Ok((victim.to_owned(), clock::now(), self.pairs(None, None)))
+            }
+            Fault::FullDisk => {
+                let pid = self.members(side)[LONG_LIVED].agent.pid().unwrap_or_default();
+                let disk =
+                    PathBuf::from(format!("/proc/{pid}/root{}", disk(&self.folder).display()));
+                let doing = || format!("fill {}", disk.display());
+                empty(&disk).and_then(|()| fill(&disk)).doing(doing)?;
+                self.sleep(hold)?;
+                empty(&disk).doing(doing)?;
+                let ended = clock::now();
+                let (victim, pairs) = self.of_process(side, LONG_LIVED);
+                Ok((victim, ended, pairs))
+            }
+        }
+    }
+
+    const fn members(&mut self, side: Side) -> &mut Vec<Member> {
+        match side {
+            Side::Clients => &mut self.clients,
+            Side::Servers => &mut self.servers,
+        }
+    }
+
+    /// Returns the name of a process, and the pairs that it belongs to.
+    fn of_process(&self, side: Side, index: usize) -> (String, Pairs) {
+        match side {
+            Side::Clients => (format!("client {}", index + 1), self.pairs(Some(index), None)),
+            Side::Servers => (format!("server {}", index + 1), self.pairs(None, Some(index))),
+        }
+    }
+
+    /// Begins or ends a fault of a host.
+    fn of_host(&self, fault: Fault, side: Side, begins: bool) -> Result<(), Error> {
+        let (place, interface) = (&self.place, INTERFACE);
+        if fault == Fault::LinkDown {
+            return place.set_link(side, !begins);
+        }
+        if fault == Fault::Mtu {
+            let mtu = if begins { 1_280 } else { 1_500 };
+            return place.configure(side, &format!("link set dev {interface} mtu {mtu}\n"));
+        }
+        let Some(own) = place.address(side) else { return Ok(()) };
+        let [a, b, c, d] = own.octets();
+        let other = Ipv4Addr::new(a, b, c, d + 100);
+        let (old, new) = if begins { (own, other) } else { (other, own) };
+        let lines =
+            format!("address del {old}/24 dev {interface}\naddress add {new}/24 dev {interface}\n");
+        place.configure(side, &lines)
+    }
+
+    /// Returns the pairs of one client or all, and one server or all.
+    fn pairs(&self, client: Option<usize>, server: Option<usize>) -> Pairs {
+        let clients = (0..self.clients.len()).filter(|index| client.is_none_or(|it| it == *index));
+        let servers = || (0..EACH).filter(|index| server.is_none_or(|it| it == *index));
+        clients
+            .flat_map(|index| servers().map(move |server| (index, server)))
+            .map(|(index, server)| (self.clients[index].life, server))
+            .collect()
+    }
+
+    /// Waits until every pair has had an answer after `ended`, also after an interrupt.
+    fn await_recovery(&mut self, ended: u64, pairs: &[(u32, usize)]) -> Result<(), Error> {
+        let waiting = Instant::now();
+        for (client, server) in pairs {
+            loop {
+                let last = self.record.ledger.last_answer(*client, *server);
+                let answered = last.doing(|| "read the ledger".to_owned())? >= ended;
+                if answered || waiting.elapsed() > RECOVERY_LIMIT {
+                    break;
+                }
+                self.step(STEP)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps while all processes run, and samples those that live long. An interrupt ends it early.
+    fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
+        let began = Instant::now();
+        loop {
+            let left = duration.saturating_sub(began.elapsed());
+            if left.is_zero() || self.plan.interrupt.is_caught() {
+                return Ok(());
+            }
+            self.step(left.min(STEP))?;
+        }
+    }
+
+    /// Sleeps for a moment and checks the processes.
+    fn step(&mut self, duration: Duration) -> Result<(), Error> {
+        thread::sleep(duration);
+        self.sample();
+        for member in self.clients.iter_mut().chain(&mut self.servers) {
+            // Says if the process ended by itself.
+            member.agent.sleep(Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) {
+        if self.sampled.elapsed() < SAMPLING {
+            return;
+        }
+        self.sampled = Instant::now();
+        let seconds = self.began.elapsed().as_secs_f64();
+        let members = [&self.clients, &self.servers].map(|members| members.get(LONG_LIVED));
+        for (watched, member) in self.record.watched.iter_mut().zip(members) {
+            let pid = member.and_then(|member| member.agent.pid());
+            watched.samples.extend(pid.and_then(|pid| Sample::of(pid, seconds)));
+        }
+    }
+
+    fn traces(&self) -> Option<PathBuf> {
+        self.place.has_namespaces().then(|| disk(&self.folder))
+    }
+
+    fn start_server(&mut self, index: usize, port: u16) -> Result<(Member, SocketAddr), Error> {
+        let life = self.next_life();
+        let part = ServerPart {
+            transport: self.record.transport,
+            ledger: self.folder.clone(),
+            life,
+            at: self.place.listen(),
+            port,
+            traces: self.traces(),
+        };
+        let name = format!("server {} (life {life})", index + 1);
+        let mut agent = self.start_agent(Side::Servers, &name, json!({ "server": part }))?;
+        let address = self.place.server(agent.address()?.port());
+        self.record.server_lives[index].push(life);
+        Ok((Member { life, agent }, address))
+    }
+
+    fn start_client(&mut self) -> Result<Member, Error> {
+        let life = self.next_life();
+        let part = ClientPart {
+            transport: self.record.transport,
+            ledger: self.folder.clone(),
+            life,
+            seed: self.plan.seed,
+            at: self.place.listen(),
+            servers: self.addresses.clone(),
+            traces: self.traces(),
+        };
+        let name = format!("client (life {life})");
+        let mut agent = self.start_agent(Side::Clients, &name, json!({ "client": part }))?;
+        agent.address()?;
+        self.record.client_lives.push(life);
+        Ok(Member { life, agent })
+    }
+
+    fn start_agent(&self, side: Side, name: &str, details: Value) -> Result<Agent, Error> {
+        let name = format!("{} {name}", self.record.transport.name());
+        let spawner = self.place.spawner(side, self.plan.program, self.traces().as_deref())?;
+        spawner.start(Task { name, core: None, bind: None, job: super::JOB.to_owned(), details })
+    }
+
+    fn next_life(&mut self) -> u32 {
+        self.lives += 1;
+        self.lives
+    }
+}
+
+/// Fills a disk.
+fn fill(disk: &Path) -> io::Result<()> {
+    let zeros = [0; 1 << 16];
+    let mut file = fs::File::create(disk.join("full"))?;
+    loop {
+        match io::Write::write_all(&mut file, &zeros) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Removes all files of a disk. Time traces may appear and disappear meanwhile.
+fn empty(disk: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(disk)? {
+        match fs::remove_file(entry?.path()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! A client: keeps calls to every server outstanding, and checks and records how each of them ends.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use apus::trace::saved_files;
+use apus::{CallOptions, Closed, Completion, Endpoint};
+use serde::{Deserialize, Serialize};
+
+use super::ledger::{ClientPages, Ending, Ledger};
+use super::message::{Call, lengths};
+use super::signals;
+use super::transport::Transport;
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::{Control, Stop};
+
+/// Time after which a call must have ended. A pause of a process is longer.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time for which the client waits for the end of its last calls. Chosen by us: five times their timeout, so that only a
+/// call that never ends is still outstanding on a busy machine.
+const LAST_CALLS: Duration = Duration::from_secs(10);
+
+/// Calls outstanding to each server.
+const OUTSTANDING: usize = 4;
+
+/// Time without calls to a server after one has failed: some failures are immediate, and would come by the million.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+/// Longest wait for a completion, after which the client checks whether it has to stop.
+const WAIT: Duration = Duration::from_millis(10);
+
+/// What a client receives from the lab.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ClientPart {
+    pub(super) transport: Transport,
+    pub(super) ledger: PathBuf,
+    pub(super) life: u32,
+    pub(super) seed: u64,
+    pub(super) at: Ipv4Addr,
+    pub(super) servers: Vec<SocketAddr>,
+    pub(super) traces: Option<PathBuf>,
+}
+
+/// What a client reports at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ClientReport {
+    /// Calls without an end.
+    pub(super) never_ended: u64,
+    /// Calls that went through shared memory.
+    pub(super) through_memory: u64,
+    /// Time traces that were written.
+    pub(super) traces: u64,
+    /// Why the last one was not.
+    pub(super) trace_problem: Option<String>,
+}
+
+/// Calls to one server.
+struct Lane {
+    server: SocketAddr,
+    pages: ClientPages,
+    outstanding: usize,
+    /// No call is sent before.
+    not_before: Instant,
+}
+
+struct Client<'a> {
+    part: &'a ClientPart,
+    endpoint: Endpoint,
+    lanes: Vec<Lane>,
+    /// The server of each call that has not ended, and its reply.
+    calls: HashMap<u64, (usize, Call)>,
+    next: u64,
+}
+
+/// Calls until it has to stop.
+pub(super) fn drive(part: &ClientPart, control: &mut Control) -> Result<ClientReport, Error> {
+    control.end_with_parent()?;
+    signals::ignore_interrupts()?;
+    let endpoint = part.transport.open(part.at, 0, false, part.traces.as_deref())?;
+    let ledger = Ledger::at(&part.ledger);
+    let lane = |(index, server): (usize, &SocketAddr)| {
+        let pages = ledger.client(part.life, index).doing(|| "write the ledger".to_owned())?;
+        Ok(Lane { server: *server, pages, outstanding: 0, not_before: Instant::now() })
+    };
+    let lanes = part.servers.iter().enumerate().map(lane).collect::<Result<_, Error>>()?;
+    control.ready(endpoint.local_addr())?;
+    let mut client = Client { part, endpoint, lanes, calls: HashMap::new(), next: 0 };
+    client.run(control.stop())?;
+    let saved = saved_files();
+    Ok(ClientReport {
+        never_ended: client.calls.len() as u64,
+        through_memory: client.endpoint.metrics().engine.local_calls,
+        traces: saved.files,
+        trace_problem: saved.problem,
+    })
+}
+
+impl Client<'_> {
+    fn run(&mut self, stop: &Stop) -> Result<(), Error> {
+        while !stop.is_asked() {
+            for lane in 0..self.lanes.len() {
+                self.send(lane)?;
+            }
+            self.receive()?;
+        }
+        let stopped = Instant::now();
+        while !self.calls.is_empty() && stopped.elapsed() < LAST_CALLS {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    /// Sends calls to a server until enough are outstanding.
+    fn send(&mut self, index: usize) -> Result<(), Error> {
+        let part = self.part;
+        while self.lanes[index].outstanding < OUTSTANDING
+            && self.lanes[index].not_before <= Instant::now()
+        {
+            let number = self.next;
+            self.next += 1;
+            let least = part.transport.shortest_reply();
+            let (length, reply) = lengths(part.seed, part.life, number, least);
+            let call = Call { client: part.life, number, reply };
+            let server = self.lanes[index].server;
+            let options = CallOptions::new().timeout(CALL_TIMEOUT);
+            match self.endpoint.send_with(server, call.request(length), number, options) {
+                Ok(_) => {
+                    self.lanes[index].outstanding += 1;
+                    self.calls.insert(number, (index, call));
+                }
+                Err(error) => self.end(index, number, Ending::unsent(&error))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has ended, after a wait for the first.
+    fn receive(&mut self) -> Result<(), Error> {
+        let closed = |error: Closed| Error::endpoint("wait for replies".to_owned(), error);
+        let mut next = self.endpoint.recv_completion_timeout(WAIT).map_err(closed)?;
+        while let Some(Completion { cookie, result, .. }) = next {
+            let Some((lane, call)) = self.calls.remove(&cookie) else {
+                return Err(Error::Peer(format!("call {cookie} ended a second time")));
+            };
+            self.lanes[lane].outstanding -= 1;
+            let ending = match result {
+                Ok(reply) if call.is_reply(&reply) => Ending::Answered,
+                Ok(_) => Ending::WrongReply,
+                Err(error) => Ending::of_call(&error),
+            };
+            self.end(lane, call.number, ending)?;
+            next = self.endpoint.try_recv_completion().map_err(closed)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, lane: usize, number: u64, ending: Ending) -> Result<(), Error> {
+        let lane = &mut self.lanes[lane];
+        if matches!(ending, Ending::Failed { .. }) {
+            lane.not_before = Instant::now() + AFTER_FAILURE;
+        }
+        lane.pages.end(number, ending, clock::now()).doing(|| "write the ledger".to_owned())
+    }
+}

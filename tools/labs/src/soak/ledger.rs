@@ -1,0 +1,275 @@
+//! The ledger: files in which clients and servers record what happened to every call, so that what a process knew
+//! outlives its death.
+//!
+//! | file | content |
+//! |---|---|
+//! | `executed-S-C` | byte `n`: what the server in its life `S` did with call `n` of the client in its life `C` |
+//! | `malformed-S` | a byte for each request of the server's life `S` that names no call |
+//! | `ended-C-I` | byte `n`: how call `n` of the client's life `C` ended, if it was one to server `I` |
+//! | `answers-C-I` | times of answers from server `I`, by the common monotonic clock: the first of each millisecond |
+//!
+//! A server records an execution before it replies. What it was about to record when it was killed is missing, which can
+//! hide a broken promise and cannot invent one.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use apus::{CallError, Execution, FailureKind, RpcError};
+
+/// What a server did with a call.
+pub(super) const EXECUTED: u8 = 1;
+/// It executed the call more than once.
+pub(super) const REPEATED: u8 = 2;
+/// The request had other contents than it must have.
+pub(super) const WRONG_REQUEST: u8 = 3;
+
+/// Clients whose pages a server has open: the two that live, and two whose packets may be late. With a page for every client
+/// that was killed, the lab itself would be the growth that it looks for.
+const OPEN: usize = 4;
+
+/// Kinds of failures of calls that were not sent, behind those of [`FailureKind::NAMES`].
+const UNSENT: [&str; 2] = ["rejected", "closed"];
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Answered,
+    /// The reply had other contents than it must have.
+    WrongReply,
+    Failed {
+        /// Index of the kind, in [`Ending::kinds`].
+        kind: usize,
+        execution: Execution,
+    },
+}
+
+const EXECUTIONS: [Execution; 3] =
+    [Execution::NotExecuted, Execution::Executed, Execution::Unknown];
+
+impl Ending {
+    /// Returns the names of the kinds of failures.
+    pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+        FailureKind::NAMES.into_iter().chain(UNSENT)
+    }
+
+    pub(super) fn of_call(error: &RpcError) -> Self {
+        Self::Failed { kind: error.kind.index(), execution: error.execution }
+    }
+
+    /// Returns the ending of a call that was not sent.
+    pub(super) fn unsent(error: &CallError) -> Self {
+        match error {
+            CallError::Failed(error) => Self::of_call(error),
+            CallError::Closed(_) => {
+                Self::Failed { kind: FailureKind::NAMES.len() + 1, execution: error.execution() }
+            }
+            // `CallError` may get more variants; what is not sent is rejected.
+            _ => Self::Failed { kind: FailureKind::NAMES.len(), execution: error.execution() },
+        }
+    }
+
+    fn byte(self) -> u8 {
+        match self {
+            Self::Answered => 1,
+            Self::WrongReply => 2,
+            Self::Failed { kind, execution } => {
+                let execution = EXECUTIONS.iter().position(|each| *each == execution);
+                let code = 4 + kind * EXECUTIONS.len() + execution.expect("all are listed");
+                u8::try_from(code).expect("fewer than 80 kinds")
+            }
+        }
+    }
+
+    /// Returns the ending that a byte of the file stands for; `None` for 0: another server, or no end.
+    pub(super) fn of_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 | 3 => None,
+            1 => Some(Self::Answered),
+            2 => Some(Self::WrongReply),
+            code => {
+                let code = usize::from(code - 4);
+                let execution = EXECUTIONS[code % EXECUTIONS.len()];
+                Some(Self::Failed { kind: code / EXECUTIONS.len(), execution })
+            }
+        }
+    }
+}
+
+/// The folder of the ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger(PathBuf);
+
+/// What a server writes.
+pub(super) struct ServerPages {
+    ledger: Ledger,
+    life: u32,
+    /// By the life of the client; at most [`OPEN`].
+    executed: HashMap<u32, File>,
+    malformed: File,
+}
+
+/// What a client writes about one server.
+pub(super) struct ClientPages {
+    ended: File,
+    answers: File,
+    /// Millisecond of the last answer that was recorded.
+    last: u64,
+}
+
+impl Ledger {
+    pub(super) fn at(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create_new(true).open(self.0.join(name))
+    }
+
+    /// Returns what a server in its life `life` writes.
+    pub(super) fn server(&self, life: u32) -> io::Result<ServerPages> {
+        let malformed = self.create(&format!("malformed-{life}"))?;
+        Ok(ServerPages { ledger: self.clone(), life, executed: HashMap::new(), malformed })
+    }
+
+    /// Returns what a client in its life `life` writes about the server `index`.
+    pub(super) fn client(&self, life: u32, index: usize) -> io::Result<ClientPages> {
+        Ok(ClientPages {
+            ended: self.create(&format!("ended-{life}-{index}"))?,
+            answers: self.create(&format!("answers-{life}-{index}"))?,
+            last: 0,
+        })
+    }
+
+    /// Returns a byte for each call of a client's life; 0 if this life of the server did not execute it.
+    pub(super) fn executed(&self, server: u32, client: u32) -> io::Result<Vec<u8>> {
+        self.read(&format!("executed-{server}-{client}"))
+    }
+
+    /// Returns a byte for each call of a client's life, see [`Ending::of_byte`].
+    pub(super) fn ended(&self, client: u32, index: usize) -> io::Result<Vec<u8>> {
+        self.read(&format!("ended-{client}-{index}"))
+    }
+
+    /// Returns the number of requests that named no call.
+    pub(super) fn malformed(&self, server: u32) -> io::Result<usize> {
+        Ok(self.read(&format!("malformed-{server}"))?.len())
+    }
+
+    /// Returns the times of the answers of a server, in order.
+    pub(super) fn answers(&self, client: u32, index: usize) -> io::Result<Vec<u64>> {
+        let bytes = self.read(&format!("answers-{client}-{index}"))?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|time| u64::from_le_bytes(*time)).collect())
+    }
+
+    /// Returns the time of the last answer of a server; 0 if there is none.
+    pub(super) fn last_answer(&self, client: u32, index: usize) -> io::Result<u64> {
+        let file = File::open(self.0.join(format!("answers-{client}-{index}")))?;
+        let whole = file.metadata()?.len() / 8;
+        let mut time = [0; 8];
+        if whole > 0 {
+            file.read_exact_at(&mut time, (whole - 1) * 8)?;
+        }
+        Ok(u64::from_le_bytes(time))
+    }
+
+    /// Reads a file that its process may not have made before it was killed.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        match fs::read(self.0.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other,
+        }
+    }
+}
+
+impl ServerPages {
+    /// Records that a call was executed; `good` says whether its request was right.
+    pub(super) fn execute(&mut self, client: u32, number: u64, good: bool) -> io::Result<()> {
+        if self.executed.len() >= OPEN && !self.executed.contains_key(&client) {
+            let oldest = self.executed.keys().min().copied();
+            oldest.and_then(|oldest| self.executed.remove(&oldest));
+        }
+        let file = match self.executed.entry(client) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                let name = format!("executed-{}-{client}", self.life);
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create(true).truncate(false);
+                entry.insert(options.open(self.ledger.0.join(name))?)
+            }
+        };
+        let mut before = [0];
+        // Nothing is read behind the end of the file: the call is new.
+        file.read_at(&mut before, number)?;
+        let what = match before {
+            [0] if good => EXECUTED,
+            [0] => WRONG_REQUEST,
+            _ => REPEATED,
+        };
+        file.write_all_at(&[what], number)
+    }
+
+    /// Records a request that names no call.
+    pub(super) fn malformed(&mut self) -> io::Result<()> {
+        self.malformed.write_all(&[1])
+    }
+}
+
+impl ClientPages {
+    /// Records the end of a call at the time `now`.
+    pub(super) fn end(&mut self, number: u64, ending: Ending, now: u64) -> io::Result<()> {
+        self.ended.write_all_at(&[ending.byte()], number)?;
+        if ending == Ending::Answered && now / 1_000_000 != self.last {
+            self.last = now / 1_000_000;
+            self.answers.write_all(&now.to_le_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ending_survives_the_file() {
+        let kinds = 0..Ending::kinds().count();
+        let failed =
+            kinds.flat_map(|kind| EXECUTIONS.map(|execution| Ending::Failed { kind, execution }));
+        for ending in [Ending::Answered, Ending::WrongReply].into_iter().chain(failed) {
+            assert_eq!(Ending::of_byte(ending.byte()), Some(ending));
+        }
+        assert_eq!(Ending::of_byte(0), None);
+    }
+
+    #[test]
+    fn a_second_execution_of_a_call_is_recorded_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::at(folder.path());
+        let mut server = ledger.server(1).unwrap();
+        for (number, good) in [(0, true), (2, true), (3, false), (2, true)] {
+            server.execute(7, number, good).unwrap();
+        }
+        server.malformed().unwrap();
+        let expected = [EXECUTED, 0, REPEATED, WRONG_REQUEST];
+        assert_eq!(ledger.executed(1, 7).unwrap(), expected);
+        assert_eq!(ledger.malformed(1).unwrap(), 1);
+        assert!(ledger.executed(1, 8).unwrap().is_empty(), "no call of this client");
+    }
+
+    #[test]
+    fn answers_are_recorded_once_a_millisecond() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::at(folder.path());
+        let mut client = ledger.client(4, 1).unwrap();
+        assert_eq!(ledger.last_answer(4, 1).unwrap(), 0);
+        for (number, now) in [5_000_000, 5_900_000, 6_000_001].into_iter().enumerate() {
+            client.end(number as u64, Ending::Answered, now).unwrap();
+        }
+        assert_eq!(ledger.answers(4, 1).unwrap(), [5_000_000, 6_000_001]);
+        assert_eq!(ledger.last_answer(4, 1).unwrap(), 6_000_001);
+        assert_eq!(ledger.ended(4, 1).unwrap(), [1, 1, 1]);
+    }
+}

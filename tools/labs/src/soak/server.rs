@@ -1,0 +1,60 @@
+//! A server: checks each request, records its execution, and replies.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use apus::Closed;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ledger::Ledger;
+use super::message::Call;
+use super::signals;
+use super::transport::Transport;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::Control;
+
+/// What a server receives from the lab.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ServerPart {
+    pub(super) transport: Transport,
+    pub(super) ledger: PathBuf,
+    pub(super) life: u32,
+    /// Address that it listens on, and the port; 0 in its first life.
+    pub(super) at: Ipv4Addr,
+    pub(super) port: u16,
+    pub(super) traces: Option<PathBuf>,
+}
+
+/// Serves until it has to stop.
+pub(super) fn serve(part: &ServerPart, control: &mut Control) -> Result<Value, Error> {
+    control.end_with_parent()?;
+    signals::ignore_interrupts()?;
+    let doing = || "write the ledger".to_owned();
+    let mut pages = Ledger::at(&part.ledger).server(part.life).doing(doing)?;
+    let endpoint = part.transport.open(part.at, part.port, true, part.traces.as_deref())?;
+    let shut_down = endpoint.clone();
+    control.stop().wake_with(move || shut_down.shutdown());
+    control.ready(endpoint.local_addr())?;
+    loop {
+        let request = match endpoint.recv_request() {
+            Ok(request) => request,
+            Err(Closed::ShutDown) => return Ok(json!(null)),
+            Err(error) => return Err(Error::endpoint("receive requests".to_owned(), error)),
+        };
+        let payload = request.payload();
+        let reply = match Call::of(payload) {
+            Some(call) => {
+                let good = call.is_request(payload);
+                pages.execute(call.client, call.number, good).doing(doing)?;
+                call.reply()
+            }
+            None => {
+                pages.malformed().doing(doing)?;
+                "no call".into()
+            }
+        };
+        // A client that has ended is not waited for.
+        let _ = request.reply(reply);
+    }
+}
