@@ -5,6 +5,7 @@ use super::suspect::fail_unreached;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, Ending, end_server};
 use crate::limits::MAX_NEED_ACK_INTERVAL;
+use crate::peer::PeerId;
 use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_RESENDS;
@@ -22,7 +23,7 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
         return;
     }
     match cx.tables.rpcs[rpc].state() {
-        State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc, now),
+        State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc),
         State::Server(ServerState::Outgoing) => check_response(cx, rpc, now),
         State::Server(ServerState::InService) => {
             debug_assert!(false, "TIME-2: not watched in service");
@@ -34,27 +35,56 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
 ///
 /// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
 /// that has responded with BUSY is asked half as often with each BUSY.
-fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
     if check_progress(cx, rpc) == Progress::GivenUp {
         return;
     }
-    let read_up_to = cx.timers.arrears.read_up_to(now);
-    let (silent, rto) = (cx.silence(rpc), cx.rto(rpc));
-    let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    let entry = &cx.tables.rpcs[rpc];
-    let peer = &mut cx.tables.peers[entry.peer];
-    if silent >= cx.config.timeout_usecs() * USEC && entry.asks >= MIN_RESENDS {
+    let silent = cx.silence(rpc);
+    if silent >= cx.config.timeout_usecs() * USEC && cx.tables.rpcs[rpc].asks >= MIN_RESENDS {
         give_up(cx, rpc, silent);
         return;
     }
-    let most = cx.timers.resend_interval.most();
-    let interval = peer.rtt.rto(interval, most);
-    let asked_lately = entry.asks > 0 && read_up_to.since(entry.asked) < interval;
-    if silent < rto || asked_lately || !peer.resends.may_ask(read_up_to, interval, most) {
+    if !is_due(cx, rpc) {
         return;
     }
-    cx.sender().request_missing(rpc);
-    cx.inbound.granter.silence(&mut cx.tables.rpcs, rpc);
+    let entry = &mut cx.tables.rpcs[rpc];
+    let peer = entry.peer;
+    if !std::mem::replace(&mut entry.waits_to_ask, true) {
+        cx.tables.peers[peer].resends.line_up(rpc);
+    }
+    ask_in_turn(cx, peer);
+}
+
+/// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
+fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
+    let read_up_to = cx.timers.arrears.read_up_to(cx.now);
+    let (interval, most) = (resend_interval(cx, peer), cx.timers.resend_interval.most());
+    while cx.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
+        let Some(rpc) = cx.tables.peers[peer].resends.take_next() else { return };
+        let Some(entry) = cx.tables.rpcs.get_mut(rpc) else { continue };
+        entry.waits_to_ask = false;
+        let receives =
+            matches!(entry.state(), State::Client(_) | State::Server(ServerState::Incoming));
+        // What it lacked may have come meanwhile.
+        if receives && waits_for_peer(&cx.tables.rpcs, rpc) && is_due(cx, rpc) {
+            cx.sender().request_missing(rpc);
+            cx.inbound.granter.silence(&mut cx.tables.rpcs, rpc);
+        }
+    }
+}
+
+/// Whether the peer has been silent about `rpc` for long enough to be asked, and was not asked lately (TIME-3).
+fn is_due(cx: &Context<'_>, rpc: RpcKey) -> bool {
+    let entry = &cx.tables.rpcs[rpc];
+    let since = cx.timers.arrears.read_up_to(cx.now).since(entry.asked);
+    let asked_lately = entry.asks > 0 && since < resend_interval(cx, entry.peer);
+    cx.silence(rpc) >= cx.rto(rpc) && !asked_lately
+}
+
+/// Nanoseconds between two RESENDs about an RPC with `peer`.
+fn resend_interval(cx: &Context<'_>, peer: PeerId) -> u64 {
+    let least = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
+    cx.tables.peers[peer].rtt.rto(least, cx.timers.resend_interval.most())
 }
 
 /// The peer has been silent for `silent` nanoseconds although it was asked.

@@ -48,6 +48,8 @@ pub(crate) struct Rpc {
     pub(crate) asks: u32,
     /// How often in a row the peer has responded with BUSY: the resend interval doubles with each.
     pub(crate) put_off: u32,
+    /// Whether it is in the line of those that want to send a RESEND to its peer (BURST-1).
+    pub(crate) waits_to_ask: bool,
     /// What only one of the ends has.
     pub(crate) side: Side,
     /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet
@@ -158,6 +160,7 @@ impl Rpc {
             asked: now,
             asks: 0,
             put_off: 0,
+            waits_to_ask: false,
             side: new.side,
             incoming: new.incoming,
             outgoing: new.outgoing,

@@ -1,7 +1,8 @@
 //! RESEND, BUSY and RPC_UNKNOWN. Source: docs/reference/homa-module.md, *Packets* and *Timers*.
 
-use crate::script::run;
+use crate::script::{converse, run};
 use insta::assert_snapshot;
+use std::collections::BTreeSet;
 
 /// TIME-3, HM `homa_timer.c` `homa_timer_check_rpc`: after 5 ms of silence the response is asked for, and again every 5
 /// ms.
@@ -433,4 +434,25 @@ fn the_response_is_sent_again() {
       xx unknown_rpcs
       -> P RPC_UNKNOWN s1 +FINISHED prio=7
     ");
+}
+
+/// TIME-6: each call asks in its turn. Found by the swarm: with thousands of calls to a busy server the first ones had the
+/// places of each burst, and what the last ones lacked never came.
+#[test]
+fn no_call_waits_forever_for_its_turn_to_ask() {
+    const CALLS: usize = 2_000;
+    let calls = "call P 10\n".repeat(CALLS);
+    let config = "config resend_usecs=2000 resend_interval_usecs=2000 timeout_usecs=16000";
+    let mut asked = BTreeSet::new();
+    converse(&format!("{config}\nmeet P\n{calls}"), 120, |printed| {
+        let resends = printed.lines().filter_map(|line| line.split_once("-> P RESEND "));
+        let asking = resends.map(|(_, rest)| rest.split(' ').next().unwrap());
+        let mut response = String::new();
+        for call in asking {
+            asked.insert(call.to_owned());
+            response += &format!("P: BUSY {call}\n");
+        }
+        response + "+1ms\n"
+    });
+    assert_eq!(asked.len(), CALLS);
 }

@@ -45,12 +45,23 @@ const THEIR_SESSION: u64 = 77 << 32 | 77;
 
 /// Runs a script and returns its transcript.
 pub(crate) fn run(text: &str) -> String {
+    converse(text, 0, |_| unreachable!())
+}
+
+/// Runs a script, and then `rounds` more, each of which depends on what the one before has printed. Returns the transcript
+/// of all.
+pub(crate) fn converse(
+    text: &str,
+    rounds: usize,
+    mut respond: impl FnMut(&str) -> String,
+) -> String {
     let mut script = Script::new(text);
-    for line in text.lines().map(str::trim) {
-        let line = line.split('#').next().unwrap_or("").trim();
-        if !line.is_empty() && !line.starts_with("config") {
-            script.line(line);
-        }
+    script.lines(text);
+    let mut read = 0;
+    for _ in 0..rounds {
+        let response = respond(&script.out[read..]);
+        read = script.out.len();
+        script.lines(&response);
     }
     script.out.trim_end().to_owned()
 }
@@ -99,6 +110,15 @@ impl Script {
             drops: vec![0; DropReason::ALL.len()],
             taking: true,
             quiet: false,
+        }
+    }
+
+    fn lines(&mut self, text: &str) {
+        for line in text.lines().map(str::trim) {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if !line.is_empty() && !line.starts_with("config") {
+                self.line(line);
+            }
         }
     }
 
