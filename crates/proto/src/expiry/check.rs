@@ -47,12 +47,8 @@ fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
     if !is_due(cx, rpc) {
         return;
     }
-    let entry = &mut cx.tables.rpcs[rpc];
-    let peer = entry.peer;
-    if !std::mem::replace(&mut entry.waits_to_ask, true) {
-        cx.tables.peers[peer].resends.line_up(rpc);
-    }
-    ask_in_turn(cx, peer);
+    cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
+    ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
 }
 
 /// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
@@ -60,11 +56,10 @@ fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
     let read_up_to = cx.timers.arrears.read_up_to(cx.now);
     let (interval, most) = (resend_interval(cx, peer), cx.timers.resend_interval.most());
     while cx.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
-        let Some(rpc) = cx.tables.peers[peer].resends.take_next() else { return };
-        let Some(entry) = cx.tables.rpcs.get_mut(rpc) else { continue };
-        entry.waits_to_ask = false;
+        let rpcs = &mut cx.tables.rpcs;
+        let Some(rpc) = cx.timers.resend_lines.take_first(rpcs, peer) else { return };
         let receives =
-            matches!(entry.state(), State::Client(_) | State::Server(ServerState::Incoming));
+            matches!(rpcs[rpc].state(), State::Client(_) | State::Server(ServerState::Incoming));
         // What it lacked may have come meanwhile.
         if receives && waits_for_peer(&cx.tables.rpcs, rpc) && is_due(cx, rpc) {
             cx.sender().request_missing(rpc);

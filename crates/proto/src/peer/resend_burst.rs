@@ -5,18 +5,9 @@
 //! would cause the next loss. A burst ends when the peer answers, or when it has not answered for an interval. The
 //! second burst without an answer may have been lost; from the third on the interval doubles, so that a peer that was
 //! stopped does not find a pile of RESENDs.
-//!
-//! Messages ask in the order in which they fell due. Otherwise the same ones would have the places of each burst, and those
-//! that are checked after them would never ask.
-//!
-//! # Invariants
-//!
-//! - **BURST-1** An RPC is in the line at most once: exactly if `waits_to_ask` of its entry is set, while it lives.
 
 use crate::limits::{MAX_RESEND_BURST, MAX_RESEND_BYTES};
-use crate::rpc::RpcKey;
 use crate::time::{Instant, USEC};
-use std::collections::VecDeque;
 
 /// RESENDs that start within this time belong to one burst: one pass of the engine.
 const BURST_SPAN: u64 = 100 * USEC;
@@ -32,31 +23,12 @@ pub(crate) struct ResendBurst {
     bytes: u64,
     /// Bursts in a row that were given up without an answer.
     unanswered: u32,
-    /// RPCs that want to ask, in the order in which they fell due. Those that have ended are skipped at their turn.
-    line: VecDeque<RpcKey>,
 }
-
-/// An empty line keeps memory for no more RPCs than this.
-const KEPT_LINE: usize = MAX_RESEND_BURST as usize;
 
 /// Bursts without an answer before the interval doubles.
 const LOST_BURSTS: u32 = 1;
 
 impl ResendBurst {
-    /// `rpc` wants to ask, and is not in the line yet.
-    pub(crate) fn line_up(&mut self, rpc: RpcKey) {
-        self.line.push_back(rpc);
-    }
-
-    /// Takes the RPC out of the line whose turn it is.
-    pub(crate) fn take_next(&mut self) -> Option<RpcKey> {
-        let next = self.line.pop_front();
-        if self.line.is_empty() {
-            self.line.shrink_to(KEPT_LINE);
-        }
-        next
-    }
-
     /// Whether a message may ask now; a burst without an answer is given up after `interval`, or after a longer time
     /// that is `most` at most.
     pub(crate) fn may_ask(&mut self, now: Instant, interval: u64, most: u64) -> bool {
@@ -89,7 +61,7 @@ impl ResendBurst {
     /// Notes that a RESEND for `bytes` bytes leaves.
     pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
         if self.started.is_none() {
-            (self.started, self.packets, self.bytes) = (Some(now), 0, 0);
+            *self = Self { started: Some(now), packets: 0, bytes: 0, ..*self };
         }
         self.packets += 1;
         self.bytes += bytes;

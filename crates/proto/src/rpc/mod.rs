@@ -48,7 +48,7 @@ pub(crate) struct Rpc {
     pub(crate) asks: u32,
     /// How often in a row the peer has responded with BUSY: the resend interval doubles with each.
     pub(crate) put_off: u32,
-    /// Whether it is in the line of those that want to send a RESEND to its peer (BURST-1).
+    /// Whether it is in the line of those that want to send a RESEND to its peer (TURNS-1).
     pub(crate) waits_to_ask: bool,
     /// What only one of the ends has.
     pub(crate) side: Side,

@@ -2,13 +2,14 @@
 //!
 //! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Suspicions`] the peers
 //! that packets may not reach, [`Reaper`] the RPCs that must end, [`IdleAcks`] the peers with acks
-//! that have not left. What is done when they are due is in `expiry`.
+//! that have not left, [`ResendLines`] those that wait for their turn to ask. What is done when they are due is in `expiry`.
 
 mod arrears;
 mod deadlines;
 mod idle_acks;
 mod reaper;
 mod resend_interval;
+mod resend_line;
 mod silence;
 mod suspicion;
 
@@ -17,6 +18,7 @@ pub(crate) use deadlines::Deadlines;
 pub(crate) use idle_acks::IdleAcks;
 pub(crate) use reaper::{Reaper, Why};
 pub(crate) use resend_interval::{InFlight, MIN_RESENDS, ResendInterval};
+pub(crate) use resend_line::ResendLines;
 pub(crate) use silence::Silence;
 pub(crate) use suspicion::{Suspicion, Suspicions};
 
@@ -44,6 +46,8 @@ pub enum TimeoutReason {
 pub(crate) struct Timers {
     /// RPCs whose peer should be talking.
     pub(crate) silence: Silence,
+    /// RPCs that want to ask their peer for what they lack.
+    pub(crate) resend_lines: ResendLines,
     /// Deadlines of calls.
     pub(crate) deadlines: Deadlines,
     /// RPCs that must end.
@@ -64,6 +68,7 @@ impl Timers {
         let resend_interval = ResendInterval::new(config, link_mbps);
         Self {
             silence: Silence::new(resend_interval.check_period(config)),
+            resend_lines: ResendLines::default(),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             suspicions: Suspicions::default(),
