@@ -1,0 +1,91 @@
+//! Entries of a directory, packed as READDIR and READDIRPLUS return them.
+
+use zerocopy::IntoBytes;
+
+use super::attributes::Entry;
+use super::error::EncodeError;
+use super::layout::output;
+use super::name::MAX_NAME;
+
+/// Entries are aligned to this many bytes.
+const ALIGNMENT: usize = 8;
+
+/// The reply to a READDIR, filled entry by entry up to the room that the request has.
+#[derive(Debug)]
+pub struct Directory {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl Directory {
+    /// Begins a reply to a request with this `size`.
+    #[must_use]
+    pub fn new(size: u32) -> Self {
+        Self { bytes: Vec::new(), room: size as usize }
+    }
+
+    /// Adds an entry to the reply to a READDIR.
+    ///
+    /// `kind` is the type, as the upper bits of a mode have it. A later request continues after this entry with
+    /// [`Readdir::offset`](super::Readdir::offset) `next`, which must not be 0. The names `.` and `..` are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Full`]: the entry belongs into the next reply. [`EncodeError::Name`].
+    pub fn push(
+        &mut self,
+        inode: u64,
+        next: u64,
+        mode: u32,
+        name: &[u8],
+    ) -> Result<(), EncodeError> {
+        self.push_with_head(&[], inode, next, mode, name)
+    }
+
+    /// Adds an entry to the reply to a READDIRPLUS.
+    ///
+    /// The entry gives the kernel a reference to its node, except for `.` and `..`, and for node 0, which means that
+    /// the attributes are not known.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Full`]: the entry belongs into the next reply. [`EncodeError::Name`].
+    pub fn push_plus(&mut self, entry: &Entry, next: u64, name: &[u8]) -> Result<(), EncodeError> {
+        let (inode, mode) = (entry.attributes.inode, entry.attributes.mode);
+        self.push_with_head(entry.to_wire().as_bytes(), inode, next, mode, name)
+    }
+
+    /// Returns the packed entries, for [`Reply::Data`](super::Reply::Data).
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn push_with_head(
+        &mut self,
+        head: &[u8],
+        inode: u64,
+        next: u64,
+        mode: u32,
+        name: &[u8],
+    ) -> Result<(), EncodeError> {
+        // The kernel takes `.` and `..` here; on any other invalid name it refuses the whole reply.
+        let valid = (1..=MAX_NAME).contains(&name.len())
+            && !name.iter().any(|byte| matches!(byte, b'/' | 0));
+        if !valid {
+            return Err(EncodeError::Name);
+        }
+        let length = head.len() + size_of::<output::Dirent>() + name.len();
+        let padded = length.next_multiple_of(ALIGNMENT);
+        if self.bytes.len() + padded > self.room {
+            return Err(EncodeError::Full);
+        }
+        let kind = (mode >> 12) & 15; // `DT_*` are the types of a mode.
+        let dirent = output::Dirent { ino: inode, off: next, namelen: name.len() as u32, kind };
+        self.bytes.extend_from_slice(head);
+        self.bytes.extend_from_slice(dirent.as_bytes());
+        self.bytes.extend_from_slice(name);
+        self.bytes.resize(self.bytes.len() + padded - length, 0);
+        Ok(())
+    }
+}

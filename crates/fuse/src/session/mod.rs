@@ -1,0 +1,31 @@
+//! A connection to the kernel: requests are read, replies and notifications sent. Nothing here waits unless asked to.
+//!
+//! The owner's loop reads with [`Session::try_read`], and either polls, or sleeps in [`Session::wait`] or on the
+//! session's descriptor together with others of its own. Every method takes `&self`, so that other threads can reply,
+//! and a [`Notifier`] can be used by a thread that serves no requests.
+//!
+//! # Invariants
+//!
+//! - **SESSION-1** Each request is answered at most once: of two replies, the second is [`ReplyError::Answered`].
+//! - **SESSION-2** Each request that was read can be answered: a reply that cannot be sent becomes EIO, so that no
+//!   caller waits forever.
+//! - **SESSION-3** An interrupt reaches the owner only while the request that it concerns is unanswered.
+//! - **SESSION-4** At most `max_unanswered` requests are unanswered. Further ones are answered with ENOMEM by the
+//!   session, while forgets and interrupts are still delivered.
+//! - **SESSION-5** Data of replies is not copied in this process.
+
+mod buffer;
+mod device;
+mod error;
+mod negotiation;
+mod notifier;
+mod serving;
+mod settings;
+mod unanswered;
+
+pub use buffer::RequestBuffer;
+pub use error::{NotifyError, ReadError, ReplyError};
+pub use negotiation::Negotiated;
+pub use notifier::Notifier;
+pub use serving::{ReadOutcome, Session};
+pub use settings::SessionSettings;
