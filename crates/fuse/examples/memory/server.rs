@@ -9,7 +9,8 @@ use apus_fuse::codec::{
 };
 use apus_fuse::{Errno, ReadError, ReadOutcome, RequestBuffer, Session};
 
-/// A file whose reads are answered only by an interrupt.
+/// A file whose reads are answered only by an interrupt. It is opened for direct IO: read-ahead into the page cache is a
+/// request of the kernel, which is not interrupted when the reader is killed.
 const STUCK: &[u8] = b"stuck";
 
 const O_TRUNC: u32 = 0o1000;
@@ -125,7 +126,9 @@ impl Server {
                 if flags & O_TRUNC != 0 {
                     resize(nodes.get_mut(node)?, 0)?;
                 }
-                reply(&Reply::Opened(Opened { handle: 0, flags: OpenFlags::KEEP_CACHE }))
+                let direct = self.stuck.contains(&node);
+                let flags = if direct { OpenFlags::DIRECT_IO } else { OpenFlags::KEEP_CACHE };
+                reply(&Reply::Opened(Opened { handle: 0, flags }))
             }
             Operation::Opendir { .. } => reply(&Reply::Opened(Opened::default())),
             Operation::Readdir(wanted) => {
