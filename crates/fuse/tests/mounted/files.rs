@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 fn what_is_written_is_read() {
     let Some(world) = World::new() else { return };
     let path = world.path("file");
-    let data: Vec<u8> = (0..3_000_000_u32).map(|n| (n * 7 >> 5) as u8).collect();
+    let data: Vec<u8> = (0..3_000_000_u32).map(|n| ((n * 7) >> 5) as u8).collect();
     fs::write(&path, &data).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), data.len() as u64);
     assert_eq!(fs::read(&path).unwrap(), data, "from the page cache");
