@@ -6,13 +6,13 @@
 //!
 //! # Invariants
 //!
-//! - **SESSION-1** Each request is answered at most once: of two replies, the second is [`ReplyError::Answered`].
-//! - **SESSION-2** Each request that was read can be answered: a reply that cannot be sent becomes EIO, so that no
+//! - **FUSE_SESSION-1** Each request is answered at most once: of two replies, the second is [`ReplyError::Answered`].
+//! - **FUSE_SESSION-2** Each request that was read can be answered: a reply that cannot be sent becomes EIO, so that no
 //!   caller waits forever.
-//! - **SESSION-3** An interrupt reaches the owner only while the request that it concerns is unanswered.
-//! - **SESSION-4** At most `max_unanswered` requests are unanswered. Further ones are answered with ENOMEM by the
+//! - **FUSE_SESSION-3** An interrupt reaches the owner only while the request that it concerns is unanswered.
+//! - **FUSE_SESSION-4** At most `max_unanswered` requests are unanswered. Further ones are answered with ENOMEM by the
 //!   session, while forgets and interrupts are still delivered.
-//! - **SESSION-5** Data of replies is not copied in this process.
+//! - **FUSE_SESSION-5** Data of replies is not copied in this process.
 
 mod buffer;
 mod device;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::codec::RequestHeader;
 
-/// Requests that were read and are not answered, by their numbers, with their operations. At most `limit` (SESSION-4).
+/// Requests that were read and are not answered, by their numbers, with their operations. At most `limit` (FUSE_SESSION-4).
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     requests: Mutex<HashMap<u64, u32>>,
@@ -30,7 +30,7 @@ impl Unanswered {
         true
     }
 
-    /// Removes a request and returns its operation, unless it was answered (SESSION-1).
+    /// Removes a request and returns its operation, unless it was answered (FUSE_SESSION-1).
     pub(crate) fn take(&self, unique: u64) -> Option<u32> {
         self.lock().remove(&unique)
     }
@@ -64,9 +64,9 @@ mod tests {
     fn requests_end_once_and_are_bounded() {
         let unanswered = Unanswered::new(2);
         assert!(unanswered.add(&header(2)) && unanswered.add(&header(4)));
-        assert!(!unanswered.add(&header(6)), "SESSION-4");
+        assert!(!unanswered.add(&header(6)), "FUSE_SESSION-4");
         assert_eq!(unanswered.take(2), Some(3));
-        assert_eq!(unanswered.take(2), None, "SESSION-1");
+        assert_eq!(unanswered.take(2), None, "FUSE_SESSION-1");
         assert_eq!(unanswered.list(), [4]);
     }
 

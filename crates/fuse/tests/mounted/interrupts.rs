@@ -34,7 +34,11 @@ fn a_request_is_answered_once() {
     let mut reader = reader(&world);
     let stuck = world.session.unanswered();
     world.session.fail_all(Errno::IO);
-    assert_eq!(world.session.fail(stuck[0], Errno::INTR), Err(ReplyError::Answered), "SESSION-1");
+    assert_eq!(
+        world.session.fail(stuck[0], Errno::INTR),
+        Err(ReplyError::Answered),
+        "FUSE_SESSION-1"
+    );
     // cat may try again before it gives up.
     while reader.try_wait().unwrap().is_none() {
         world.session.fail_all(Errno::IO);
@@ -70,7 +74,7 @@ fn requests_beyond_the_bound_fail_and_those_below_can_be_interrupted() {
     };
     let mut reader = reader(&world);
     let error = fs::write(world.path("another"), "").unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(12), "ENOMEM, SESSION-4");
+    assert_eq!(error.raw_os_error(), Some(12), "ENOMEM, FUSE_SESSION-4");
     reader.kill().unwrap();
     reader.wait().unwrap();
     world.until(|session, _| session.unanswered().is_empty());
