@@ -1,7 +1,7 @@
 //! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
 
 use super::progress::{Progress, check_progress};
-use super::suspect::fail_unreached;
+use super::suspect::{fail_unreached, interval};
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, Ending, end_server};
 use crate::limits::MAX_NEED_ACK_INTERVAL;
@@ -54,7 +54,7 @@ fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
 /// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
 fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
     let read_up_to = cx.timers.arrears.read_up_to(cx.now);
-    let (interval, most) = (resend_interval(cx, peer), cx.timers.resend_interval.most());
+    let (interval, most) = (interval(cx, peer), cx.timers.resend_interval.most());
     while cx.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
         let rpcs = &mut cx.tables.rpcs;
         let Some(rpc) = cx.timers.resend_lines.take_first(rpcs, peer) else { return };
@@ -72,14 +72,8 @@ fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
 fn is_due(cx: &Context<'_>, rpc: RpcKey) -> bool {
     let entry = &cx.tables.rpcs[rpc];
     let since = cx.timers.arrears.read_up_to(cx.now).since(entry.asked);
-    let asked_lately = entry.asks > 0 && since < resend_interval(cx, entry.peer);
+    let asked_lately = entry.asks > 0 && since < interval(cx, entry.peer);
     cx.silence(rpc) >= cx.rto(rpc) && !asked_lately
-}
-
-/// Nanoseconds between two RESENDs about an RPC with `peer`.
-fn resend_interval(cx: &Context<'_>, peer: PeerId) -> u64 {
-    let least = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    cx.tables.peers[peer].rtt.rto(least, cx.timers.resend_interval.most())
 }
 
 /// The peer has been silent for `silent` nanoseconds although it was asked.

@@ -3,6 +3,7 @@
 //! A sender that is asked for missing bytes may answer BUSY, for as long as it likes: an honest one has shorter messages to
 //! send first. That is no silence (TIME-4), but it must not cost others their room (CAP-8).
 
+use super::suspect::interval;
 use crate::lifecycle::{Context, Ending, end_server};
 use crate::limits::STALLED_INTERVALS;
 use crate::rpc::{RpcKey, Side};
@@ -23,12 +24,11 @@ pub(super) enum Progress {
 /// made none for `timeout_usecs` is given up if others found no room lately: it was not executed, and its client may send it
 /// again, as if it had been silent (BAD-6). One goes at a time, so that no more go than are needed.
 pub(super) fn check_progress(cx: &mut Context<'_>, rpc: RpcKey) -> Progress {
+    let peer = cx.tables.rpcs[rpc].peer;
+    let interval = interval(cx, peer);
     let entry = &mut cx.tables.rpcs[rpc];
-    let peer = entry.peer;
     let Some(message) = &mut entry.incoming else { return Progress::Live };
     let idle = cx.timers.arrears.read_up_to(cx.now).since(message.progressed());
-    let least = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
-    let interval = cx.tables.peers[peer].rtt.rto(least, cx.timers.resend_interval.most());
     if idle < STALLED_INTERVALS * interval {
         return Progress::Live;
     }

@@ -14,6 +14,7 @@ mod calls;
 mod caps;
 mod data;
 mod empty_messages;
+mod first_calls;
 mod grants;
 mod host_restarts;
 mod kernel_profile;

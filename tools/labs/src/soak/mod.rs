@@ -8,7 +8,7 @@
 //!      │                     │
 //!      └──────▶ ledger ◀─────┘         files: how each call ended; which calls were executed
 //!                  │
-//!                audit                 after the end: was every byte right, and every statement true?
+//!                audit                 after the end: compares every byte and statement with the ledger
 //! ```
 //!
 //! Each transport has a campaign of its own, at the same time, in a network of its own. One fault of a campaign follows the other;
