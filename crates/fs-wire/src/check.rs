@@ -6,7 +6,7 @@ use crate::limits::{
     MAX_CLIENT_NAME, MAX_ENTRIES, MAX_NODES, MAX_PATH_COMPONENTS, MAX_PAYLOAD, MAX_RANGES,
     MAX_RECORDS, MAX_TARGET, MAX_XATTR_NAME, MAX_XATTR_VALUE,
 };
-use crate::record::{Data, NewNode, Record};
+use crate::record::{NewNode, Record};
 use crate::request::{Lock, Request, SessionRequest};
 use crate::response::{Response, Step};
 
@@ -102,8 +102,6 @@ impl Check for SessionRequest {
             Self::Renew
             | Self::Goodbye
             | Self::ListTree(_)
-            | Self::Blob { .. }
-            | Self::Sync
             | Self::CancelLock { .. }
             | Self::ListXattr { .. }
             | Self::StatFs
@@ -128,15 +126,9 @@ fn check_record(record: &Record, payload: usize) -> Result<(), Lie> {
         }
         Record::Write { offset, data, time: at, .. } => {
             time(*at)?;
-            position(*offset, data.length().into())?;
-            match *data {
-                Data::Payload { start, length } => {
-                    let end = u64::from(start) + u64::from(length);
-                    if end > payload as u64 { Err(Lie::ImpossibleRange) } else { Ok(()) }
-                }
-                // The server checks it when it has the blob.
-                Data::Blob { .. } => Ok(()),
-            }
+            position(*offset, data.length.into())?;
+            let end = u64::from(data.start) + u64::from(data.length);
+            if end > payload as u64 { Err(Lie::ImpossibleRange) } else { Ok(()) }
         }
         Record::SetAttributes { set, .. } => {
             set.mode.map_or(Ok(()), mode)?;
@@ -158,7 +150,6 @@ fn check_record(record: &Record, payload: usize) -> Result<(), Lie> {
         Record::Link { .. }
         | Record::Unlink { .. }
         | Record::RemoveDirectory { .. }
-        | Record::RemoveTree { .. }
         | Record::Rename { .. }
         | Record::Close { .. } => Ok(()),
     }
@@ -181,6 +172,7 @@ impl Check for Response {
                 if entries > MAX_ENTRIES {
                     return Err(Lie::ListTooLong);
                 }
+                listings.iter().try_for_each(|listing| check_attributes(&listing.attributes))?;
                 let all = listings.iter().flat_map(|listing| &listing.entries);
                 all.into_iter().try_for_each(|(_, entry)| check_attributes(&entry.attributes))
             }
@@ -211,7 +203,6 @@ impl Check for Response {
             }
             Self::Failed(_)
             | Self::Done
-            | Self::Synced { .. }
             | Self::Locked(_)
             | Self::Position(_)
             | Self::Space(_)

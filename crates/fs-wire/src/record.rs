@@ -57,15 +57,6 @@ pub enum Record {
         /// The directory that has this name.
         node: Handle,
     },
-    /// Removes a directory and all in it.
-    RemoveTree {
-        /// Directory that loses the name.
-        parent: Handle,
-        /// The name.
-        name: Name,
-        /// The directory that has this name.
-        node: Handle,
-    },
     /// Moves a name, and removes what had the new name; or exchanges two names.
     Rename {
         /// Directory and name before.
@@ -165,34 +156,13 @@ pub enum NewNode {
     },
 }
 
-/// Bytes that are written.
+/// Bytes that are written: a part of the payload of the message that has the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Data {
-    /// A part of the payload of the message that has the batch.
-    Payload {
-        /// Position of the first byte in the payload.
-        start: u32,
-        /// Number of bytes.
-        length: u32,
-    },
-    /// A part of a blob that was sent ahead.
-    Blob {
-        /// Number of the blob.
-        number: u64,
-        /// Position of the first byte in the blob.
-        start: u32,
-        /// Number of bytes.
-        length: u32,
-    },
-}
-
-impl Data {
+pub struct Data {
+    /// Position of the first byte in the payload.
+    pub start: u32,
     /// Number of bytes.
-    pub const fn length(&self) -> u32 {
-        match self {
-            Self::Payload { length, .. } | Self::Blob { length, .. } => *length,
-        }
-    }
+    pub length: u32,
 }
 
 /// Attributes that change; `None` stays.
@@ -225,8 +195,4 @@ pub enum AllocateMode {
     Zero,
     /// The range reads as zeros; the file keeps its length.
     ZeroKeepSize,
-    /// Removes the range: what follows moves down.
-    Collapse,
-    /// Inserts a hole: what follows moves up.
-    Insert,
 }

@@ -87,15 +87,8 @@ pub enum SessionRequest {
         /// What is read.
         ranges: Vec<NodeRange>,
     },
-    /// Sends bytes ahead, which records of a later batch refer to. The message's payload has them.
-    Blob {
-        /// Number of the blob, chosen by the client.
-        number: u64,
-    },
     /// Changes.
     Batch(Batch),
-    /// Waits until all batches that were applied are durable.
-    Sync,
     /// Asks for leases.
     Lease {
         /// Nodes and kinds.
@@ -187,13 +180,11 @@ pub struct NodeRange {
     pub length: u32,
 }
 
-/// Changes that are applied in order.
+/// Changes that are applied in order. The response says that they are durable, too: the server writes them to its log first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Number of the batch: one more than that of the client's batch before, 1 for its first one.
     pub number: u64,
-    /// Whether the response waits until the batch and all before it are durable.
-    pub durable: bool,
     /// The changes.
     pub records: Vec<Record>,
 }

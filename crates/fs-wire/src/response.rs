@@ -46,12 +46,6 @@ pub enum Failure {
         /// Number of the batch that the server expects.
         expected: u64,
     },
-    /// A blob that a record names is not there.
-    #[error("blob {number} is not there")]
-    NoSuchBlob {
-        /// Its number.
-        number: u64,
-    },
 }
 
 /// A response of the server.
@@ -79,11 +73,6 @@ pub enum Response {
     ReadDone(Vec<(u32, Version)>),
     /// To Batch.
     BatchDone(BatchDone),
-    /// To Sync: all batches up to this number are durable.
-    Synced {
-        /// The number.
-        durable: u64,
-    },
     /// To Lease: what the client has now; with attributes, if it has a lease.
     Leased(Vec<(LeaseKind, Option<Attributes>)>),
     /// To Lock and TestLock: the lock that conflicts; `None` if there is none, and the lock is taken.
@@ -119,10 +108,8 @@ pub struct Welcome {
     pub inos: u64,
     /// Proof of this range, for [`Hello::ranges`](crate::Hello::ranges).
     pub inos_proof: u64,
-    /// Number of the client's last batch that was applied; 0 if there is none.
+    /// Number of the client's last batch that was applied, and is durable; 0 if there is none.
     pub applied: u64,
-    /// Number of the client's last batch that is durable.
-    pub durable: u64,
     /// Whether changes are refused.
     pub read_only: bool,
 }
@@ -156,8 +143,8 @@ pub enum Step {
 pub struct Listing {
     /// The directory.
     pub directory: Handle,
-    /// Version of the directory at that time.
-    pub version: Version,
+    /// Its attributes at that time.
+    pub attributes: Attributes,
     /// Lease that the client has on the directory now.
     pub lease: LeaseKind,
     /// Names and nodes, in the order of names.
@@ -169,10 +156,8 @@ pub struct Listing {
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchDone {
-    /// Number of the client's last batch that was applied.
+    /// Number of the client's last batch that was applied, and is durable.
     pub applied: u64,
-    /// Number of the client's last batch that is durable.
-    pub durable: u64,
     /// The record that could not be applied, and why; none behind it was applied.
     pub failed: Option<(u32, Errno)>,
     /// New handles and attributes of the nodes that the batch has changed.
@@ -208,8 +193,8 @@ pub struct SpaceStatus {
 /// What `apus fs status` shows of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystemStatus {
-    /// Name of each client, its shared and exclusive leases, and its batches that are applied and durable.
-    pub clients: Vec<(Bytes, u64, u64, u64, u64)>,
+    /// Name of each client, its shared and exclusive leases, and its last batch that was applied.
+    pub clients: Vec<(Bytes, u64, u64, u64)>,
     /// Node that is recalled, the client that waits for it, and the client that has the lease.
     pub waiting: Vec<(Handle, Bytes, Bytes)>,
 }

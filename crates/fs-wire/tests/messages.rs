@@ -33,14 +33,7 @@ fn time() -> impl Strategy<Value = Time> {
 }
 
 fn data() -> impl Strategy<Value = Data> {
-    prop_oneof![
-        (0..500u32, 0..500u32).prop_map(|(start, length)| Data::Payload { start, length }),
-        (any::<u64>(), any::<u32>(), any::<u32>()).prop_map(|(number, start, length)| Data::Blob {
-            number,
-            start,
-            length
-        }),
-    ]
+    (0..500u32, 0..500u32).prop_map(|(start, length)| Data { start, length })
 }
 
 fn new_node() -> impl Strategy<Value = NewNode> {
@@ -98,11 +91,6 @@ fn record() -> impl Strategy<Value = Record> {
             name,
             node
         }),
-        (handle(), place()).prop_map(|(node, (parent, name))| Record::RemoveTree {
-            parent,
-            name,
-            node
-        }),
         (place(), place(), handle(), proptest::option::of(handle()), any::<bool>()).prop_map(
             |(from, to, node, replaced, exchange)| Record::Rename {
                 from,
@@ -138,10 +126,10 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let of = (any::<u64>(), any::<u64>(), any::<bool>(), vec(record(), 0..20));
-    of.prop_map(|(session, number, durable, records)| Request::Of {
+    let of = (any::<u64>(), any::<u64>(), vec(record(), 0..20));
+    of.prop_map(|(session, number, records)| Request::Of {
         session,
-        request: SessionRequest::Batch(Batch { number, durable, records }),
+        request: SessionRequest::Batch(Batch { number, records }),
     })
 }
 
@@ -232,19 +220,16 @@ fn other_messages_arrive_unchanged() {
     round(&Callback::Fence { session: 1 });
     round(&CallbackResponse::Recalled { open: vec![NODE] });
     round(&Response::Locked(None));
-    round(&Response::Synced { durable: 7 });
+    round(&Response::Position(7));
 }
 
 /// FSWIRE-4: a header speaks only of bytes that are there.
 #[test]
 fn ranges_outside_of_the_payload_are_refused() {
     let time = Time::default();
-    let data = Data::Payload { start: 1, length: u32::MAX };
+    let data = Data { start: 1, length: u32::MAX };
     let records = vec![Record::Write { file: NODE, offset: 0, data, time }];
-    refused(
-        SessionRequest::Batch(Batch { number: 1, durable: false, records }),
-        Lie::ImpossibleRange,
-    );
+    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleRange);
     let far = NodeRange { file: NODE, offset: u64::MAX, length: 1 };
     refused(SessionRequest::Read { ranges: vec![far] }, Lie::ImpossibleRange);
     let all = NodeRange { file: NODE, offset: 0, length: 20 << 20 };
@@ -256,7 +241,7 @@ fn ranges_outside_of_the_payload_are_refused() {
 #[test]
 fn lists_beyond_their_limits_are_refused() {
     let records = vec![Record::Close { node: NODE }; MAX_RECORDS + 1];
-    refused(SessionRequest::Batch(Batch { number: 1, durable: false, records }), Lie::ListTooLong);
+    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ListTooLong);
     let path = vec![Name::new("x").unwrap(); MAX_PATH_COMPONENTS + 1];
     let look_up = LookUp { start: NODE, path, lease: LeaseKind::None, inline: 0 };
     refused(SessionRequest::LookUp(look_up), Lie::ListTooLong);
@@ -272,10 +257,7 @@ fn attributes_that_cannot_be_are_refused() {
         },
     ] {
         let records = vec![Record::SetAttributes { node: NODE, set }];
-        refused(
-            SessionRequest::Batch(Batch { number: 1, durable: false, records }),
-            Lie::ImpossibleAttribute,
-        );
+        refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleAttribute);
     }
     let target = Bytes::from_static(b"a\0b");
     let records = vec![Record::Create {
@@ -287,10 +269,7 @@ fn attributes_that_cannot_be_are_refused() {
         gid: 0,
         time: Time::default(),
     }];
-    refused(
-        SessionRequest::Batch(Batch { number: 1, durable: false, records }),
-        Lie::ImpossibleString,
-    );
+    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleString);
 }
 
 /// FSWIRE-3: a name that is none is no message.

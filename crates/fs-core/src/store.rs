@@ -1,0 +1,174 @@
+//! What a server stores files in: a directory, or a twin in memory that can crash.
+//!
+//! # Invariants of every store
+//!
+//! - **STORE-1** What [`Store::commit`] returned survives a crash of the process and of the machine.
+//! - **STORE-2** After a crash, the store holds the effects of a prefix of each client's batches, in the order of their numbers; all
+//!   of a batch, or its records up to the one that failed, or, for the batch that was being applied, any number of its first records.
+//!   [`Store::applied`] says which batches that are.
+//! - **STORE-3** A batch with a number that was applied already is not applied again.
+//! - **STORE-4** An [`Ino`] never names another node, also after a crash. A node that was found keeps its number.
+//! - **STORE-5** Nothing outside of the exported directory is read or changed, whatever symbolic links it contains.
+//! - **STORE-6** Equal [`Version`](apus_fs_wire::Version)s of a node mean equal contents and attributes.
+
+use apus_fs_wire::{Attributes, Errno, Ino, Name, Record, SeekTarget, SpaceStatus};
+use bytes::Bytes;
+
+/// Identity of a client: of one mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub [u8; 16]);
+
+/// A batch of a client, to be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientBatch {
+    /// The client.
+    pub client: ClientId,
+    /// Number of the batch: one more than that of the client's batch before.
+    pub number: u64,
+    /// The changes. Proofs of handles are checked already; a store uses only the numbers of nodes.
+    pub records: Vec<Record>,
+    /// Bytes to which the records refer.
+    pub payload: Bytes,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedBatch {
+    /// The client.
+    pub client: ClientId,
+    /// Number of the batch.
+    pub number: u64,
+    /// The record that could not be applied, and why; none behind it was applied.
+    pub failed: Option<(u32, Errno)>,
+    /// Nodes that the batch has changed, with their new attributes. Nodes that were removed are absent.
+    pub changed: Vec<(Ino, Attributes)>,
+    /// Nodes that have lost their last name and are kept until [`Store::drop_orphan`].
+    pub orphaned: Vec<Ino>,
+}
+
+/// A part of a directory's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryPart {
+    /// Names and nodes, in the order of names.
+    pub entries: Vec<(Name, Ino, Attributes)>,
+    /// Whether no names follow.
+    pub is_complete: bool,
+}
+
+/// The store cannot write its log any more, so nothing can be promised: the server ends.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} {path}: {source}")]
+pub struct StoreError {
+    /// What was attempted.
+    pub operation: &'static str,
+    /// Where.
+    pub path: String,
+    /// The system's error.
+    pub source: std::io::Error,
+}
+
+/// A tree of nodes that remembers what it has promised.
+///
+/// Errors of the file system are returned as [`Errno`]: `ESTALE` (116) for a number that names no node.
+pub trait Store {
+    /// Returns the attributes of a node.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn attributes(&mut self, node: Ino) -> Result<Attributes, Errno>;
+
+    /// Returns the node that has a name; `None` if there is no such name.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn look_up(&mut self, directory: Ino, name: &Name) -> Result<Option<(Ino, Attributes)>, Errno>;
+
+    /// Lists at most `most` names behind `after`, in the order of names.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn list(
+        &mut self,
+        directory: Ino,
+        after: Option<&Name>,
+        most: usize,
+    ) -> Result<DirectoryPart, Errno>;
+
+    /// Returns the target of a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn target(&mut self, link: Ino) -> Result<Bytes, Errno>;
+
+    /// Reads bytes of a file; fewer than `length` only at its end.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn read(&mut self, file: Ino, offset: u64, length: u32) -> Result<Bytes, Errno>;
+
+    /// Finds the next data or hole of a file.
+    ///
+    /// # Errors
+    ///
+    /// The file system's; `ENXIO` (6) behind the last data.
+    fn seek(&mut self, file: Ino, offset: u64, target: SeekTarget) -> Result<u64, Errno>;
+
+    /// Returns the value of an extended attribute.
+    ///
+    /// # Errors
+    ///
+    /// The file system's; `ENODATA` (61) if there is none.
+    fn xattr(&mut self, node: Ino, name: &[u8]) -> Result<Bytes, Errno>;
+
+    /// Returns the names of all extended attributes.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn xattrs(&mut self, node: Ino) -> Result<Vec<Bytes>, Errno>;
+
+    /// Returns the space of the file system.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn space(&mut self) -> Result<SpaceStatus, Errno>;
+
+    /// Takes a batch, which the next [`commit`](Self::commit) applies. Its number is one more than the client's last one that was
+    /// applied or appended.
+    fn append(&mut self, batch: ClientBatch);
+
+    /// Writes all appended batches to the log, makes the log durable, applies them in order, and returns what became of each.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]: the log could not be written. Nothing may be promised any more.
+    fn commit(&mut self) -> Result<Vec<AppliedBatch>, StoreError>;
+
+    /// Returns the number of the client's last batch that was applied; 0 if there is none.
+    fn applied(&self, client: ClientId) -> u64;
+
+    /// Forgets a client's number of batches: it will not return.
+    fn forget_client(&mut self, client: ClientId);
+
+    /// Reserves `count` numbers for new nodes and returns the first one. No other call returns any of them, also after a crash.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError>;
+
+    /// Returns the nodes without a name that are kept.
+    fn orphans(&self) -> Vec<Ino>;
+
+    /// Removes a node without a name.
+    fn drop_orphan(&mut self, node: Ino);
+
+    /// Returns the key of the proofs in handles: random, and the same for the lifetime of the export.
+    fn secret(&self) -> [u8; 16];
+}
