@@ -1,0 +1,17 @@
+//! A store in memory that forgets at a crash what it has not promised: the twin of the directory, for tests and the simulator.
+//!
+//! - **MEMSTORE-1** A record is applied as a whole or not at all, and with the result that Linux has for it on ext4.
+//! - **MEMSTORE-2** [`MemoryStore::crash`] keeps all committed batches and a prefix of the appended ones. Numbers that were handed
+//!   out stay handed out.
+//! - **MEMSTORE-3** Two stores to which the same calls were made are equal: there is no clock, no randomness and no hashing order.
+//!
+//! The clock of ctimes is the counter of changes, in nanoseconds.
+
+mod contents;
+mod errno;
+mod names;
+mod node;
+mod store;
+mod tree;
+
+pub use store::MemoryStore;

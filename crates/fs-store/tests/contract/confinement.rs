@@ -1,0 +1,24 @@
+//! STORE-5: nothing outside of the export is reached.
+
+use apus_fs_core::Store;
+use apus_fs_wire::{Ino, NewNode};
+use bytes::Bytes;
+
+use crate::export::errno::{EINVAL, ENOTDIR};
+use crate::export::{Export, name};
+use crate::world::World;
+
+/// STORE-5: a symbolic link is a node without names and bytes, wherever it points to.
+pub(crate) fn links_are_not_followed<W: World>() {
+    let mut export = Export::<W>::new();
+    for (text, target) in [("root", "/"), ("above", ".."), ("passwd", "/etc/passwd")] {
+        let link = NewNode::Symlink { target: target.into() };
+        let link = export.try_create((Ino::ROOT, text), link).unwrap();
+        assert_eq!(export.store().target(link), Ok(Bytes::from(target)));
+        assert_eq!(export.store().look_up(link, &name("etc")), Err(ENOTDIR));
+        assert_eq!(export.store().list(link, None, 10), Err(ENOTDIR));
+        assert_eq!(export.store().read(link, 0, 10), Err(EINVAL));
+        assert_eq!(export.write(link, 0, b"x"), Err(EINVAL));
+        assert_eq!(export.try_create((link, "new"), NewNode::File), Err(ENOTDIR));
+    }
+}

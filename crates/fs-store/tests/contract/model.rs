@@ -1,0 +1,167 @@
+//! What POSIX says about names and contents, written down another way: a set of names and a list of bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use apus_fs_wire::{Errno, Ino, Name, NewNode, Record};
+
+use crate::export::errno::{EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, ESTALE};
+
+/// Names and contents of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Model {
+    /// Directory and name, and what has it.
+    pub(crate) names: BTreeMap<(Ino, Name), Ino>,
+    /// Directories but the root.
+    pub(crate) directories: BTreeSet<Ino>,
+    /// Files, also those without a name.
+    pub(crate) files: BTreeMap<Ino, Vec<u8>>,
+}
+
+impl Model {
+    fn is_directory(&self, node: Ino) -> bool {
+        node == Ino::ROOT || self.directories.contains(&node)
+    }
+
+    fn name(&self, directory: Ino, name: &Name) -> Result<Option<Ino>, Errno> {
+        if self.is_directory(directory) {
+            Ok(self.names.get(&(directory, name.clone())).copied())
+        } else if self.files.contains_key(&directory) {
+            Err(ENOTDIR)
+        } else {
+            Err(ESTALE)
+        }
+    }
+
+    pub(crate) fn names_of(&self, node: Ino) -> usize {
+        self.names.values().filter(|found| **found == node).count()
+    }
+
+    fn is_empty(&self, directory: Ino) -> bool {
+        self.names.keys().all(|(parent, _)| *parent != directory)
+    }
+
+    /// Returns a directory and all above it.
+    fn above(&self, directory: Ino) -> BTreeSet<Ino> {
+        let mut all = BTreeSet::from([directory]);
+        let mut below = directory;
+        while let Some(((parent, _), _)) = self.names.iter().find(|(_, node)| **node == below) {
+            below = *parent;
+            all.insert(below);
+        }
+        all
+    }
+
+    /// Applies a record to names and contents. Records of other kinds do nothing.
+    pub(crate) fn apply(&mut self, record: &Record, payload: &[u8]) -> Result<(), Errno> {
+        match record {
+            Record::Create { parent: Some((parent, name)), ino, node, .. } => {
+                if self.name(parent.ino, name)?.is_some() {
+                    return Err(EEXIST);
+                }
+                match node {
+                    NewNode::Directory => drop(self.directories.insert(*ino)),
+                    NewNode::File | NewNode::Symlink { .. } | NewNode::Special { .. } => {
+                        self.files.insert(*ino, Vec::new());
+                    }
+                }
+                self.names.insert((parent.ino, name.clone()), *ino);
+                Ok(())
+            }
+            Record::Link { node, parent, name } => {
+                if self.name(parent.ino, name)?.is_some() {
+                    return Err(EEXIST);
+                }
+                self.names.insert((parent.ino, name.clone()), node.ino);
+                Ok(())
+            }
+            Record::Unlink { parent, name, node } => {
+                let found = self.name(parent.ino, name)?.ok_or(ENOENT)?;
+                if found != node.ino {
+                    return Err(ESTALE);
+                }
+                if self.is_directory(found) {
+                    return Err(EISDIR);
+                }
+                self.names.remove(&(parent.ino, name.clone()));
+                Ok(())
+            }
+            Record::RemoveDirectory { parent, name, node } => {
+                let found = self.name(parent.ino, name)?.ok_or(ENOENT)?;
+                if found != node.ino {
+                    return Err(ESTALE);
+                }
+                if !self.is_directory(found) {
+                    return Err(ENOTDIR);
+                }
+                if !self.is_empty(found) {
+                    return Err(ENOTEMPTY);
+                }
+                self.names.remove(&(parent.ino, name.clone()));
+                self.directories.remove(&found);
+                Ok(())
+            }
+            Record::Rename { from, to, exchange, .. } => {
+                self.rename((from.0.ino, from.1.clone()), (to.0.ino, to.1.clone()), *exchange)
+            }
+            Record::Write { file, offset, data, .. } => {
+                if self.is_directory(file.ino) {
+                    return Err(EISDIR);
+                }
+                let contents = self.files.get_mut(&file.ino).ok_or(ESTALE)?;
+                let end = *offset as usize + data.length as usize;
+                if data.length > 0 {
+                    contents.resize(contents.len().max(end), 0);
+                    let bytes = &payload[data.start as usize..][..data.length as usize];
+                    contents[*offset as usize..end].copy_from_slice(bytes);
+                }
+                Ok(())
+            }
+            Record::SetAttributes { node, set } => {
+                if let Some(size) = set.size {
+                    if self.is_directory(node.ino) {
+                        return Err(EISDIR);
+                    }
+                    self.files.get_mut(&node.ino).ok_or(ESTALE)?.resize(size as usize, 0);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Renames. The record is known to name what the names lead to.
+    fn rename(&mut self, from: (Ino, Name), to: (Ino, Name), exchange: bool) -> Result<(), Errno> {
+        let source = self.name(from.0, &from.1)?.ok_or(ENOENT)?;
+        let target = self.name(to.0, &to.1)?;
+        if exchange && target.is_none() {
+            return Err(ENOENT);
+        }
+        if target == Some(source) {
+            return Ok(());
+        }
+        if self.above(to.0).contains(&source) {
+            return Err(EINVAL);
+        }
+        if let Some(target) = target {
+            if self.above(from.0).contains(&target) {
+                return Err(if exchange { EINVAL } else { ENOTEMPTY });
+            }
+            match (self.is_directory(source), self.is_directory(target)) {
+                _ if exchange => {}
+                (true, false) => return Err(ENOTDIR),
+                (false, true) => return Err(EISDIR),
+                (true, true) if !self.is_empty(target) => return Err(ENOTEMPTY),
+                _ => {}
+            }
+        }
+        self.names.remove(&from);
+        self.names.remove(&to);
+        match target {
+            Some(target) if exchange => drop(self.names.insert(from, target)),
+            Some(target) => drop(self.directories.remove(&target)),
+            None => {}
+        }
+        self.names.insert(to, source);
+        Ok(())
+    }
+}
