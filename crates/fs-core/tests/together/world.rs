@@ -14,7 +14,6 @@ use apus_fs_store::memory::MemoryStore;
 use apus_fs_wire::{Errno, Ino, Name, NewNode, Time};
 use bytes::Bytes;
 
-
 /// A message that is under way.
 enum Message {
     Request { client: usize, call: ClientCall, bytes: Bytes },
@@ -46,7 +45,7 @@ fn peer(client: usize) -> SocketAddr {
 impl World {
     pub(crate) fn new(clients: usize) -> Self {
         let settings = ServerSettings { grace: false, ..ServerSettings::default() };
-        let server = Server::new(MemoryStore::new(), settings, Duration::ZERO).unwrap();
+        let server = Server::new(MemoryStore::new([9; 16]), settings, Duration::ZERO).unwrap();
         let mut world = Self {
             server,
             clients: Vec::new(),
@@ -99,13 +98,18 @@ impl World {
         while let Some(effect) = self.server.take_effect() {
             match effect {
                 ServerEffect::Respond { call, header, payload } => {
-                    let (client, call) = self.calls.remove(&call.0).expect("a call is answered once");
+                    let (client, call) =
+                        self.calls.remove(&call.0).expect("a call is answered once");
                     let bytes = [vec![header], payload].concat().concat().into();
                     self.under_way.push_back(Message::Response { client, call, bytes });
                 }
                 ServerEffect::Call { callback, peer, message } => {
                     let client = usize::from(peer.port()) - 1_000;
-                    self.under_way.push_back(Message::Callback { client, callback, bytes: message });
+                    self.under_way.push_back(Message::Callback {
+                        client,
+                        callback,
+                        bytes: message,
+                    });
                 }
             }
         }
@@ -204,6 +208,13 @@ impl World {
         }
     }
 
+    /// Ends a client's session.
+    pub(crate) fn leave(&mut self, client: usize) {
+        let clock = self.clock();
+        self.clients[client].close(&clock);
+        self.settle();
+    }
+
     #[track_caller]
     pub(crate) fn look_up(&mut self, client: usize, directory: Ino, name: &str) -> Option<Ino> {
         match self.run(client, Operation::LookUp(place(directory, name))).unwrap() {
@@ -276,8 +287,7 @@ impl World {
         let (mut names, mut offset) = (Vec::new(), 0);
         loop {
             let (most, with_attributes) = (100, true);
-            let read =
-                Operation::ReadDirectory { node, handle, offset, most, with_attributes };
+            let read = Operation::ReadDirectory { node, handle, offset, most, with_attributes };
             let Ok(Reply::Entries(entries)) = self.run(client, read) else { panic!("no entries") };
             let Some(last) = entries.last() else { break };
             offset = last.next;
@@ -286,7 +296,6 @@ impl World {
         names.retain(|name| name != "." && name != "..");
         names
     }
-
 }
 
 pub(crate) fn place(directory: Ino, name: &str) -> Place {
