@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod store;
 
 pub use store::Store;

@@ -70,6 +70,8 @@ pub struct Attributes {
     pub ctime: Time,
     /// Creation, if the server's file system records it.
     pub btime: Option<Time>,
+    /// Whether it has extended attributes.
+    pub has_xattrs: bool,
     /// Version of what these attributes describe.
     pub version: Version,
 }

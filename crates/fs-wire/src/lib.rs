@@ -17,6 +17,7 @@
 mod attributes;
 mod callback;
 mod check;
+mod errno;
 pub mod frame;
 mod handle;
 mod lease;
@@ -30,6 +31,7 @@ mod response;
 pub use attributes::{Attributes, NodeKind, Time, Version};
 pub use callback::{Callback, CallbackResponse, RecalledNode};
 pub use check::{Check, Lie};
+pub use errno::Errno;
 pub use frame::{Decoded, Message, WireError};
 pub use handle::{Handle, Ino};
 pub use lease::LeaseKind;
@@ -41,6 +43,6 @@ pub use request::{
     WantedLease, WireVersion,
 };
 pub use response::{
-    BatchDone, Entry, Errno, Failure, FileSystemStatus, Listing, LockConflict, Response,
-    SpaceStatus, Step, Welcome,
+    BatchDone, Entry, Failure, FileSystemStatus, Listing, LockConflict, Response, SpaceStatus,
+    Step, Welcome,
 };

@@ -4,21 +4,18 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Version};
+use crate::errno::Errno;
 use crate::handle::Handle;
 use crate::lease::LeaseKind;
 use crate::lock::{LockKind, LockRange};
 use crate::name::Name;
 use crate::request::WireVersion;
 
-/// An error number of Linux, such as 2 for `ENOENT`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Errno(pub u16);
-
 /// Why a request was not served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Failure {
     /// The file system's error.
-    #[error("error {}", .0.0)]
+    #[error("{0}")]
     Errno(Errno),
     /// No common version.
     #[error("the server speaks versions {} to {} of the file service", oldest.0, newest.0)]

@@ -111,6 +111,7 @@ impl Node {
             Body::Special { kind, device } => (*kind, 0, 0, *device),
         };
         Attributes {
+            has_xattrs: !self.xattrs.is_empty(),
             kind,
             mode: self.mode,
             links: self.links,

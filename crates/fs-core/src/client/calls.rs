@@ -1,0 +1,135 @@
+//! Calls to the server that have not returned.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use apus_fs_wire::{Ino, LeaseKind, Name, SessionRequest};
+
+use super::effect::{ClientCall, OpToken};
+
+/// What a call is for. Operations that need the same wait for one call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    /// Hello.
+    Greet,
+    /// Reclaim, with the nodes of which leases were claimed.
+    Reclaim(Vec<Ino>),
+    /// Renew.
+    Renew,
+    /// A name, or a node itself.
+    LookUp(Ino, Option<Name>),
+    /// A directory's names.
+    List(Ino),
+    /// Leases.
+    Lease(Vec<(Ino, LeaseKind)>),
+    /// Bytes of a file.
+    Read(Ino, u64, u32),
+    /// All extended attributes' names.
+    Xattrs(Ino),
+    /// A batch.
+    Batch(u64),
+    /// A response that only one operation uses.
+    Operation(OpToken),
+    /// A message whose response says nothing of interest.
+    Farewell,
+}
+
+/// A call that has not returned.
+#[derive(Clone, Debug)]
+pub(super) struct Outstanding {
+    pub(super) purpose: Purpose,
+    /// What is asked; `None` for Hello and batches, which are made anew each time.
+    pub(super) request: Option<SessionRequest>,
+    /// Operations that wait for it.
+    pub(super) waiters: Vec<OpToken>,
+    /// Nodes that were recalled since it was sent: what its response grants on them is void, for the server may have granted it before.
+    pub(super) voided: HashSet<Ino>,
+    pub(super) sent_at: Duration,
+    /// When it is sent again, because it failed.
+    pub(super) retry_at: Option<Duration>,
+    pub(super) failures: u32,
+}
+
+/// All calls that have not returned.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    outstanding: BTreeMap<ClientCall, Outstanding>,
+    by_purpose: HashMap<Purpose, ClientCall>,
+    last: u64,
+}
+
+impl Calls {
+    /// Adds a call and returns its name.
+    pub(super) fn add(
+        &mut self,
+        now: Duration,
+        purpose: Purpose,
+        request: Option<SessionRequest>,
+    ) -> ClientCall {
+        self.last += 1;
+        let call = ClientCall(self.last);
+        self.by_purpose.insert(purpose.clone(), call);
+        let outstanding = Outstanding {
+            purpose,
+            request,
+            waiters: Vec::new(),
+            voided: HashSet::new(),
+            sent_at: now,
+            retry_at: None,
+            failures: 0,
+        };
+        self.outstanding.insert(call, outstanding);
+        call
+    }
+
+    /// Returns the call with a purpose, if it has not returned.
+    pub(super) fn find(&self, purpose: &Purpose) -> Option<ClientCall> {
+        self.by_purpose.get(purpose).copied()
+    }
+
+    pub(super) fn get_mut(&mut self, call: ClientCall) -> Option<&mut Outstanding> {
+        self.outstanding.get_mut(&call)
+    }
+
+    /// Removes a call that has returned; `None` if it was dropped before.
+    pub(super) fn remove(&mut self, call: ClientCall) -> Option<Outstanding> {
+        let outstanding = self.outstanding.remove(&call)?;
+        self.by_purpose.remove(&outstanding.purpose);
+        Some(outstanding)
+    }
+
+    /// Drops all calls and returns the operations that waited for them.
+    pub(super) fn drop_all(&mut self) -> Vec<OpToken> {
+        self.by_purpose.clear();
+        let dropped = std::mem::take(&mut self.outstanding);
+        dropped.into_values().flat_map(|outstanding| outstanding.waiters).collect()
+    }
+
+    /// Voids what responses under way grant on a node.
+    pub(super) fn void(&mut self, node: Ino) {
+        for outstanding in self.outstanding.values_mut() {
+            outstanding.voided.insert(node);
+        }
+    }
+
+    /// Calls that are to be sent again now.
+    pub(super) fn due(&self, now: Duration) -> Vec<ClientCall> {
+        let due = self.outstanding.iter();
+        let due = due.filter(|(_, call)| call.retry_at.is_some_and(|retry| retry <= now));
+        due.map(|(call, _)| *call).collect()
+    }
+
+    /// When a call is to be sent again.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.outstanding.values().filter_map(|call| call.retry_at).min()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.outstanding.len()
+    }
+}
+
+/// How long to wait before a call is sent again that failed `failures` times.
+pub(super) fn backoff(failures: u32) -> Duration {
+    Duration::from_millis(20 << failures.min(5))
+}

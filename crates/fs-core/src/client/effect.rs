@@ -1,0 +1,85 @@
+//! What a client asks of the world around it.
+
+use std::time::Duration;
+
+use apus_fs_wire::{Errno, Ino, Time};
+use bytes::Bytes;
+
+use super::operation::Reply;
+
+/// Names an operation that waits for its reply; chosen by the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpToken(pub u64);
+
+/// Names a call to the server; chosen by the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientCall(pub u64);
+
+/// Names a callback of the server that waits for its response; chosen by the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerCallback(pub u64);
+
+/// Names invalidations that the kernel is carrying out; chosen by the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NotifyToken(pub u64);
+
+/// The present time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Time since an arbitrary origin, on a clock that runs while the machine is suspended.
+    pub now: Duration,
+    /// Time of day.
+    pub wall: Time,
+}
+
+/// Something that the kernel has cached and must drop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invalidation {
+    /// Attributes of a node and, if `data` is set, its cached pages.
+    Node {
+        /// The node.
+        node: Ino,
+        /// Pages, too.
+        data: bool,
+    },
+    /// Every cached name is looked up again before its next use.
+    Names,
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEffect {
+    /// An operation has ended.
+    Reply {
+        /// The operation.
+        operation: OpToken,
+        /// Its result.
+        result: Result<Reply, Errno>,
+    },
+    /// The server is to be called; then [`Client::handle_response`](super::Client::handle_response).
+    Call {
+        /// Names the call.
+        call: ClientCall,
+        /// The message's header, framed.
+        header: Bytes,
+        /// Its payload, in pieces.
+        payload: Vec<Bytes>,
+    },
+    /// A callback is to be answered.
+    Answer {
+        /// The callback.
+        callback: ServerCallback,
+        /// The response.
+        message: Bytes,
+    },
+    /// The kernel is to drop what it has cached; then [`Client::notified`](super::Client::notified). Never from a thread that serves
+    /// requests of the kernel.
+    Invalidate {
+        /// Names the invalidations.
+        notification: NotifyToken,
+        /// What is dropped, in order.
+        items: Vec<Invalidation>,
+    },
+    /// Something that a person should read in the daemon's log.
+    Warn(String),
+}

@@ -1,0 +1,255 @@
+//! The ordered log of changes that are not at the server yet.
+//!
+//! - **FSLOG-1** Changes are applied in the order in which operations made them; a write is merged only with the write right before
+//!   it in the same batch.
+//! - **FSLOG-2** A batch keeps its number and its records until the server has applied it, however often it is sent.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use apus_fs_wire::{Batch, Data, Handle, Ino, Record, Time};
+use bytes::Bytes;
+
+use super::effect::{ClientCall, OpToken};
+
+/// Bytes from which a batch leaves.
+const FULL_BYTES: usize = 1 << 20;
+/// Records from which a batch leaves.
+const FULL_RECORDS: usize = 1_000;
+/// A batch leaves when nothing was added for this time.
+const QUIET: Duration = Duration::from_millis(5);
+/// A batch leaves at this age.
+const OLDEST: Duration = Duration::from_secs(1);
+/// Bytes of batches that are sent at once. Rationale: hides a round trip of 10 ms at 6 Gbit/s.
+const WINDOW_BYTES: usize = 8 << 20;
+/// Batches that are sent at once: fewer than the server holds if they arrive out of order.
+const WINDOW_BATCHES: usize = 16;
+/// Bytes of the log from which operations that write wait.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A change, as it is collected.
+#[derive(Clone, Debug)]
+enum Change {
+    Record(Record),
+    /// A write, with its bytes beside the payload until the batch leaves.
+    Write {
+        file: Handle,
+        offset: u64,
+        length: u64,
+        pieces: Vec<Bytes>,
+        time: Time,
+    },
+}
+
+/// The batch to which changes are added.
+#[derive(Clone, Debug, Default)]
+struct OpenBatch {
+    changes: Vec<Change>,
+    bytes: usize,
+    began: Duration,
+    changed: Duration,
+}
+
+/// A batch with its number.
+#[derive(Clone, Debug)]
+pub(super) struct SealedBatch {
+    pub(super) batch: Batch,
+    pub(super) payload: Vec<Bytes>,
+    pub(super) bytes: usize,
+    /// The call that carries it.
+    pub(super) call: Option<ClientCall>,
+    /// The operation whose only change this is, and which alone fails with it.
+    pub(super) alone: Option<OpToken>,
+}
+
+/// The log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    /// Number of the last batch that the server has applied.
+    applied: u64,
+    sealed: VecDeque<SealedBatch>,
+    open: OpenBatch,
+}
+
+impl Log {
+    /// Number of the batch to which the next change is added.
+    pub(super) fn open_number(&self) -> u64 {
+        self.applied + self.sealed.len() as u64 + 1
+    }
+
+    /// Number of the last batch that has a change.
+    pub(super) fn last_number(&self) -> u64 {
+        self.open_number() - u64::from(self.open.changes.is_empty())
+    }
+
+    /// Number of the last batch that the server has applied.
+    pub(super) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// Returns the batches and bytes that are not applied.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        let open = usize::from(!self.open.changes.is_empty());
+        let bytes: usize = self.sealed.iter().map(|batch| batch.bytes).sum();
+        (self.sealed.len() + open, bytes + self.open.bytes)
+    }
+
+    /// Returns whether a change of `bytes` may be added now.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        let (batches, waiting) = self.waiting();
+        waiting + bytes <= MOST_BYTES && batches <= 4_096
+    }
+
+    /// Adds a change.
+    pub(super) fn add(&mut self, now: Duration, record: Record) {
+        self.touch(now);
+        self.open.changes.push(Change::Record(record));
+        if self.open.changes.len() >= FULL_RECORDS {
+            self.seal();
+        }
+    }
+
+    /// Adds a write.
+    pub(super) fn add_write(
+        &mut self,
+        now: Duration,
+        file: Handle,
+        at: u64,
+        bytes: Bytes,
+        when: Time,
+    ) {
+        self.touch(now);
+        self.open.bytes += bytes.len();
+        match self.open.changes.last_mut() {
+            Some(Change::Write { file: last, offset, length, pieces, time })
+                if last.ino == file.ino && *offset + *length == at =>
+            {
+                *length += bytes.len() as u64;
+                *time = when;
+                pieces.push(bytes);
+            }
+            _ => {
+                let length = bytes.len() as u64;
+                let pieces = vec![bytes];
+                let write = Change::Write { file, offset: at, length, pieces, time: when };
+                self.open.changes.push(write);
+            }
+        }
+        if self.open.bytes >= FULL_BYTES || self.open.changes.len() >= FULL_RECORDS {
+            self.seal();
+        }
+    }
+
+    fn touch(&mut self, now: Duration) {
+        if self.open.changes.is_empty() {
+            self.open.began = now;
+        }
+        self.open.changed = now;
+    }
+
+    /// Closes the open batch, if it has a change: it leaves as soon as the window permits.
+    pub(super) fn seal(&mut self) {
+        if self.open.changes.is_empty() {
+            return;
+        }
+        let number = self.open_number();
+        let OpenBatch { changes, bytes, .. } = std::mem::take(&mut self.open);
+        let (mut payload, mut start) = (Vec::new(), 0);
+        let records = changes.into_iter().map(|change| match change {
+            Change::Record(record) => record,
+            Change::Write { file, offset, length, pieces, time } => {
+                let data = Data { start, length: length as u32 };
+                start += data.length;
+                payload.extend(pieces);
+                Record::Write { file, offset, data, time }
+            }
+        });
+        let batch = Batch { number, records: records.collect() };
+        self.sealed.push_back(SealedBatch { batch, payload, bytes, call: None, alone: None });
+    }
+
+    /// Seals the open batch, which has the only change of an operation.
+    pub(super) fn seal_alone(&mut self, operation: OpToken) {
+        self.seal();
+        if let Some(batch) = self.sealed.back_mut() {
+            batch.alone = Some(operation);
+        }
+    }
+
+    /// Seals the open batch if its time has come.
+    pub(super) fn seal_if_due(&mut self, now: Duration) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            self.seal();
+        }
+    }
+
+    /// When the open batch leaves.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let due = (self.open.changed + QUIET).min(self.open.began + OLDEST);
+        (!self.open.changes.is_empty()).then_some(due)
+    }
+
+    /// Returns the next batch that is to be sent, if the window permits.
+    pub(super) fn next_to_send(&mut self) -> Option<&mut SealedBatch> {
+        let under_way = self.sealed.iter().take_while(|batch| batch.call.is_some());
+        let (batches, bytes) =
+            under_way.fold((0, 0), |(count, bytes), batch| (count + 1, bytes + batch.bytes));
+        if batches >= WINDOW_BATCHES || bytes >= WINDOW_BYTES {
+            return None;
+        }
+        self.sealed.get_mut(batches)
+    }
+
+    /// Returns a batch that is not applied.
+    pub(super) fn sealed(&self, number: u64) -> Option<&SealedBatch> {
+        let index = number.checked_sub(self.applied + 1)?;
+        self.sealed.get(index as usize)
+    }
+
+    /// Notes that the server has applied all batches up to `number`, and returns the nodes that they change.
+    pub(super) fn set_applied(&mut self, number: u64) -> Vec<Ino> {
+        let mut nodes = Vec::new();
+        while self.applied < number {
+            self.applied += 1;
+            let Some(batch) = self.sealed.pop_front() else { continue };
+            batch.batch.records.iter().for_each(|record| nodes.extend(subjects(record)));
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Notes that no batch is under way: all that are not applied are sent again.
+    pub(super) fn forget_calls(&mut self) {
+        self.sealed.iter_mut().for_each(|batch| batch.call = None);
+    }
+
+    /// Drops everything that is not applied, and returns it.
+    pub(super) fn drop_all(&mut self) -> Vec<SealedBatch> {
+        self.seal();
+        self.sealed.drain(..).collect()
+    }
+}
+
+/// The nodes that a record changes.
+pub(super) fn subjects(record: &Record) -> impl Iterator<Item = Ino> {
+    let of = |handle: &Handle| Some(handle.ino);
+    let nodes = match record {
+        Record::Create { parent, ino, .. } => {
+            [Some(*ino), parent.as_ref().map(|(parent, _)| parent.ino), None, None]
+        }
+        Record::Link { node, parent, .. }
+        | Record::Unlink { node, parent, .. }
+        | Record::RemoveDirectory { node, parent, .. } => [of(node), of(parent), None, None],
+        Record::Rename { from, to, node, replaced, .. } => {
+            [of(node), of(&from.0), of(&to.0), replaced.as_ref().map(|handle| handle.ino)]
+        }
+        Record::Write { file, .. } | Record::Allocate { file, .. } => [of(file), None, None, None],
+        Record::CopyRange { to, .. } => [of(to), None, None, None],
+        Record::SetAttributes { node, .. }
+        | Record::SetXattr { node, .. }
+        | Record::RemoveXattr { node, .. }
+        | Record::Close { node } => [of(node), None, None, None],
+    };
+    nodes.into_iter().flatten()
+}

@@ -1,0 +1,165 @@
+//! What the client knows of a node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use apus_fs_wire::{Attributes, Handle, Ino, LeaseKind, LockOwner, Name, NodeKind};
+use bytes::Bytes;
+
+use super::contents::Contents;
+
+/// How far the recall of a node's lease has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RecallStage {
+    /// The kernel is dropping what it has cached. Operations go on: the kernel may hold pages locked for them, and would wait for
+    /// itself otherwise.
+    Kernel,
+    /// Changes are on their way to the server. Operations wait.
+    Flush,
+}
+
+/// Names in a directory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// Names and nodes that are known.
+    pub(super) known: BTreeMap<Name, Ino>,
+    /// Names that do not exist, unless all are known.
+    pub(super) absent: BTreeSet<Name>,
+    /// All names are known.
+    pub(super) complete: bool,
+    /// Where a listing in parts continues.
+    pub(super) listed_up_to: Option<Name>,
+    /// Names that had to be looked up: from the second one on, the directory is listed.
+    pub(super) misses: u32,
+    /// Nodes in it of which exclusive leases had to be asked for: from the second one on, they are asked for together.
+    pub(super) exclusive_misses: u32,
+    /// When that was done.
+    pub(super) leased_at: Option<Duration>,
+}
+
+impl Names {
+    /// Returns the node that has a name, or `Some(None)` if there is certainly no such name.
+    pub(super) fn get(&self, name: &Name) -> Option<Option<Ino>> {
+        match self.known.get(name) {
+            Some(node) => Some(Some(*node)),
+            None if self.complete || self.absent.contains(name) => Some(None),
+            None => None,
+        }
+    }
+
+    pub(super) fn put(&mut self, name: Name, node: Ino) {
+        self.absent.remove(&name);
+        self.known.insert(name, node);
+    }
+
+    pub(super) fn remove(&mut self, name: &Name) {
+        self.known.remove(name);
+        if !self.complete {
+            self.absent.insert(name.clone());
+        }
+    }
+}
+
+/// A node in the cache.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// Its number and proof.
+    pub(super) handle: Handle,
+    /// Its attributes, with the client's own changes.
+    pub(super) attributes: Attributes,
+    /// The client's lease on it.
+    pub(super) lease: LeaseKind,
+    /// How far the recall of the lease has come, if it is recalled.
+    pub(super) recall: Option<RecallStage>,
+    /// A read was served since the kernel was asked to drop its pages: it may have cached them again.
+    pub(super) read_in_recall: bool,
+    /// The last batch that changes it; it is dirty until that is applied.
+    pub(super) last_batch: u64,
+    /// The last batch that cuts or moves contents: until it is applied, the server's bytes are not those of the file.
+    pub(super) barrier: u64,
+    /// The batch behind which the contents were last reduced by a truncation.
+    pub(super) last_cut: u64,
+    /// References that the kernel has.
+    pub(super) references: u64,
+    /// Openings of a file.
+    pub(super) openings: u32,
+    /// Openings that can write.
+    pub(super) writers: u32,
+    /// The kernel may have pages of it.
+    pub(super) kernel_data: bool,
+    /// The kernel may have names of this directory.
+    pub(super) kernel_names: bool,
+    /// Its last name is gone; the server keeps it for this client until it is closed.
+    pub(super) is_orphan: bool,
+    /// A directory in which it was last found.
+    pub(super) parent: Option<Ino>,
+    /// Names, if it is a directory.
+    pub(super) names: Names,
+    /// Bytes, if it is a file.
+    pub(super) contents: Contents,
+    /// Target, if it is a symbolic link and the target is known.
+    pub(super) target: Option<Bytes>,
+    /// Extended attributes, if they are known.
+    pub(super) xattrs: Option<BTreeMap<Bytes, Bytes>>,
+    /// Owners that have, or may have, locks.
+    pub(super) lock_owners: BTreeSet<LockOwner>,
+}
+
+impl Node {
+    pub(super) fn new(handle: Handle, attributes: Attributes, lease: LeaseKind) -> Self {
+        Self {
+            handle,
+            attributes,
+            lease,
+            recall: None,
+            read_in_recall: false,
+            last_batch: 0,
+            barrier: 0,
+            last_cut: 0,
+            references: 0,
+            openings: 0,
+            writers: 0,
+            kernel_data: false,
+            kernel_names: false,
+            is_orphan: false,
+            parent: None,
+            names: Names::default(),
+            contents: Contents::at_server(),
+            target: None,
+            xattrs: None,
+            lock_owners: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn ino(&self) -> Ino {
+        self.handle.ino
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.attributes.kind == NodeKind::Directory
+    }
+
+    /// Returns whether operations may use the lease, and it is at least `kind`.
+    pub(super) fn permits(&self, kind: LeaseKind) -> bool {
+        self.lease >= kind && self.recall != Some(RecallStage::Flush)
+    }
+
+    /// Returns whether changes of it may not be at the server yet.
+    pub(super) fn is_dirty(&self, applied: u64) -> bool {
+        self.last_batch > applied
+    }
+
+    /// Returns whether anything refers to it.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.references > 0 || self.openings > 0 || !self.lock_owners.is_empty()
+    }
+
+    /// Drops what is valid only under a lease.
+    pub(super) fn drop_cache(&mut self) {
+        self.names = Names::default();
+        self.contents = Contents::at_server();
+        self.xattrs = None;
+        self.kernel_data = false;
+        self.kernel_names = false;
+    }
+}

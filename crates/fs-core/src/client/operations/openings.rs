@@ -1,0 +1,119 @@
+//! Opening, closing and making durable.
+
+use apus_fs_wire::{
+    Errno, Ino, LeaseKind, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest,
+    SetAttributes,
+};
+
+use super::Turn;
+use super::attributes::without_privileges;
+use crate::client::calls::Purpose;
+use crate::client::operation::Reply;
+use crate::client::{Attempt, Client, Stop};
+
+impl Client {
+    pub(super) fn open(
+        &mut self,
+        turn: &Turn,
+        ino: Ino,
+        truncate: bool,
+        writable: bool,
+        kill_privileges: bool,
+    ) -> Attempt<Reply> {
+        let kind = if truncate { LeaseKind::Exclusive } else { LeaseKind::Shared };
+        if truncate {
+            self.room(turn, 0)?;
+        }
+        self.lease(turn, &[(ino, kind)])?;
+        let attributes = self.node(ino)?.attributes;
+        let mut keep_cache = true;
+        if truncate && attributes.size > 0 {
+            let mode = kill_privileges.then(|| without_privileges(attributes.mode));
+            let mode = mode.filter(|mode| *mode != attributes.mode);
+            let mtime = Some(turn.clock.wall);
+            let set = SetAttributes { mode, size: Some(0), mtime, ..SetAttributes::default() };
+            self.apply_attributes(turn, ino, set)?;
+            keep_cache = false;
+        }
+        self.add_opening(ino, writable)?;
+        Ok(Reply::Opened { handle: 0, keep_cache })
+    }
+
+    /// Counts an opening.
+    pub(super) fn add_opening(&mut self, ino: Ino, writable: bool) -> Result<(), Errno> {
+        let node = self.node_mut(ino)?;
+        node.openings += 1;
+        node.writers += u32::from(writable);
+        Ok(())
+    }
+
+    pub(super) fn flush_opening(
+        &mut self,
+        turn: &Turn,
+        ino: Ino,
+        owner: u64,
+        response: Option<&Response>,
+    ) -> Attempt<Reply> {
+        let owner = LockOwner { owner, is_flock: false };
+        if response.is_none() && self.node(ino)?.lock_owners.contains(&owner) {
+            let unlock = self.unlock(ino, owner)?;
+            return Err(self.ask(turn, unlock));
+        }
+        if let Some(node) = self.nodes.get_mut(&ino) {
+            node.lock_owners.remove(&owner);
+        }
+        match self.lost_changes.remove(&ino) {
+            Some(error) => Err(error.into()),
+            None => Ok(Reply::Done),
+        }
+    }
+
+    fn unlock(&self, ino: Ino, owner: LockOwner) -> Result<SessionRequest, Errno> {
+        let range = LockRange { start: 0, end: u64::MAX };
+        let (file, kind) = (self.handle(ino)?, LockKind::Unlock);
+        Ok(SessionRequest::Lock(Lock { file, owner, kind, range, wait: false }))
+    }
+
+    pub(super) fn release(
+        &mut self,
+        turn: &Turn,
+        ino: Ino,
+        writable: bool,
+        flock_owner: Option<u64>,
+    ) -> Attempt<Reply> {
+        let flock = flock_owner.map(|owner| LockOwner { owner, is_flock: true });
+        if let Some(owner) =
+            flock.filter(|owner| self.node(ino).is_ok_and(|node| node.lock_owners.contains(owner)))
+        {
+            let unlock = self.unlock(ino, owner)?;
+            self.call(&turn.clock, Purpose::Farewell, unlock);
+            self.node_mut(ino)?.lock_owners.remove(&owner);
+        }
+        let node = self.node_mut(ino)?;
+        node.openings = node.openings.saturating_sub(1);
+        node.writers = node.writers.saturating_sub(u32::from(writable));
+        if node.openings == 0 && node.is_orphan {
+            self.close_orphan(turn, ino);
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn sync(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {
+        if let Some(error) = self.lost_changes.remove(&ino) {
+            return Err(error.into());
+        }
+        // What other operations add from now on need not be waited for.
+        let number = match self.syncing.get(&turn.token) {
+            Some(number) => *number,
+            None => self.log.last_number(),
+        };
+        if number <= self.log.applied() {
+            self.syncing.remove(&turn.token);
+            return Ok(Reply::Done);
+        }
+        self.syncing.insert(turn.token, number);
+        let stop = self.wait_for_batch(turn, number);
+        debug_assert!(matches!(stop, Stop::Wait));
+        Err(stop)
+    }
+}

@@ -1,0 +1,187 @@
+//! Recalls of leases by the server.
+//!
+//! A recall goes through two stages ([`RecallStage`]). While the kernel drops what it has cached, operations go on, because the kernel
+//! waits for those that have its pages locked. Then operations wait, until the nodes' changes are applied at the server.
+
+use apus_fs_wire::{Callback, CallbackResponse, LeaseKind, RecalledNode, frame};
+use bytes::Bytes;
+
+use super::Client;
+use super::effect::{ClientEffect, Clock, Invalidation, NotifyToken, ServerCallback};
+use super::node::RecallStage;
+
+/// Times that the kernel is asked to drop pages of a file that is being read all the time, before the recall goes on. What it caches
+/// again in between is dropped right after.
+const ROUNDS: u32 = 4;
+
+/// A recall that is not answered.
+#[derive(Debug)]
+struct Recall {
+    callback: ServerCallback,
+    nodes: Vec<RecalledNode>,
+    /// The invalidation that the kernel carries out.
+    notification: Option<NotifyToken>,
+    rounds: u32,
+}
+
+/// Recalls that are not answered.
+#[derive(Debug, Default)]
+pub(super) struct Recalls {
+    recalls: Vec<Recall>,
+}
+
+impl Recalls {
+    pub(super) fn len(&self) -> usize {
+        self.recalls.len()
+    }
+}
+
+impl Client {
+    pub(super) fn take_callback(
+        &mut self,
+        clock: &Clock,
+        callback: ServerCallback,
+        message: Bytes,
+    ) {
+        match frame::decode::<Callback>(message).map(|decoded| decoded.message) {
+            Ok(Callback::Recall { session, nodes }) if self.session.number == Some(session) => {
+                self.begin_recall(callback, nodes);
+            }
+            Ok(Callback::Fence { session }) if self.session.number == Some(session) => {
+                self.answer(callback, &CallbackResponse::Recalled { open: Vec::new() });
+                self.end_session(clock);
+            }
+            Ok(_) => self.answer(callback, &CallbackResponse::UnknownSession),
+            Err(_) => self.answer(callback, &CallbackResponse::Malformed),
+        }
+    }
+
+    fn answer(&mut self, callback: ServerCallback, response: &CallbackResponse) {
+        let message = frame::encode(response);
+        self.effects.push_back(ClientEffect::Answer { callback, message });
+    }
+
+    fn begin_recall(&mut self, callback: ServerCallback, nodes: Vec<RecalledNode>) {
+        self.counters.recalls += 1;
+        for recalled in &nodes {
+            self.calls.void(recalled.node.ino);
+            if let Some(node) = self.nodes.get_mut(&recalled.node.ino) {
+                node.recall = Some(RecallStage::Kernel);
+            }
+        }
+        let mut recall = Recall { callback, nodes, notification: None, rounds: 0 };
+        recall.notification = self.ask_kernel(&recall.nodes);
+        if recall.notification.is_none() {
+            self.begin_flush(&recall.nodes);
+        }
+        self.recalls.recalls.push(recall);
+    }
+
+    /// Asks the kernel to drop what it has of the nodes; `None` if it has nothing.
+    fn ask_kernel(&mut self, nodes: &[RecalledNode]) -> Option<NotifyToken> {
+        let (mut items, mut names) = (Vec::new(), false);
+        for recalled in nodes {
+            let Some(node) = self.nodes.get_mut(&recalled.node.ino) else { continue };
+            node.read_in_recall = false;
+            // Pages of a shared mapping are written when they are dropped.
+            let data = node.kernel_data && (recalled.keep == LeaseKind::None || node.writers > 0);
+            let attributes = recalled.keep == LeaseKind::None && node.references > 0;
+            names |= recalled.keep == LeaseKind::None && node.kernel_names;
+            if data || attributes {
+                items.push(Invalidation::Node { node: recalled.node.ino, data });
+            }
+        }
+        if names {
+            items.push(Invalidation::Names);
+        }
+        if items.is_empty() { None } else { Some(self.invalidate(items)) }
+    }
+
+    pub(super) fn invalidate(&mut self, items: Vec<Invalidation>) -> NotifyToken {
+        self.last_notification += 1;
+        let notification = NotifyToken(self.last_notification);
+        self.effects.push_back(ClientEffect::Invalidate { notification, items });
+        notification
+    }
+
+    fn begin_flush(&mut self, nodes: &[RecalledNode]) {
+        for recalled in nodes {
+            if let Some(node) = self.nodes.get_mut(&recalled.node.ino) {
+                node.recall = Some(RecallStage::Flush);
+            }
+        }
+        self.log.seal();
+    }
+
+    pub(super) fn take_notified(&mut self, _: &Clock, notification: NotifyToken) {
+        let mut recalls = std::mem::take(&mut self.recalls.recalls);
+        for recall in &mut recalls {
+            if recall.notification != Some(notification) {
+                continue;
+            }
+            recall.notification = None;
+            recall.rounds += 1;
+            let read_again = recall.nodes.iter().any(|recalled| {
+                self.nodes.get(&recalled.node.ino).is_some_and(|node| node.read_in_recall)
+            });
+            if read_again {
+                let again = self.ask_kernel(&recall.nodes);
+                if recall.rounds < ROUNDS {
+                    recall.notification = again;
+                }
+            }
+            if recall.notification.is_none() {
+                self.begin_flush(&recall.nodes);
+            }
+        }
+        self.recalls.recalls = recalls;
+    }
+
+    /// Answers recalls whose nodes are clean.
+    pub(super) fn tend_recalls(&mut self, _: &Clock) {
+        let applied = self.log.applied();
+        let mut at = 0;
+        while at < self.recalls.recalls.len() {
+            let recall = &self.recalls.recalls[at];
+            let clean = recall.notification.is_none()
+                && recall.nodes.iter().all(|recalled| {
+                    let node = self.nodes.get(&recalled.node.ino);
+                    node.is_none_or(|node| !node.is_dirty(applied))
+                });
+            if clean {
+                let recall = self.recalls.recalls.remove(at);
+                self.end_recall(&recall);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn end_recall(&mut self, recall: &Recall) {
+        let mut open = Vec::new();
+        for recalled in &recall.nodes {
+            let Some(node) = self.nodes.get_mut(&recalled.node.ino) else { continue };
+            node.recall = None;
+            node.lease = node.lease.min(recalled.keep);
+            if node.lease == LeaseKind::None {
+                node.drop_cache();
+            }
+            if recalled.is_removed {
+                node.is_orphan = true;
+                if node.openings > 0 {
+                    open.push(recalled.node);
+                }
+            }
+        }
+        self.answer(recall.callback, &CallbackResponse::Recalled { open });
+        self.ready.extend(self.for_recall.drain(..));
+    }
+
+    /// Answers all recalls of a session that has ended.
+    pub(super) fn drop_recalls(&mut self) {
+        for recall in std::mem::take(&mut self.recalls.recalls) {
+            self.answer(recall.callback, &CallbackResponse::UnknownSession);
+        }
+        self.ready.extend(self.for_recall.drain(..));
+    }
+}

@@ -1,0 +1,392 @@
+//! What comes back from the server.
+
+use apus_fs_wire::{
+    BatchDone, Failure, Handle, InoRange, LeaseKind, Response, SessionRequest, Welcome, frame,
+};
+use bytes::Bytes;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::Client;
+use super::calls::{Outstanding, Purpose, backoff};
+use super::effect::{ClientCall, ClientEffect, Clock, Invalidation};
+use super::session::SessionState;
+use apus_fs_wire::limits::MAX_NODES;
+use apus_fs_wire::{Errno, Ino};
+
+impl Client {
+    pub(super) fn take_response(
+        &mut self,
+        clock: &Clock,
+        call: ClientCall,
+        response: Option<Bytes>,
+    ) {
+        let decoded = response.map(frame::decode::<Response>);
+        let Some(Ok(decoded)) = decoded else {
+            return self.call_failed(clock, call);
+        };
+        let Some(outstanding) = self.calls.remove(call) else { return };
+        self.ready.extend(outstanding.waiters.iter().copied());
+        match &decoded.message {
+            Response::Failed(Failure::SessionEnded) => {
+                return self.end_session(clock);
+            }
+            Response::Failed(failure @ (Failure::Version { .. } | Failure::NotTrusted)) => {
+                return self.refuse(&failure.to_string());
+            }
+            _ => self.session.renew(outstanding.sent_at),
+        }
+        if self.session.state == SessionState::Live {
+            self.ready.extend(self.for_session.drain(..));
+        }
+        self.dispatch(clock, outstanding, decoded.message, &decoded.payload);
+    }
+
+    fn dispatch(
+        &mut self,
+        clock: &Clock,
+        outstanding: Outstanding,
+        response: Response,
+        payload: &Bytes,
+    ) {
+        let voided = &outstanding.voided;
+        match (outstanding.purpose, response) {
+            (Purpose::Greet, Response::Welcome(welcome)) => {
+                self.welcome(clock, outstanding.sent_at, &welcome, voided);
+            }
+            (Purpose::Greet, _) => {
+                self.session.greet_at = clock.now + backoff(5);
+            }
+            (Purpose::Reclaim(nodes), Response::Reclaimed(leases)) => {
+                self.reclaimed(clock, &nodes, &leases, voided);
+            }
+            (Purpose::Batch(_), Response::BatchDone(done)) => self.batch_done(clock, &done),
+            (Purpose::Batch(number), Response::Failed(failure)) => {
+                self.batch_refused(clock, number, &failure);
+            }
+            (Purpose::LookUp(start, name), Response::Found { start: entry, steps }) => {
+                if entry.handle.ino == start {
+                    self.install(&entry, voided);
+                    self.install_walk(start, name.as_slice(), &steps, voided);
+                }
+            }
+            (Purpose::LookUp(node, None), Response::Failed(Failure::Errno(_))) => {
+                self.lose_node(node);
+            }
+            (Purpose::LookUp(_, Some(_)), Response::Failed(Failure::Errno(error)))
+            | (
+                Purpose::List(_) | Purpose::Read(..) | Purpose::Xattrs(_),
+                Response::Failed(Failure::Errno(error)),
+            )
+            | (Purpose::Lease(_), Response::Failed(Failure::Errno(error))) => {
+                self.fail_waiters(&outstanding.waiters, error);
+            }
+            (Purpose::List(_), Response::Listed(listings)) => {
+                let after = match &outstanding.request {
+                    Some(SessionRequest::ListTree(list)) => list.after.clone(),
+                    _ => None,
+                };
+                for (index, listing) in listings.iter().enumerate() {
+                    let after = if index == 0 { after.as_ref() } else { None };
+                    self.install_listing(listing, after, voided);
+                }
+            }
+            (Purpose::Lease(nodes), Response::Leased(leases)) => {
+                for ((ino, _), (kind, attributes)) in nodes.iter().zip(&leases) {
+                    let kind = if voided.contains(ino) { LeaseKind::None } else { *kind };
+                    if let Ok(handle) = self.handle(*ino) {
+                        self.install_leased(handle, attributes.as_ref(), kind);
+                    }
+                }
+            }
+            (Purpose::Read(ino, offset, wanted), Response::ReadDone(_)) => {
+                if let Some(node) = self.nodes.get_mut(&ino).filter(|_| !voided.contains(&ino))
+                    && node.lease > LeaseKind::None
+                {
+                    let length = payload.len().min(wanted as usize);
+                    node.contents.fill(offset, &payload.slice(..length));
+                    // The file is shorter at the server than its attributes say: the rest reads as zeros.
+                    let rest = Bytes::from(vec![0; wanted as usize - length]);
+                    node.contents.fill(offset + length as u64, &rest);
+                }
+            }
+            (Purpose::Xattrs(ino), Response::Xattrs(names)) => {
+                if let Some(node) = self.nodes.get_mut(&ino).filter(|_| !voided.contains(&ino))
+                    && names.is_empty()
+                {
+                    node.xattrs = Some(std::collections::BTreeMap::new());
+                }
+                self.give(&outstanding.waiters, &Response::Xattrs(names));
+            }
+            (Purpose::Operation(token), response) => self.give(&[token], &response),
+            (_, Response::Failed(failure)) => {
+                self.effects.push_back(ClientEffect::Warn(failure.to_string()));
+                self.fail_waiters(&outstanding.waiters, Errno::IO);
+            }
+            // The server has answered something else, or nothing of interest.
+            (Purpose::Renew | Purpose::Farewell, _) => {}
+            _ => self.fail_waiters(&outstanding.waiters, Errno::IO),
+        }
+    }
+
+    /// Gives operations a response that is not cached.
+    fn give(&mut self, waiters: &[super::OpToken], response: &Response) {
+        for token in waiters {
+            if let Some(pending) = self.pending.get_mut(token) {
+                pending.response = Some(response.clone());
+                self.ready.push_back(*token);
+            }
+        }
+    }
+
+    fn fail_waiters(&mut self, waiters: &[super::OpToken], error: Errno) {
+        for token in waiters {
+            if self.pending.remove(token).is_some() {
+                self.reply(*token, Err(error));
+            }
+        }
+    }
+
+    /// Sends a call again after a while: all requests can be repeated.
+    fn call_failed(&mut self, clock: &Clock, call: ClientCall) {
+        let Some(outstanding) = self.calls.get_mut(call) else { return };
+        outstanding.failures += 1;
+        outstanding.retry_at = Some(clock.now + backoff(outstanding.failures));
+        let since = outstanding.sent_at;
+        self.session.silent_since.get_or_insert(since);
+    }
+
+    /// The session has ended: the next one begins, and claims what this one had.
+    pub(super) fn end_session(&mut self, clock: &Clock) {
+        if self.session.state == SessionState::Refused {
+            return;
+        }
+        self.session.number = None;
+        self.greet_again(clock);
+        let mut data = Vec::new();
+        for node in self.nodes.values_mut() {
+            if node.lease > LeaseKind::None {
+                self.to_reclaim.push((node.ino(), node.lease));
+                node.lease = LeaseKind::None;
+            }
+            if node.kernel_data {
+                data.push(Invalidation::Node { node: node.ino(), data: true });
+            }
+            node.recall = None;
+        }
+        data.push(Invalidation::Names);
+        self.drop_recalls();
+        self.invalidate(data);
+    }
+
+    /// Greets with the present session, or without one.
+    fn greet_again(&mut self, clock: &Clock) {
+        self.session.state = SessionState::Greeting;
+        self.session.greet_at = clock.now;
+        let waiting = self.calls.drop_all();
+        self.for_session.extend(waiting);
+        self.log.forget_calls();
+    }
+
+    /// Asks for numbers of new nodes, with a Hello that resumes the session.
+    pub(super) fn ask_inos(&mut self, clock: &Clock) {
+        if self.calls.find(&Purpose::Greet).is_none() {
+            let call = self.calls.add(clock.now, Purpose::Greet, None);
+            self.send(clock, call);
+        }
+    }
+
+    fn refuse(&mut self, why: &str) {
+        self.session.state = SessionState::Refused;
+        self.effects.push_back(ClientEffect::Warn(why.to_owned()));
+        for token in std::mem::take(&mut self.pending).into_keys() {
+            self.reply(token, Err(Errno::IO));
+        }
+    }
+
+    fn welcome(&mut self, clock: &Clock, sent: Duration, welcome: &Welcome, voided: &HashSet<Ino>) {
+        if self.session.number.is_some() && !welcome.resumed {
+            self.end_session(clock);
+        }
+        self.session.number = Some(welcome.session);
+        self.session.term = Duration::from_millis(welcome.term_ms.clamp(100, 600_000).into());
+        self.session.renew(sent);
+        let (first, count) = (welcome.first_ino, welcome.inos);
+        if count > 0 && first.checked_add(count).is_some_and(|end| end < 1 << 63) {
+            self.session.add_range(InoRange { first, count, proof: welcome.inos_proof });
+        }
+        // A server that says less was applied than it said before has lost its log: nothing can be done but to go on from here.
+        if welcome.applied >= self.log.applied() && welcome.applied <= self.log.last_number() {
+            self.applied(welcome.applied);
+        } else if welcome.applied != self.log.applied() {
+            self.effects.push_back(ClientEffect::Warn(format!(
+                "the server has applied {} batches of this client, but had confirmed {}",
+                welcome.applied,
+                self.log.applied()
+            )));
+            return self.refuse("the server has lost confirmed changes");
+        }
+        self.install(&welcome.root, voided);
+        self.session.state = SessionState::Reclaiming;
+        self.reclaim_next(clock);
+    }
+
+    /// Claims the next leases, or begins to use the session.
+    fn reclaim_next(&mut self, clock: &Clock) {
+        let rest = self.to_reclaim.len().saturating_sub(MAX_NODES);
+        let part = self.to_reclaim.split_off(rest);
+        let (mut nodes, mut leases) = (Vec::new(), Vec::new());
+        for (ino, kind) in part {
+            let Some(node) = self.nodes.get(&ino) else { continue };
+            nodes.push(ino);
+            leases.push((node.handle, kind, node.attributes.version));
+        }
+        if !nodes.is_empty() {
+            let request = SessionRequest::Reclaim { leases };
+            self.call(clock, Purpose::Reclaim(nodes), request);
+            return;
+        }
+        self.call(clock, Purpose::Farewell, SessionRequest::Reclaim { leases: Vec::new() });
+        self.session.state = SessionState::Live;
+        self.ready.extend(self.for_session.drain(..));
+    }
+
+    fn reclaimed(
+        &mut self,
+        clock: &Clock,
+        nodes: &[Ino],
+        leases: &[(LeaseKind, bool)],
+        voided: &HashSet<Ino>,
+    ) {
+        let (applied, mut conflicts) = (self.log.applied(), false);
+        for (index, ino) in nodes.iter().enumerate() {
+            let (mut kind, valid) = leases.get(index).copied().unwrap_or((LeaseKind::None, false));
+            if voided.contains(ino) {
+                kind = LeaseKind::None;
+            }
+            let Some(node) = self.nodes.get_mut(ino) else { continue };
+            let dirty = node.is_dirty(applied);
+            if dirty && kind < LeaseKind::Exclusive {
+                conflicts = true;
+            }
+            if kind > LeaseKind::None && (valid || dirty) {
+                node.lease = kind;
+            } else {
+                // Attributes are fetched again before they are used.
+                node.drop_cache();
+                let release = vec![(node.handle, LeaseKind::None)];
+                if kind > LeaseKind::None {
+                    let request = SessionRequest::Release { leases: release };
+                    self.call(clock, Purpose::Farewell, request);
+                }
+            }
+        }
+        if conflicts {
+            self.lose_log(clock, Errno::IO, "another client has changed the same files meanwhile");
+        }
+        self.reclaim_next(clock);
+    }
+
+    fn batch_done(&mut self, clock: &Clock, done: &BatchDone) {
+        if done.applied > self.log.last_number() {
+            return; // The server speaks of batches that do not exist.
+        }
+        let alone = self.log.sealed(done.applied).and_then(|batch| batch.alone);
+        for (handle, attributes) in &done.changed {
+            self.install_changed(done.applied, *handle, attributes);
+        }
+        self.applied(done.applied);
+        if let Some((record, error)) = done.failed {
+            if let Some(token) = alone {
+                // The others do not depend on it.
+                self.fail_waiters(&[token], error);
+                self.syncing.remove(&token);
+                return self.greet_again(clock);
+            }
+            let why = format!("record {record} of batch {} failed: {error}", done.applied);
+            self.lose_log(clock, error, &why);
+            self.greet_again(clock);
+        }
+    }
+
+    fn batch_refused(&mut self, clock: &Clock, number: u64, failure: &Failure) {
+        self.counters.batches_refused += 1;
+        match failure {
+            // An earlier one has failed, or its response is under way: what the server has applied is in its Welcome.
+            Failure::BatchOutOfOrder { .. } => self.greet_again(clock),
+            failure => {
+                let error = match failure {
+                    Failure::Errno(error) => *error,
+                    _ => Errno::IO,
+                };
+                self.lose_log(clock, error, &format!("batch {number}: {failure}"));
+                self.greet_again(clock);
+            }
+        }
+    }
+
+    /// Gives up all changes that are not applied: they cannot be. Syncs of their nodes report it, and all of the cache is fetched again.
+    fn lose_log(&mut self, clock: &Clock, error: Errno, why: &str) {
+        let lost = self.log.drop_all();
+        let records = lost.iter().map(|batch| batch.batch.records.len()).sum::<usize>();
+        let warning = format!("{records} changes were lost: {why}");
+        self.effects.push_back(ClientEffect::Warn(warning));
+        for batch in &lost {
+            for record in &batch.batch.records {
+                for ino in super::log::subjects(record) {
+                    self.lost_changes.insert(ino, error);
+                }
+            }
+        }
+        for (_, token) in std::mem::take(&mut self.for_batch) {
+            if self.pending.remove(&token).is_some() {
+                self.reply(token, Err(error));
+            }
+        }
+        self.forget_everything(clock);
+    }
+
+    /// Drops the whole cache.
+    fn forget_everything(&mut self, clock: &Clock) {
+        let mut leases = Vec::new();
+        let mut kernel = vec![Invalidation::Names];
+        for node in self.nodes.values_mut() {
+            kernel.push(Invalidation::Node { node: node.ino(), data: node.kernel_data });
+            if node.lease > LeaseKind::None {
+                leases.push((node.handle, LeaseKind::None));
+            }
+            node.lease = LeaseKind::None;
+            (node.last_batch, node.barrier, node.last_cut) = (0, 0, 0);
+            node.drop_cache();
+        }
+        let nodes: Vec<Ino> = self.nodes.keys().copied().collect();
+        nodes.iter().for_each(|ino| self.calls.void(*ino));
+        self.invalidate(kernel);
+        for part in leases.chunks(MAX_NODES) {
+            let request = SessionRequest::Release { leases: part.to_vec() };
+            self.call(clock, Purpose::Farewell, request);
+        }
+    }
+
+    /// The server does not know a node any more.
+    fn lose_node(&mut self, ino: Ino) {
+        if ino == Ino::ROOT {
+            return;
+        }
+        self.calls.void(ino);
+        if let Some(node) = self.nodes.remove(&ino)
+            && let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent))
+        {
+            parent.names.known.retain(|_, child| *child != ino);
+            parent.names.complete = false;
+        }
+    }
+
+    /// Handles of all nodes of leases that are given back by an operation.
+    pub(super) fn handles(
+        &self,
+        nodes: &[(Ino, LeaseKind)],
+    ) -> Result<Vec<(Handle, LeaseKind)>, Errno> {
+        nodes.iter().map(|(ino, kind)| Ok((self.handle(*ino)?, *kind))).collect()
+    }
+}

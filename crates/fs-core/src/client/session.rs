@@ -1,0 +1,161 @@
+//! The client's session with the server.
+
+use std::time::Duration;
+
+use apus_fs_wire::{Hello, Ino, InoRange, WireVersion};
+use bytes::Bytes;
+
+use crate::store::ClientId;
+
+/// What operations get while the server does not respond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// They wait until the server is back, or they are interrupted.
+    Wait,
+    /// They fail with `ETIMEDOUT` after this time without a response.
+    Error(Duration),
+}
+
+/// What a client is like.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// Identity of the mount, drawn at random.
+    pub id: ClientId,
+    /// Host and path of the mount, for people.
+    pub name: Bytes,
+    /// Nothing is changed.
+    pub read_only: bool,
+    /// What operations get while the server does not respond.
+    pub lost: Lost,
+    /// The kernel can be asked to look up every name again ([`Invalidation::Names`](super::Invalidation::Names)). If not, it is
+    /// not allowed to keep names.
+    pub kernel_drops_names: bool,
+}
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionState {
+    /// Hello was sent, or is to be.
+    Greeting,
+    /// Leases of the session before are being claimed.
+    Reclaiming,
+    /// It is used.
+    Live,
+    /// The server refuses the client for good.
+    Refused,
+}
+
+/// The session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) settings: ClientSettings,
+    pub(super) state: SessionState,
+    /// Its number; `None` before the first Welcome, and when it has ended.
+    pub(super) number: Option<u64>,
+    /// How long leases are valid after a request.
+    pub(super) term: Duration,
+    /// Until when leases are certainly valid.
+    pub(super) valid_until: Duration,
+    /// That has passed, and the kernel was asked to drop pages, which have no term of their own.
+    pub(super) has_lapsed: bool,
+    /// When a request was last sent that the server has responded to, or will.
+    pub(super) last_sent: Duration,
+    /// Since when the server has not responded; `None` while it does.
+    pub(super) silent_since: Option<Duration>,
+    /// Numbers for new nodes that are left.
+    next_ino: u64,
+    end_ino: u64,
+    /// All ranges that the server gave.
+    ranges: Vec<InoRange>,
+    /// Next Hello at the earliest.
+    pub(super) greet_at: Duration,
+}
+
+/// Numbers from which new ones are asked for.
+const FEW_INOS: u64 = 4_096;
+/// Ranges that are remembered: each had 2^20 numbers.
+const MOST_RANGES: usize = apus_fs_wire::limits::MAX_RANGES;
+
+impl Session {
+    pub(super) fn new(settings: ClientSettings, now: Duration) -> Self {
+        Self {
+            settings,
+            state: SessionState::Greeting,
+            number: None,
+            term: Duration::ZERO,
+            valid_until: Duration::ZERO,
+            has_lapsed: false,
+            last_sent: now,
+            silent_since: Some(now),
+            next_ino: 0,
+            end_ino: 0,
+            ranges: Vec::new(),
+            greet_at: now,
+        }
+    }
+
+    /// The Hello that begins, or resumes, the session.
+    pub(super) fn hello(&self) -> Hello {
+        Hello {
+            oldest: WireVersion::OLDEST,
+            newest: WireVersion::CURRENT,
+            client: self.settings.id.0,
+            name: self.settings.name.clone(),
+            session: self.number,
+            ranges: if self.number.is_none() { self.ranges.clone() } else { Vec::new() },
+            read_only: self.settings.read_only,
+        }
+    }
+
+    /// Takes a range of numbers.
+    pub(super) fn add_range(&mut self, range: InoRange) {
+        if self.ranges.len() == MOST_RANGES {
+            self.ranges.remove(0);
+        }
+        self.ranges.push(range);
+        (self.next_ino, self.end_ino) = (range.first, range.first.saturating_add(range.count));
+    }
+
+    /// Returns whether a new range should be asked for.
+    pub(super) fn is_short_of_inos(&self) -> bool {
+        self.end_ino - self.next_ino < FEW_INOS
+    }
+
+    /// Returns whether a node can be created.
+    pub(super) fn has_ino(&self) -> bool {
+        self.next_ino < self.end_ino
+    }
+
+    /// Returns a number for a new node.
+    ///
+    /// # Panics
+    ///
+    /// If there is none: see [`has_ino`](Self::has_ino).
+    pub(super) fn take_ino(&mut self) -> Ino {
+        assert!(self.has_ino(), "a node is created without a number");
+        self.next_ino += 1;
+        Ino(self.next_ino - 1)
+    }
+
+    /// Returns whether leases may be used.
+    pub(super) fn is_live(&self, now: Duration) -> bool {
+        self.state == SessionState::Live && now < self.valid_until
+    }
+
+    /// How long what the kernel is given stays valid without asking.
+    pub(super) fn rest(&self, now: Duration) -> Duration {
+        self.valid_until.saturating_sub(now)
+    }
+
+    /// Notes that the server has responded to a request that was sent at `sent`.
+    pub(super) fn renew(&mut self, sent: Duration) {
+        self.valid_until = self.valid_until.max(sent + self.term);
+        self.silent_since = None;
+        self.has_lapsed = false;
+    }
+
+    /// When the session is renewed, if nothing else is sent.
+    pub(super) fn renew_at(&self) -> Duration {
+        self.last_sent + self.term / 3
+    }
+}

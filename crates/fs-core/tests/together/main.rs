@@ -1,0 +1,6 @@
+//! Clients and a server together: what one client does, the others see at their next operation.
+
+mod calls;
+mod coherence;
+mod orphans;
+mod world;

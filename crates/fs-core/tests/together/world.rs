@@ -1,0 +1,305 @@
+//! A server and clients that hear each other at once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use apus_fs_core::client::{
+    Caller, Client, ClientCall, ClientEffect, ClientSettings, Clock, Lost, OpToken, Operation,
+    Place, Reply, ServerCallback,
+};
+use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
+use apus_fs_core::store::ClientId;
+use apus_fs_store::memory::MemoryStore;
+use apus_fs_wire::{Errno, Ino, Name, NewNode, Time};
+use bytes::Bytes;
+
+
+/// A message that is under way.
+enum Message {
+    Request { client: usize, call: ClientCall, bytes: Bytes },
+    Response { client: usize, call: ClientCall, bytes: Bytes },
+    Callback { client: usize, callback: CallbackToken, bytes: Bytes },
+    Answer { callback: CallbackToken, bytes: Bytes },
+}
+
+pub(crate) struct World {
+    pub(crate) server: Server<MemoryStore>,
+    pub(crate) clients: Vec<Client>,
+    now: Duration,
+    under_way: VecDeque<Message>,
+    calls: BTreeMap<u64, (usize, ClientCall)>,
+    callbacks: BTreeMap<u64, CallbackToken>,
+    last_call: u64,
+    last_callback: u64,
+    last_op: u64,
+    replies: BTreeMap<(usize, OpToken), Result<Reply, Errno>>,
+    /// Requests that the server received from each client.
+    pub(crate) requests: Vec<u64>,
+    pub(crate) warnings: Vec<String>,
+}
+
+fn peer(client: usize) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1_000 + client as u16))
+}
+
+impl World {
+    pub(crate) fn new(clients: usize) -> Self {
+        let settings = ServerSettings { grace: false, ..ServerSettings::default() };
+        let server = Server::new(MemoryStore::new(), settings, Duration::ZERO).unwrap();
+        let mut world = Self {
+            server,
+            clients: Vec::new(),
+            now: Duration::from_secs(1),
+            under_way: VecDeque::new(),
+            calls: BTreeMap::new(),
+            callbacks: BTreeMap::new(),
+            last_call: 0,
+            last_callback: 0,
+            last_op: 0,
+            replies: BTreeMap::new(),
+            requests: vec![0; clients],
+            warnings: Vec::new(),
+        };
+        for client in 0..clients {
+            let settings = ClientSettings {
+                id: ClientId([client as u8 + 1; 16]),
+                name: Bytes::from(format!("client {client}")),
+                read_only: false,
+                lost: Lost::Wait,
+                kernel_drops_names: true,
+            };
+            let clock = world.clock();
+            world.clients.push(Client::new(settings, &clock));
+        }
+        world.settle();
+        world
+    }
+
+    fn clock(&self) -> Clock {
+        let wall = Time {
+            seconds: 1_700_000_000 + self.now.as_secs() as i64,
+            nanoseconds: self.now.subsec_nanos(),
+        };
+        Clock { now: self.now, wall }
+    }
+
+    /// Delivers everything that is under way, and what follows from it.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            self.collect();
+            let Some(message) = self.under_way.pop_front() else { break };
+            self.deliver(message);
+        }
+    }
+
+    fn collect(&mut self) {
+        let clock = self.clock();
+        self.server.poll(self.now).unwrap();
+        while let Some(effect) = self.server.take_effect() {
+            match effect {
+                ServerEffect::Respond { call, header, payload } => {
+                    let (client, call) = self.calls.remove(&call.0).expect("a call is answered once");
+                    let bytes = [vec![header], payload].concat().concat().into();
+                    self.under_way.push_back(Message::Response { client, call, bytes });
+                }
+                ServerEffect::Call { callback, peer, message } => {
+                    let client = usize::from(peer.port()) - 1_000;
+                    self.under_way.push_back(Message::Callback { client, callback, bytes: message });
+                }
+            }
+        }
+        for client in 0..self.clients.len() {
+            while let Some(effect) = self.clients[client].take_effect() {
+                match effect {
+                    ClientEffect::Reply { operation, result } => {
+                        let before = self.replies.insert((client, operation), result);
+                        assert!(before.is_none(), "FSCLIENT-1");
+                    }
+                    ClientEffect::Call { call, header, payload } => {
+                        let bytes = [vec![header], payload].concat().concat().into();
+                        self.under_way.push_back(Message::Request { client, call, bytes });
+                    }
+                    ClientEffect::Answer { callback, message } => {
+                        let callback = self.callbacks.remove(&callback.0).unwrap();
+                        self.under_way.push_back(Message::Answer { callback, bytes: message });
+                    }
+                    ClientEffect::Invalidate { notification, .. } => {
+                        self.clients[client].notified(&clock, notification);
+                    }
+                    ClientEffect::Warn(text) => self.warnings.push(text),
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, message: Message) {
+        let (now, clock) = (self.now, self.clock());
+        match message {
+            Message::Request { client, call, bytes } => {
+                self.requests[client] += 1;
+                self.last_call += 1;
+                self.calls.insert(self.last_call, (client, call));
+                self.server.handle_request(now, peer(client), CallToken(self.last_call), bytes);
+            }
+            Message::Response { client, call, bytes } => {
+                self.clients[client].handle_response(&clock, call, Some(bytes));
+            }
+            Message::Callback { client, callback, bytes } => {
+                self.last_callback += 1;
+                self.callbacks.insert(self.last_callback, callback);
+                let callback = ServerCallback(self.last_callback);
+                self.clients[client].handle_callback(&clock, callback, bytes);
+            }
+            Message::Answer { callback, bytes } => {
+                self.server.handle_callback_response(now, callback, Some(bytes));
+            }
+        }
+    }
+
+    /// Lets time pass to the next deadline of anyone.
+    pub(crate) fn advance(&mut self) {
+        let deadlines = self.clients.iter().filter_map(Client::next_deadline);
+        let next = deadlines.chain(self.server.next_deadline()).min();
+        let next = next.expect("something is waited for");
+        self.now = self.now.max(next) + Duration::from_micros(1);
+        let clock = self.clock();
+        self.clients.iter_mut().for_each(|client| client.poll(&clock));
+        self.settle();
+    }
+
+    /// Begins an operation.
+    pub(crate) fn begin(&mut self, client: usize, operation: Operation) -> OpToken {
+        self.last_op += 1;
+        let token = OpToken(self.last_op);
+        let clock = self.clock();
+        self.clients[client].submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
+        self.settle();
+        token
+    }
+
+    /// Returns the result of an operation, if it has ended.
+    pub(crate) fn ended(&mut self, client: usize, token: OpToken) -> Option<Result<Reply, Errno>> {
+        self.replies.remove(&(client, token))
+    }
+
+    /// Does an operation and returns its result.
+    #[track_caller]
+    pub(crate) fn run(&mut self, client: usize, operation: Operation) -> Result<Reply, Errno> {
+        let shown = format!("{operation:?}");
+        let token = self.begin(client, operation);
+        for _ in 0..1_000 {
+            if let Some(result) = self.ended(client, token) {
+                return result;
+            }
+            self.advance();
+        }
+        panic!("the operation does not end: {shown}");
+    }
+
+    /// Waits until nothing is missing at the server.
+    pub(crate) fn flush(&mut self, client: usize) {
+        while !self.clients[client].is_clean() {
+            self.advance();
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn look_up(&mut self, client: usize, directory: Ino, name: &str) -> Option<Ino> {
+        match self.run(client, Operation::LookUp(place(directory, name))).unwrap() {
+            Reply::Entry(entry) => Some(entry.node),
+            Reply::Absent(_) => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Creates and opens a file.
+    #[track_caller]
+    pub(crate) fn create(&mut self, client: usize, directory: Ino, name: &str) -> Ino {
+        let place = place(directory, name);
+        let create = Operation::Create { place, node: NewNode::File, mode: 0o644, open: true };
+        match self.run(client, create).unwrap() {
+            Reply::Created(entry) => entry.node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn mkdir(&mut self, client: usize, directory: Ino, name: &str) -> Ino {
+        let place = place(directory, name);
+        let create =
+            Operation::Create { place, node: NewNode::Directory, mode: 0o755, open: false };
+        match self.run(client, create).unwrap() {
+            Reply::Entry(entry) => entry.node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn write(&mut self, client: usize, node: Ino, offset: u64, data: &[u8]) {
+        let operation = write(node, offset, data, false);
+        assert_eq!(self.run(client, operation), Ok(Reply::Written(data.len() as u32)));
+    }
+
+    #[track_caller]
+    pub(crate) fn append(&mut self, client: usize, node: Ino, data: &[u8]) {
+        let operation = write(node, 0, data, true);
+        assert_eq!(self.run(client, operation), Ok(Reply::Written(data.len() as u32)));
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&mut self, client: usize, node: Ino) -> Vec<u8> {
+        match self.run(client, Operation::Read { node, offset: 0, size: 1 << 20 }).unwrap() {
+            Reply::Data(pieces) => pieces.concat(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn sync(&mut self, client: usize, node: Ino) {
+        assert_eq!(self.run(client, Operation::Sync { node }), Ok(Reply::Done));
+    }
+
+    #[track_caller]
+    pub(crate) fn close(&mut self, client: usize, node: Ino) {
+        let release = Operation::Release { node, writable: true, flock_owner: None };
+        assert_eq!(self.run(client, release), Ok(Reply::Done));
+    }
+
+    /// Names of a directory, without the dots.
+    #[track_caller]
+    pub(crate) fn list(&mut self, client: usize, node: Ino) -> Vec<String> {
+        let Ok(Reply::Opened { handle, .. }) = self.run(client, Operation::OpenDirectory { node })
+        else {
+            panic!("the directory cannot be opened")
+        };
+        let (mut names, mut offset) = (Vec::new(), 0);
+        loop {
+            let (most, with_attributes) = (100, true);
+            let read =
+                Operation::ReadDirectory { node, handle, offset, most, with_attributes };
+            let Ok(Reply::Entries(entries)) = self.run(client, read) else { panic!("no entries") };
+            let Some(last) = entries.last() else { break };
+            offset = last.next;
+            names.extend(entries.iter().map(|e| String::from_utf8_lossy(&e.name).into_owned()));
+        }
+        names.retain(|name| name != "." && name != "..");
+        names
+    }
+
+}
+
+pub(crate) fn place(directory: Ino, name: &str) -> Place {
+    Place { directory, name: Name::new(name.as_bytes().to_vec()).unwrap() }
+}
+
+pub(crate) fn write(node: Ino, offset: u64, data: &[u8], append: bool) -> Operation {
+    Operation::Write {
+        node,
+        offset,
+        data: Bytes::copy_from_slice(data),
+        append,
+        from_cache: false,
+        kill_privileges: false,
+    }
+}
