@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod server;
 pub mod store;
 
 pub use store::Store;

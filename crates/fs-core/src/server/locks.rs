@@ -1,0 +1,338 @@
+//! Locks of byte ranges (`fcntl`) and of whole files (`flock`), which wait and detect deadlocks as Linux' do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use apus_fs_wire::{Handle, Ino, Lock, LockConflict, LockKind, LockOwner, LockRange, Response};
+
+use super::Server;
+use super::effect::CallToken;
+use super::errno::{EDEADLK, EINTR, ENOLCK, ESTALE};
+use super::settings::{MAX_LOCKS, MAX_WAITING_LOCKS};
+use crate::store::Store;
+
+/// Owner of a lock, among all sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Holder {
+    session: u64,
+    owner: LockOwner,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HeldLock {
+    holder: Holder,
+    kind: LockKind,
+    range: LockRange,
+}
+
+impl HeldLock {
+    fn conflicts(&self, other: &Self) -> bool {
+        self.holder != other.holder
+            && self.holder.owner.is_flock == other.holder.owner.is_flock
+            && (self.kind == LockKind::Write || other.kind == LockKind::Write)
+            && self.range.start <= other.range.end
+            && other.range.start <= self.range.end
+    }
+}
+
+/// Numbers of locks that sessions hold.
+type Counts = BTreeMap<u64, usize>;
+
+#[derive(Debug, Default)]
+struct FileLocks {
+    held: Vec<HeldLock>,
+    waiting: Vec<(HeldLock, CallToken)>,
+}
+
+impl FileLocks {
+    fn conflict(&self, wanted: &HeldLock) -> Option<&HeldLock> {
+        self.held.iter().find(|held| held.conflicts(wanted))
+    }
+
+    /// Gives a range to an owner, or takes it away; what it had of the range before is replaced.
+    fn set(&mut self, wanted: HeldLock, counts: &mut Counts) {
+        let HeldLock { holder, kind, range } = wanted;
+        let before = self.held.len();
+        let mut union = range;
+        let mut kept = Vec::with_capacity(self.held.len() + 2);
+        for held in self.held.drain(..) {
+            let (start, end) = (held.range.start, held.range.end);
+            let touches =
+                start <= union.end.saturating_add(1) && union.start <= end.saturating_add(1);
+            if held.holder != holder {
+                kept.push(held);
+            } else if held.kind == kind && touches {
+                union = LockRange { start: union.start.min(start), end: union.end.max(end) };
+            } else if end < range.start || range.end < start {
+                kept.push(held);
+            } else {
+                // `start` and `end` beyond the range, so neither subtraction nor addition overflows.
+                if start < range.start {
+                    kept.push(HeldLock {
+                        range: LockRange { start, end: range.start - 1 },
+                        ..held
+                    });
+                }
+                if end > range.end {
+                    kept.push(HeldLock { range: LockRange { start: range.end + 1, end }, ..held });
+                }
+            }
+        }
+        if kind != LockKind::Unlock {
+            kept.push(HeldLock { range: union, ..wanted });
+        }
+        self.held = kept;
+        let count = counts.entry(holder.session).or_default();
+        *count = (*count + self.held.len()).saturating_sub(before);
+    }
+
+    /// Grants what waits, in the order of arrival.
+    fn grant(&mut self, granted: &mut Vec<CallToken>, counts: &mut Counts) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            if self.conflict(&self.waiting[at].0).is_some() {
+                at += 1;
+                continue;
+            }
+            let (lock, call) = self.waiting.remove(at);
+            self.set(lock, counts);
+            granted.push(call);
+            // A lock that replaces a stronger one of its owner may free others.
+            at = 0;
+        }
+    }
+}
+
+/// What became of a lock request.
+#[derive(Debug, PartialEq, Eq)]
+enum LockOutcome {
+    Taken,
+    Conflict(LockConflict),
+    Waits,
+    Deadlock,
+    Full,
+}
+
+/// Lock requests that ended because a session has ended.
+#[derive(Debug, Default)]
+pub(super) struct EndedLocks {
+    /// Requests of the session itself.
+    pub(super) withdrawn: Vec<CallToken>,
+    /// Requests of others that have their lock now.
+    pub(super) granted: Vec<CallToken>,
+}
+
+/// All locks.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    files: BTreeMap<Ino, FileLocks>,
+    /// Files at which an owner waits.
+    waits: BTreeMap<Holder, BTreeSet<Ino>>,
+    counts: Counts,
+}
+
+impl Locks {
+    /// Takes or releases a lock. `wait` is the request that waits if it must; what others got by that is added to `granted`.
+    fn lock(
+        &mut self,
+        ino: Ino,
+        wanted: HeldLock,
+        wait: Option<CallToken>,
+        granted: &mut Vec<CallToken>,
+    ) -> LockOutcome {
+        let owner = wanted.holder.owner;
+        if wanted.kind != LockKind::Unlock {
+            // `flock` changes a lock by releasing it first, also where the new one must wait.
+            // Source: Linux, flock_lock_inode.
+            if owner.is_flock {
+                self.apply(ino, HeldLock { kind: LockKind::Unlock, ..wanted }, granted);
+            }
+            if let Some(conflict) = self.conflict(ino, &wanted) {
+                let Some(call) = wait else { return LockOutcome::Conflict(conflict) };
+                if !owner.is_flock && self.is_deadlock(ino, &wanted) {
+                    return LockOutcome::Deadlock;
+                }
+                if self.waiting_of(wanted.holder.session) >= MAX_WAITING_LOCKS {
+                    return LockOutcome::Full;
+                }
+                self.files.entry(ino).or_default().waiting.push((wanted, call));
+                self.waits.entry(wanted.holder).or_default().insert(ino);
+                return LockOutcome::Waits;
+            }
+            if self.counts.get(&wanted.holder.session).is_some_and(|held| *held >= MAX_LOCKS) {
+                return LockOutcome::Full;
+            }
+        }
+        self.apply(ino, wanted, granted);
+        LockOutcome::Taken
+    }
+
+    /// Returns a lock of another owner that conflicts.
+    fn conflict(&self, ino: Ino, wanted: &HeldLock) -> Option<LockConflict> {
+        let conflict = self.files.get(&ino)?.conflict(wanted)?;
+        Some(LockConflict { kind: conflict.kind, range: conflict.range })
+    }
+
+    /// Returns the number of requests of a session that wait.
+    fn waiting_of(&self, session: u64) -> usize {
+        let files: BTreeSet<Ino> =
+            self.waits_of(session).flat_map(|(_, files)| files).copied().collect();
+        let files = files.iter().filter_map(|ino| self.files.get(ino));
+        let waiting = files.flat_map(|file| &file.waiting);
+        waiting.filter(|(lock, _)| lock.holder.session == session).count()
+    }
+
+    fn waits_of(&self, session: u64) -> impl Iterator<Item = (&Holder, &BTreeSet<Ino>)> {
+        let first = Holder { session, owner: LockOwner { owner: 0, is_flock: false } };
+        self.waits.range(first..).take_while(move |(holder, _)| holder.session == session)
+    }
+
+    fn apply(&mut self, ino: Ino, lock: HeldLock, granted: &mut Vec<CallToken>) {
+        if lock.kind == LockKind::Unlock && !self.files.contains_key(&ino) {
+            return;
+        }
+        let file = self.files.entry(ino).or_default();
+        file.set(lock, &mut self.counts);
+        file.grant(granted, &mut self.counts);
+        self.settle(ino);
+    }
+
+    /// Brings the tables that are derived from a file's locks up to date.
+    fn settle(&mut self, ino: Ino) {
+        let Some(file) = self.files.get(&ino) else { return };
+        let waiting: BTreeSet<Holder> = file.waiting.iter().map(|(lock, _)| lock.holder).collect();
+        self.waits.retain(|holder, files| {
+            if !waiting.contains(holder) {
+                files.remove(&ino);
+            }
+            !files.is_empty()
+        });
+        if file.held.is_empty() && file.waiting.is_empty() {
+            self.files.remove(&ino);
+        }
+    }
+
+    /// Whether an owner would wait for itself, through others.
+    fn is_deadlock(&self, ino: Ino, wanted: &HeldLock) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut blockers = self.blockers(ino, wanted);
+        while let Some(blocker) = blockers.pop() {
+            if blocker == wanted.holder {
+                return true;
+            }
+            if seen.insert(blocker) {
+                for ino in self.waits.get(&blocker).into_iter().flatten() {
+                    let waiting = self.files.get(ino).into_iter().flat_map(|file| &file.waiting);
+                    let own = waiting.filter(|(lock, _)| lock.holder == blocker);
+                    blockers.extend(own.flat_map(|(lock, _)| self.blockers(*ino, lock)));
+                }
+            }
+        }
+        false
+    }
+
+    fn blockers(&self, ino: Ino, wanted: &HeldLock) -> Vec<Holder> {
+        let held = self.files.get(&ino).into_iter().flat_map(|file| &file.held);
+        held.filter(|held| held.conflicts(wanted)).map(|held| held.holder).collect()
+    }
+
+    /// Withdraws what an owner waits for at a file.
+    fn cancel(&mut self, ino: Ino, holder: Holder) -> Vec<CallToken> {
+        let Some(file) = self.files.get_mut(&ino) else { return Vec::new() };
+        let waiting = file.waiting.extract_if(.., |(lock, _)| lock.holder == holder);
+        let withdrawn = waiting.map(|(_, call)| call).collect();
+        self.settle(ino);
+        withdrawn
+    }
+
+    /// Releases what a session has, and withdraws what it waits for.
+    pub(super) fn end(&mut self, session: u64) -> EndedLocks {
+        let mut ended = EndedLocks::default();
+        let files: Vec<Ino> = self.files.keys().copied().collect();
+        for ino in files {
+            let Some(file) = self.files.get_mut(&ino) else { continue };
+            let waiting = file.waiting.extract_if(.., |(lock, _)| lock.holder.session == session);
+            let before = ended.withdrawn.len();
+            ended.withdrawn.extend(waiting.map(|(_, call)| call));
+            let held = file.held.len();
+            file.held.retain(|held| held.holder.session != session);
+            if file.held.len() < held || ended.withdrawn.len() > before {
+                file.grant(&mut ended.granted, &mut self.counts);
+                self.settle(ino);
+            }
+        }
+        self.counts.remove(&session);
+        ended
+    }
+
+    /// Forgets a node that does not exist any more, and returns the requests that waited.
+    pub(super) fn forget(&mut self, ino: Ino) -> Vec<CallToken> {
+        let Some(file) = self.files.get_mut(&ino) else { return Vec::new() };
+        for held in file.held.drain(..) {
+            if let Some(count) = self.counts.get_mut(&held.holder.session) {
+                *count -= 1;
+            }
+        }
+        let withdrawn = file.waiting.drain(..).map(|(_, call)| call).collect();
+        self.settle(ino);
+        withdrawn
+    }
+}
+
+impl<S: Store> Server<S> {
+    /// Takes or releases a lock.
+    pub(super) fn lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
+        let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
+        let mut granted = Vec::new();
+        let wait = lock.wait.then_some(call);
+        match self.locks.lock(lock.file.ino, wanted, wait, &mut granted) {
+            LockOutcome::Taken => self.respond(call, &Response::Locked(None)),
+            LockOutcome::Conflict(conflict) => {
+                self.respond(call, &Response::Locked(Some(conflict)));
+            }
+            LockOutcome::Waits => {}
+            LockOutcome::Deadlock => self.fail_errno(call, EDEADLK),
+            LockOutcome::Full => self.fail_errno(call, ENOLCK),
+        }
+        self.locks_granted(&granted);
+    }
+
+    /// Returns the lock that prevents another one.
+    pub(super) fn test_lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
+        let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
+        let is_unlock = lock.kind == LockKind::Unlock;
+        let conflict = self.locks.conflict(lock.file.ino, &wanted).filter(|_| !is_unlock);
+        self.respond(call, &Response::Locked(conflict));
+    }
+
+    /// Withdraws lock requests that wait.
+    pub(super) fn cancel_lock(
+        &mut self,
+        session: u64,
+        call: CallToken,
+        file: Handle,
+        owner: LockOwner,
+    ) {
+        for withdrawn in self.locks.cancel(file.ino, Holder { session, owner }) {
+            self.fail_errno(withdrawn, EINTR);
+        }
+        self.respond(call, &Response::Done);
+    }
+
+    pub(super) fn locks_granted(&mut self, granted: &[CallToken]) {
+        for call in granted {
+            self.respond(*call, &Response::Locked(None));
+        }
+    }
+
+    /// Checks a request; responds and returns `None` if it is refused.
+    fn wanted_lock(&mut self, session: u64, call: CallToken, lock: &Lock) -> Option<HeldLock> {
+        if !self.is_valid(session, lock.file) {
+            self.fail_errno(call, ESTALE);
+            return None;
+        }
+        let whole = LockRange { start: 0, end: u64::MAX };
+        let range = if lock.owner.is_flock { whole } else { lock.range };
+        let holder = Holder { session, owner: lock.owner };
+        Some(HeldLock { holder, kind: lock.kind, range })
+    }
+}

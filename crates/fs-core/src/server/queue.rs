@@ -1,0 +1,135 @@
+//! Requests that wait for leases, in the order of their arrival.
+//!
+//! A request that waits keeps its place at each node it needs: a later request for one of these nodes waits behind it, even
+//! where the node itself is free. So a request for many nodes is not starved by requests for few.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use apus_fs_wire::{Ino, LeaseKind, SessionRequest};
+
+use super::effect::CallToken;
+use super::leases::is_conflict;
+use super::settings::{MAX_WAITING, MAX_WAITING_NODES};
+
+/// Nodes that a request needs, and how.
+pub(super) type Needs = BTreeMap<Ino, LeaseKind>;
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) session: u64,
+    pub(super) call: CallToken,
+    pub(super) request: SessionRequest,
+    pub(super) needs: Needs,
+}
+
+/// All requests that wait.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    last: u64,
+    waiting: BTreeMap<u64, Waiting>,
+    nodes: BTreeMap<Ino, BTreeSet<u64>>,
+    // Tickets whose nodes have changed hands since they were attempted.
+    ready: BTreeSet<u64>,
+    // Numbers of waiting requests and of their nodes, by session.
+    loads: BTreeMap<u64, (usize, usize)>,
+}
+
+/// The place of a request that does not wait: behind all others.
+pub(super) const LAST: u64 = u64::MAX;
+
+impl Queue {
+    /// Returns the place of a request that arrives now.
+    pub(super) fn draw_ticket(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Whether a session may have one more request waiting, which needs `nodes`.
+    pub(super) fn has_room(&self, session: u64, nodes: usize) -> bool {
+        let (requests, waiting) = self.loads.get(&session).copied().unwrap_or_default();
+        requests < MAX_WAITING && waiting + nodes <= MAX_WAITING_NODES
+    }
+
+    pub(super) fn insert(&mut self, ticket: u64, waiting: Waiting) {
+        for ino in waiting.needs.keys() {
+            self.nodes.entry(*ino).or_default().insert(ticket);
+        }
+        let load = self.loads.entry(waiting.session).or_default();
+        *load = (load.0 + 1, load.1 + waiting.needs.len());
+        self.waiting.insert(ticket, waiting);
+    }
+
+    /// Takes a request out. What waited behind it becomes ready.
+    pub(super) fn remove(&mut self, ticket: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&ticket)?;
+        self.ready.remove(&ticket);
+        for ino in waiting.needs.keys() {
+            if let Some(tickets) = self.nodes.get_mut(ino) {
+                tickets.remove(&ticket);
+                self.ready.extend(tickets.range(ticket..));
+                if tickets.is_empty() {
+                    self.nodes.remove(ino);
+                }
+            }
+        }
+        if let Some(load) = self.loads.get_mut(&waiting.session) {
+            *load = (load.0 - 1, load.1 - waiting.needs.len());
+            if load.0 == 0 {
+                self.loads.remove(&waiting.session);
+            }
+        }
+        Some(waiting)
+    }
+
+    /// Whether a request of another session ahead of `ticket` prevents a lease.
+    pub(super) fn is_ahead(&self, ticket: u64, session: u64, ino: Ino, kind: LeaseKind) -> bool {
+        let Some(tickets) = self.nodes.get(&ino) else { return false };
+        tickets.range(..ticket).filter_map(|ticket| self.waiting.get(ticket)).any(|waiting| {
+            let need = waiting.needs.get(&ino).copied().unwrap_or_default();
+            waiting.session != session && is_conflict(need, kind)
+        })
+    }
+
+    /// Makes ready what waits for a node.
+    pub(super) fn touch(&mut self, ino: Ino) {
+        self.ready.extend(self.nodes.get(&ino).into_iter().flatten());
+    }
+
+    /// Makes all ready.
+    pub(super) fn touch_all(&mut self) {
+        self.ready.extend(self.waiting.keys());
+    }
+
+    /// Takes the first ticket that is ready.
+    pub(super) fn pop_ready(&mut self) -> Option<u64> {
+        self.ready.pop_first()
+    }
+
+    /// Returns a request that waits.
+    pub(super) fn get(&self, ticket: u64) -> Option<&Waiting> {
+        self.waiting.get(&ticket)
+    }
+
+    /// Changes what a waiting request needs: the path that it walks has changed, or it got farther.
+    pub(super) fn set_needs(&mut self, ticket: u64, needs: Needs) {
+        if self.waiting.get(&ticket).is_none_or(|waiting| waiting.needs == needs) {
+            return;
+        }
+        // Removing and inserting makes ready what waited behind the needs that are gone.
+        if let Some(waiting) = self.remove(ticket) {
+            self.insert(ticket, Waiting { needs, ..waiting });
+        }
+    }
+
+    /// Returns all tickets of a session.
+    pub(super) fn tickets_of(&self, session: u64) -> Vec<u64> {
+        let all = self.waiting.iter();
+        all.filter(|(_, waiting)| waiting.session == session).map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// Returns all requests in the order of their arrival.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.waiting.values()
+    }
+}

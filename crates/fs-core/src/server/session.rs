@@ -1,0 +1,157 @@
+//! Sessions: one life of a client at this server.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use apus_fs_wire::limits::MAX_RANGES;
+use apus_fs_wire::{Batch, Errno, Ino};
+use bytes::Bytes;
+
+use super::effect::CallToken;
+use super::settings::MAX_HISTORY;
+use crate::store::ClientId;
+
+/// A batch that arrived before its predecessor.
+#[derive(Debug)]
+pub(super) struct HeldBatch {
+    pub(super) calls: Vec<CallToken>,
+    pub(super) batch: Batch,
+    pub(super) payload: Bytes,
+}
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) client: ClientId,
+    pub(super) name: Bytes,
+    pub(super) peer: SocketAddr,
+    pub(super) read_only: bool,
+    /// When its last request arrived.
+    pub(super) last_heard: Duration,
+    /// When its last batch was applied.
+    pub(super) last_batch: Duration,
+    /// First number and count of each of its ranges.
+    pub(super) ranges: Vec<(u64, u64)>,
+    /// Number of the last batch that was applied.
+    pub(super) applied: u64,
+    /// Number of the next batch that may be appended.
+    pub(super) expected: u64,
+    /// Whether a batch failed since the last Hello.
+    pub(super) is_stopped: bool,
+    /// The last batch that failed, its record, and why: a repeated call gets the same answer.
+    pub(super) last_failure: Option<(u64, u32, Errno)>,
+    pub(super) held: BTreeMap<u64, HeldBatch>,
+    pub(super) held_bytes: usize,
+    history: HashSet<Ino>,
+    knows_all: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        client: ClientId,
+        name: Bytes,
+        peer: SocketAddr,
+        now: Duration,
+        applied: u64,
+    ) -> Self {
+        Self {
+            client,
+            name,
+            peer,
+            read_only: false,
+            last_heard: now,
+            last_batch: now,
+            ranges: Vec::new(),
+            applied,
+            expected: applied + 1,
+            is_stopped: false,
+            last_failure: None,
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            history: HashSet::new(),
+            knows_all: false,
+        }
+    }
+
+    /// Adds a range of numbers. The oldest one goes if there are too many: its nodes have handles with proofs by then.
+    pub(super) fn add_range(&mut self, first: u64, count: u64) {
+        if self.ranges.len() >= MAX_RANGES {
+            self.ranges.remove(0);
+        }
+        self.ranges.push((first, count));
+    }
+
+    /// Whether a number belongs to the session's ranges.
+    pub(super) fn owns(&self, ino: Ino) -> bool {
+        // From the end: a client creates nodes with numbers of its newest range.
+        self.ranges.iter().rev().any(|(first, count)| ino.0.wrapping_sub(*first) < *count)
+    }
+
+    /// Notes that the client has heard of a node, and may open it.
+    pub(super) fn note(&mut self, ino: Ino) {
+        if self.history.len() >= MAX_HISTORY {
+            self.knows_all = true;
+        }
+        if !self.knows_all {
+            self.history.insert(ino);
+        }
+    }
+
+    /// Whether the client may have a node open.
+    pub(super) fn has_heard_of(&self, ino: Ino) -> bool {
+        self.knows_all || self.history.contains(&ino)
+    }
+
+    /// Forgets a node that does not exist any more.
+    pub(super) fn forget(&mut self, ino: Ino) {
+        self.history.remove(&ino);
+    }
+}
+
+/// All sessions, by number. Later sessions have larger numbers.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    live: BTreeMap<u64, Session>,
+    clients: BTreeMap<ClientId, u64>,
+}
+
+impl Sessions {
+    pub(super) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    pub(super) fn get(&self, session: u64) -> Option<&Session> {
+        self.live.get(&session)
+    }
+
+    pub(super) fn get_mut(&mut self, session: u64) -> Option<&mut Session> {
+        self.live.get_mut(&session)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Session)> {
+        self.live.iter().map(|(number, session)| (*number, session))
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.live.values_mut()
+    }
+
+    /// Returns the session of a client.
+    pub(super) fn of_client(&self, client: ClientId) -> Option<u64> {
+        self.clients.get(&client).copied()
+    }
+
+    pub(super) fn insert(&mut self, number: u64, session: Session) {
+        self.clients.insert(session.client, number);
+        self.live.insert(number, session);
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> Option<Session> {
+        let session = self.live.remove(&number)?;
+        if self.clients.get(&session.client) == Some(&number) {
+            self.clients.remove(&session.client);
+        }
+        Some(session)
+    }
+}
