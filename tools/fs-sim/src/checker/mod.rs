@@ -1,0 +1,17 @@
+//! Checkers: each verifies one promise of the file service on a recorded history.
+//!
+//! | promise | checker |
+//! |---|---|
+//! | every operation is linearisable between mounts | [`names`], [`file`] over [`linearise`] |
+//! | what a crashed mount leaves is a prefix, with all that was synced | [`prefix`], and [`linearise`] |
+//! | appends are neither lost nor torn | [`append`] |
+//! | locks exclude | [`lock`] |
+//! | every operation ends | [`ending`] |
+
+pub mod append;
+pub mod ending;
+pub mod file;
+pub mod linearise;
+pub mod lock;
+pub mod names;
+pub mod prefix;

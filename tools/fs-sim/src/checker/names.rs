@@ -1,0 +1,286 @@
+//! Names of all directories, as one object, so that renames between directories are covered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use apus_fs_wire::{Errno, Ino, Name};
+
+use super::linearise::{Model, Verdict, search};
+use crate::Violation;
+use crate::history::{Happening, NameAction, ObjectHistory, RenameMode};
+
+/// Pasts after which a search is given up.
+const LIMIT: usize = 20_000;
+
+const ENOENT: Errno = Errno(2);
+const EEXIST: Errno = Errno(17);
+const ENOTDIR: Errno = Errno(20);
+const EISDIR: Errno = Errno(21);
+const EINVAL: Errno = Errno(22);
+const ENOTEMPTY: Errno = Errno(39);
+const ESTALE: Errno = Errno(116);
+
+type Place = (Ino, Name);
+
+/// What has a name: the creation of a node that did not return leaves one whose number is found out later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Named {
+    Known(Ino),
+    Unknown { is_directory: bool },
+}
+
+/// All names.
+type Names = Rc<BTreeMap<Place, Named>>;
+
+struct NamesModel {
+    directories: BTreeSet<Ino>,
+}
+
+/// Result of an operation on a state that is known.
+enum Expected {
+    Done(Names),
+    Failed(Errno),
+}
+
+impl NamesModel {
+    fn is_directory(&self, node: Named) -> bool {
+        match node {
+            Named::Known(ino) => self.directories.contains(&ino),
+            Named::Unknown { is_directory } => is_directory,
+        }
+    }
+
+    /// Returns whether a directory has not been removed.
+    fn is_live(names: &Names, directory: Ino) -> bool {
+        directory == Ino::ROOT || names.values().any(|node| *node == Named::Known(directory))
+    }
+
+    fn is_empty(names: &Names, directory: Named) -> bool {
+        let Named::Known(ino) = directory else { return true };
+        names.keys().all(|(parent, _)| *parent != ino)
+    }
+
+    /// Returns whether a directory is `ancestor` or below it.
+    fn is_within(names: &Names, directory: Ino, ancestor: Named) -> bool {
+        let mut at = directory;
+        for _ in 0..=names.len() {
+            if ancestor == Named::Known(at) {
+                return true;
+            }
+            match names.iter().find(|(_, node)| **node == Named::Known(at)) {
+                Some(((parent, _), _)) => at = *parent,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    fn create(names: &Names, at: &Place, node: Named) -> Expected {
+        if !Self::is_live(names, at.0) {
+            return Expected::Failed(ENOENT);
+        }
+        if names.contains_key(at) {
+            return Expected::Failed(EEXIST);
+        }
+        let mut names = names.to_map();
+        names.insert(at.clone(), node);
+        Expected::Done(Rc::new(names))
+    }
+
+    fn remove(&self, names: &Names, at: &Place, is_directory: bool) -> Expected {
+        let Some(node) = names.get(at).copied() else { return Expected::Failed(ENOENT) };
+        match (is_directory, self.is_directory(node)) {
+            (true, false) => return Expected::Failed(ENOTDIR),
+            (false, true) => return Expected::Failed(EISDIR),
+            (true, true) if !Self::is_empty(names, node) => return Expected::Failed(ENOTEMPTY),
+            _ => {}
+        }
+        let mut names = names.to_map();
+        names.remove(at);
+        Expected::Done(Rc::new(names))
+    }
+
+    fn rename(&self, names: &Names, from: &Place, to: &Place, mode: RenameMode) -> Expected {
+        if !Self::is_live(names, to.0) {
+            return Expected::Failed(ENOENT);
+        }
+        let Some(source) = names.get(from).copied() else { return Expected::Failed(ENOENT) };
+        let target = names.get(to).copied();
+        let exchange = mode == RenameMode::Exchange;
+        match (target, mode) {
+            (Some(_), RenameMode::NoReplace) => return Expected::Failed(EEXIST),
+            (None, RenameMode::Exchange) => return Expected::Failed(ENOENT),
+            _ => {}
+        }
+        if from == to || (target == Some(source) && matches!(source, Named::Known(_))) {
+            return Expected::Done(Rc::clone(names));
+        }
+        if Self::is_within(names, to.0, source) {
+            return Expected::Failed(EINVAL);
+        }
+        if let Some(target) = target {
+            if Self::is_within(names, from.0, target) {
+                return Expected::Failed(if exchange { EINVAL } else { ENOTEMPTY });
+            }
+            match (self.is_directory(source), self.is_directory(target)) {
+                _ if exchange => {}
+                (true, false) => return Expected::Failed(ENOTDIR),
+                (false, true) => return Expected::Failed(EISDIR),
+                (true, true) if !Self::is_empty(names, target) => {
+                    return Expected::Failed(ENOTEMPTY);
+                }
+                _ => {}
+            }
+        }
+        let mut names = names.to_map();
+        names.remove(from);
+        if let Some(target) = target.filter(|_| exchange) {
+            names.insert(from.clone(), target);
+        }
+        names.insert(to.clone(), source);
+        Expected::Done(Rc::new(names))
+    }
+
+    /// Returns the states in which the names of a directory are these; nodes that were unknown become known.
+    fn list(&self, names: &Names, directory: Ino, found: &[(Name, Ino)]) -> Vec<Names> {
+        let expected: Vec<_> = names
+            .iter()
+            .filter(|((parent, _), _)| *parent == directory)
+            .map(|((_, name), node)| (name, *node))
+            .collect();
+        if expected.len() != found.len() {
+            return Vec::new();
+        }
+        let mut bound = Rc::clone(names);
+        for ((expected, _), (name, ino)) in expected.into_iter().zip(found) {
+            if expected != name {
+                return Vec::new();
+            }
+            match self.bind(&bound, &(directory, name.clone()), *ino) {
+                Some(names) => bound = names,
+                None => return Vec::new(),
+            }
+        }
+        vec![bound]
+    }
+
+    /// Returns the state in which a name leads to a node.
+    fn bind(&self, names: &Names, at: &Place, ino: Ino) -> Option<Names> {
+        match names.get(at)? {
+            Named::Known(known) => (*known == ino).then(|| Rc::clone(names)),
+            Named::Unknown { is_directory } => {
+                let is_free = names.values().all(|node| *node != Named::Known(ino));
+                (is_free && *is_directory == self.directories.contains(&ino)).then(|| {
+                    let mut bound = names.to_map();
+                    bound.insert(at.clone(), Named::Known(ino));
+                    Rc::new(bound)
+                })
+            }
+        }
+    }
+}
+
+trait ToMap {
+    fn to_map(&self) -> BTreeMap<Place, Named>;
+}
+
+impl ToMap for Names {
+    fn to_map(&self) -> BTreeMap<Place, Named> {
+        BTreeMap::clone(self)
+    }
+}
+
+/// Returns the states that a result permits.
+fn judge(names: &Names, expected: Expected, result: Option<Result<(), Errno>>) -> Vec<Names> {
+    match (expected, result) {
+        (Expected::Done(names), None | Some(Ok(()))) => vec![names],
+        (Expected::Failed(_), None) => vec![Rc::clone(names)],
+        (Expected::Failed(expected), Some(Err(found))) if same(expected, found) => {
+            vec![Rc::clone(names)]
+        }
+        (Expected::Done(_), Some(Err(_))) | (Expected::Failed(_), Some(_)) => Vec::new(),
+    }
+}
+
+/// Returns whether a result is the expected one. A directory that was removed is absent to one kernel and stale to another.
+fn same(expected: Errno, found: Errno) -> bool {
+    expected == found || (expected == ENOENT && found == ESTALE)
+}
+
+impl Model for NamesModel {
+    type State = Names;
+    type Action = NameAction;
+
+    fn apply(&self, names: &Names, action: &NameAction) -> Vec<Names> {
+        match action {
+            NameAction::Create { at, is_directory, result } => {
+                let node = match result {
+                    Some(Ok(ino)) => Named::Known(*ino),
+                    Some(Err(_)) | None => Named::Unknown { is_directory: *is_directory },
+                };
+                judge(names, Self::create(names, at, node), result.map(|done| done.map(drop)))
+            }
+            NameAction::Link { node, at, result } => {
+                judge(names, Self::create(names, at, Named::Known(*node)), *result)
+            }
+            NameAction::Remove { at, is_directory, result } => {
+                judge(names, self.remove(names, at, *is_directory), *result)
+            }
+            NameAction::Rename { from, to, mode, result } => {
+                judge(names, self.rename(names, from, to, *mode), *result)
+            }
+            NameAction::LookUp { at, result } => match result {
+                None => vec![Rc::clone(names)],
+                Some(Ok(Some(ino))) => self.bind(names, at, *ino).into_iter().collect(),
+                Some(Ok(None)) if !names.contains_key(at) => vec![Rc::clone(names)],
+                Some(Err(found)) if same(ENOENT, *found) && !Self::is_live(names, at.0) => {
+                    vec![Rc::clone(names)]
+                }
+                Some(Ok(None) | Err(_)) => Vec::new(),
+            },
+            NameAction::List { directory, result } => match result {
+                None => vec![Rc::clone(names)],
+                Some(Ok(found)) => self.list(names, *directory, found),
+                Some(Err(found)) if same(ENOENT, *found) && !Self::is_live(names, *directory) => {
+                    vec![Rc::clone(names)]
+                }
+                Some(Err(_)) => Vec::new(),
+            },
+        }
+    }
+
+    fn only_reads(&self, action: &NameAction) -> bool {
+        match action {
+            // Either may find out the number of a node; the search sees that the state changes.
+            NameAction::LookUp { .. } | NameAction::List { .. } => true,
+            NameAction::Create { result, .. } => matches!(result, Some(Err(_))),
+            NameAction::Link { result, .. }
+            | NameAction::Remove { result, .. }
+            | NameAction::Rename { result, .. } => matches!(result, Some(Err(_))),
+        }
+    }
+}
+
+/// Checks the history of all names; the root was empty in the beginning. `directories` are those that a creation which did not
+/// return may have made. Returns whether the search was finished.
+///
+/// # Errors
+///
+/// The operation whose result nothing explains.
+pub fn check(history: &ObjectHistory<NameAction>, directories: &[Ino]) -> Result<bool, Violation> {
+    let created = history.iter().filter_map(|event| match &event.action {
+        Happening::Action(NameAction::Create {
+            is_directory: true, result: Some(Ok(ino)), ..
+        }) => Some(*ino),
+        _ => None,
+    });
+    let directories = created.chain([Ino::ROOT]).chain(directories.iter().copied()).collect();
+    match search(&NamesModel { directories }, Names::default(), history, LIMIT) {
+        Verdict::Linearisable => Ok(true),
+        Verdict::Undecided => Ok(false),
+        Verdict::Impossible { event } => {
+            let what = format!("nothing explains {:?}", history[event]);
+            Err(Violation::new("operations on names are linearisable", what))
+        }
+    }
+}
