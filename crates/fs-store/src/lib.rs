@@ -1,0 +1,7 @@
+//! Stores of the file service: what a server keeps its files in.
+//!
+//! Each one implements [`apus_fs_core::Store`], whose documentation has the invariants.
+
+#![forbid(unsafe_code)]
+
+mod directory;
