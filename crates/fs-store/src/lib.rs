@@ -5,3 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod directory;
+
+#[doc(hidden)]
+pub use directory::{Crashed, FailPoint};
+pub use directory::{DirectoryOptions, DirectoryStore, OpenError};
