@@ -29,6 +29,7 @@ mod mailbox;
 pub mod mount;
 mod poll;
 pub mod serve;
+pub mod server_status;
 pub mod status;
 pub mod trust;
 

@@ -6,12 +6,13 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import. Serving and mounting know nothing of each other, and trust nothing of processes.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 8] = [
     ("clock", &[]),
     ("mailbox", &[]),
     ("poll", &[]),
     ("trust", &[]),
     ("status", &[]),
+    ("server_status", &[]),
     ("serve", &["clock", "mailbox", "poll", "trust", "status", "Report"]),
     ("mount", &["clock", "mailbox", "poll", "status", "Report"]),
 ];

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use apus_fs_core::client::{Caller, Client, Clock, OpToken, Operation, Reply};
 use apus_fs_wire::{Errno as WireErrno, Ino};
@@ -63,6 +64,11 @@ impl Kernel {
         }
         let shapes = HashMap::new();
         Ok(Self { mount: Some(mount), session, buffer, shapes })
+    }
+
+    /// Returns the mount point, as an absolute path without symbolic links.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.mount.as_ref().map(Mount::path)
     }
 
     /// Returns whether the kernel can be asked to look up all names again.

@@ -93,6 +93,8 @@ impl Mounted {
         let mailbox = Arc::new(Mailbox::new().map_err(system("create an event descriptor"))?);
         let network = Network::open(settings)?;
         let kernel = Kernel::mount(settings)?;
+        let path = kernel.path().unwrap_or(&settings.path).to_owned();
+        let settings = &MountSettings { path, ..settings.clone() };
         let notifications = Notifications::start(kernel.notifier(), mailbox.clone())
             .map_err(system("start a thread"))?;
         let mut id = [0; 16];

@@ -110,12 +110,12 @@ impl<S: Store> Service<S> {
         Stopper(self.mailbox.clone())
     }
 
-    /// Serves until it is stopped. Everything to which it has responded is durable.
+    /// Serves until it is stopped, and returns the store. Everything to which it has responded is durable.
     ///
     /// # Errors
     ///
     /// The store can promise nothing any more, or the network fails.
-    pub fn run(mut self) -> Result<(), ServeError> {
+    pub fn run(mut self) -> Result<S, ServeError> {
         loop {
             let worked = self.receive_burst()?;
             if worked || self.is_due() {
@@ -127,7 +127,7 @@ impl<S: Store> Service<S> {
             if !self.mailbox.take().is_empty() {
                 self.commit()?;
                 self.endpoint.drain(LAST_RESPONSES);
-                return Ok(());
+                return Ok(self.server.into_store());
             }
         }
     }
