@@ -65,7 +65,7 @@ impl<S: Store> Server<S> {
             return calls.push(call);
         }
         if session.held_bytes + payload.len() > MAX_HELD_BYTES
-            || batch.number - expected > MAX_HELD_BATCHES
+            || batch.number.saturating_sub(expected) > MAX_HELD_BATCHES
         {
             // Makes room: what is appended keeps the others waiting.
             self.commit_all();
@@ -198,7 +198,7 @@ impl<S: Store> Server<S> {
         orphaned: Vec<Ino>,
     ) {
         let existing: BTreeSet<Ino> = changed.iter().map(|(ino, _)| *ino).collect();
-        let mut orphans: BTreeSet<Ino> = orphaned.into_iter().collect();
+        let mut nameless = BTreeSet::new();
         let mut closed = BTreeSet::new();
         let mut unnamed = BTreeSet::new();
         for (at, ino, event) in &changes.events {
@@ -213,13 +213,13 @@ impl<S: Store> Server<S> {
                 _ if !is_applied => {}
                 NodeEvent::Created => {}
                 NodeEvent::CreatedWithoutName => {
-                    orphans.insert(*ino);
+                    nameless.insert(*ino);
                 }
                 NodeEvent::Unnamed => {
                     unnamed.insert(*ino);
                 }
                 NodeEvent::Named => {
-                    orphans.remove(ino);
+                    nameless.remove(ino);
                     self.orphans.remove(*ino);
                 }
                 NodeEvent::Closed => {
@@ -227,6 +227,7 @@ impl<S: Store> Server<S> {
                 }
             }
         }
+        let orphans: BTreeSet<Ino> = nameless.into_iter().chain(orphaned).collect();
         for ino in unnamed {
             if !existing.contains(&ino) && !orphans.contains(&ino) {
                 self.forget_node(ino);
@@ -236,7 +237,9 @@ impl<S: Store> Server<S> {
             self.keep_orphan(ino, Some(session), closed.contains(&ino));
         }
         for ino in closed {
-            self.orphans.close(session, ino);
+            if self.orphans.close(session, ino) {
+                self.reduce(session, ino, LeaseKind::None);
+            }
             self.drop_if_unused(ino);
         }
     }

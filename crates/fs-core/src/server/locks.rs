@@ -1,6 +1,7 @@
 //! Locks of byte ranges (`fcntl`) and of whole files (`flock`), which wait and detect deadlocks as Linux' do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use apus_fs_wire::{Handle, Ino, Lock, LockConflict, LockKind, LockOwner, LockRange, Response};
 
@@ -230,6 +231,16 @@ impl Locks {
         false
     }
 
+    /// Returns the sessions whose locks others wait for.
+    fn blocking(&self) -> BTreeSet<u64> {
+        let files: BTreeSet<Ino> = self.waits.values().flatten().copied().collect();
+        let files = files.iter().filter_map(|ino| Some((*ino, self.files.get(ino)?)));
+        let waiting = files.flat_map(|(ino, file)| {
+            file.waiting.iter().flat_map(move |(lock, _)| self.blockers(ino, lock))
+        });
+        waiting.map(|holder| holder.session).collect()
+    }
+
     fn blockers(&self, ino: Ino, wanted: &HeldLock) -> Vec<Holder> {
         let held = self.files.get(&ino).into_iter().flat_map(|file| &file.held);
         held.filter(|held| held.conflicts(wanted)).map(|held| held.holder).collect()
@@ -282,6 +293,7 @@ impl<S: Store> Server<S> {
     /// Takes or releases a lock.
     pub(super) fn lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
         let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
+        self.end_silent_lockers(lock.file.ino, &wanted);
         let mut granted = Vec::new();
         let wait = lock.wait.then_some(call);
         match self.locks.lock(lock.file.ino, wanted, wait, &mut granted) {
@@ -299,6 +311,7 @@ impl<S: Store> Server<S> {
     /// Returns the lock that prevents another one.
     pub(super) fn test_lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
         let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
+        self.end_silent_lockers(lock.file.ino, &wanted);
         let is_unlock = lock.kind == LockKind::Unlock;
         let conflict = self.locks.conflict(lock.file.ino, &wanted).filter(|_| !is_unlock);
         self.respond(call, &Response::Locked(conflict));
@@ -316,6 +329,31 @@ impl<S: Store> Server<S> {
             self.fail_errno(withdrawn, EINTR);
         }
         self.respond(call, &Response::Done);
+    }
+
+    /// Ends sessions that hold a wanted lock, and whose term has passed.
+    fn end_silent_lockers(&mut self, ino: Ino, wanted: &HeldLock) {
+        for holder in self.locks.blockers(ino, wanted) {
+            if wanted.kind != LockKind::Unlock && self.is_silent(holder.session) {
+                self.end_session(holder.session, true);
+            }
+        }
+    }
+
+    /// Ends sessions whose locks are waited for, and whose term has passed.
+    pub(super) fn check_locks(&mut self) {
+        for session in self.locks.blocking() {
+            if self.is_silent(session) {
+                self.end_session(session, true);
+            }
+        }
+    }
+
+    /// Returns when [`check_locks`](Self::check_locks) is needed.
+    pub(super) fn lock_deadline(&self) -> Option<Duration> {
+        let blocking = self.locks.blocking();
+        let blocking = blocking.iter().filter_map(|number| self.sessions.get(*number));
+        blocking.map(|session| session.last_heard + self.settings.term).min()
     }
 
     pub(super) fn locks_granted(&mut self, granted: &[CallToken]) {

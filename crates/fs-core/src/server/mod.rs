@@ -16,7 +16,7 @@
 //! - **FSSERVE-3** No attributes, names or contents are given out with a lease, or in response to a read, while another session
 //!   has an exclusive lease on the node. With FSSERVE-2: nothing that is given out is changed by a batch that was appended and is
 //!   not applied. An entry of a listing that comes without a lease may be out of date.
-//! - **FSSERVE-4** A lease ends only when the client has given it back, or when its session has ended; and a session ends, other than by
+//! - **FSSERVE-4** A lease ends only when the client has given it back, has closed the orphan, or when its session has ended; and a session ends, other than by
 //!   the client's wish, only when its term has passed since its last request, or when it does not answer a recall for several terms.
 //!   The client counts the term from an earlier moment than the server, so it stops first.
 //! - **FSSERVE-5** While a recall is outstanding, the session gets no lease on the node beyond what the recall lets it keep. So the
@@ -184,6 +184,7 @@ impl<S: Store> Server<S> {
                 self.end_grace();
             }
             self.check_recalls();
+            self.check_locks();
             self.end_idle_sessions();
             self.settle();
             // What waited for the end of the grace period may have been appended just now.
@@ -197,7 +198,10 @@ impl<S: Store> Server<S> {
     pub fn next_deadline(&self) -> Option<Duration> {
         let idle = self.sessions.iter().map(|(_, session)| session.last_heard);
         let idle = idle.min().map(|heard| heard + self.settings.term * IDLE_TERMS);
-        [self.grace_ends, idle, self.recall_deadline()].into_iter().flatten().min()
+        [self.grace_ends, idle, self.recall_deadline(), self.lock_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Takes the next effect.
@@ -247,7 +251,9 @@ impl<S: Store> Server<S> {
 
     /// Serves what became possible, and sends recalls.
     fn settle(&mut self) {
-        while let Some(ticket) = self.queue.pop_ready() {
+        while !self.is_broken
+            && let Some(ticket) = self.queue.pop_ready()
+        {
             self.retry(ticket);
         }
         self.send_recalls();

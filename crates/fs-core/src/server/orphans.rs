@@ -50,12 +50,12 @@ impl Orphans {
         }
     }
 
-    /// Notes that a session has closed a node.
-    pub(super) fn close(&mut self, session: u64, ino: Ino) {
-        if let Some(orphan) = self.nodes.get_mut(&ino) {
-            orphan.undecided.remove(&session);
-            orphan.holders.remove(&session);
-        }
+    /// Notes that a session has closed a node; false if the node is no orphan.
+    pub(super) fn close(&mut self, session: u64, ino: Ino) -> bool {
+        let Some(orphan) = self.nodes.get_mut(&ino) else { return false };
+        orphan.undecided.remove(&session);
+        orphan.holders.remove(&session);
+        true
     }
 
     /// Notes that a session has ended, and returns the nodes that it had open, or may have had open.

@@ -70,10 +70,17 @@ impl SessionRecalls {
         self.pending.is_none() && self.outstanding.is_empty()
     }
 
-    /// Returns since when an answer is wanted; `is_needed`: by a waiting request.
-    fn since(&self, is_needed: bool) -> Option<Duration> {
-        let all = self.all().filter(|recalled| recalled.is_needed() || !is_needed);
+    /// Returns since when a waiting request needs an answer.
+    fn needed_since(&self) -> Option<Duration> {
+        let all = self.all().filter(|recalled| recalled.is_needed());
         all.map(|recalled| recalled.since).min()
+    }
+
+    /// Returns since when an answer is wanted that no request needs.
+    fn asked_since(&self) -> Option<Duration> {
+        let all = self.all();
+        let asked = all.filter(|recalled| recalled.nodes.values().any(|recall| !recall.is_needed));
+        asked.map(|recalled| recalled.since).min()
     }
 
     fn add(&mut self, ino: Ino, recall: Recall, since: Duration) {
@@ -195,7 +202,7 @@ impl Recalls {
         let late = outstanding.values_mut().chain(pending.as_mut());
         for recalled in late.filter(|recalled| recalled.since <= limit) {
             recalled.nodes.retain(|ino, recall| {
-                if recall.is_removed {
+                if !recall.is_needed {
                     nodes.push(*ino);
                 }
                 recall.is_needed
@@ -281,7 +288,7 @@ impl<S: Store> Server<S> {
     /// Returns when a session ends that does not answer; `None` if nothing is wanted of it.
     fn fence_deadline(&self, number: u64, recalls: &SessionRecalls) -> Option<Duration> {
         let term = self.settings.term;
-        let since = recalls.since(true)?;
+        let since = recalls.needed_since()?;
         let session = self.sessions.get(number)?;
         let stuck = session.last_batch.max(since) + term * STUCK_TERMS;
         Some((session.last_heard + term).min(stuck).min(since + term * RECALL_TERMS))
@@ -323,7 +330,7 @@ impl<S: Store> Server<S> {
             // A silent session is not called: neither retry nor questions have a deadline then.
             let is_heard = !self.is_silent(*number);
             let retry = recalls.retry_at.filter(|_| is_heard);
-            let since = recalls.since(false).filter(|_| is_heard);
+            let since = recalls.asked_since().filter(|_| is_heard);
             let question = since.map(|since| since + self.settings.term * STUCK_TERMS);
             [self.fence_deadline(*number, recalls), retry, question].into_iter().flatten()
         });

@@ -99,7 +99,7 @@ impl<S: Store> Checker<'_, S> {
                 if !self.session.owns(*ino) {
                     return Err(EINVAL.into());
                 }
-                if self.server.leases.is_taken(self.number, *ino, LeaseKind::Shared) {
+                if self.server.leases.is_taken(self.number, *ino, LeaseKind::Exclusive) {
                     return Err(ESTALE.into());
                 }
                 self.changes.acquired.insert(*ino);

@@ -1,0 +1,125 @@
+//! What clients had before a restart of the server is theirs, if they return within a term.
+
+use apus_fs_core::Store;
+use apus_fs_core::server::ServerSettings;
+use apus_fs_wire::{
+    Handle, Hello, InoRange, LeaseKind, NewNode, Record, Response, SessionRequest, Version,
+};
+
+use crate::world::{TERM, World, name, settings};
+
+use LeaseKind::{Exclusive, Shared};
+
+/// Restarts the server. Its clients know nothing of it yet.
+fn restart(world: World) -> World {
+    let settings = ServerSettings { grace: true, ..settings() };
+    World::with(world.server.into_store(), settings)
+}
+
+fn rejoin(world: &mut World, id: usize, range: InoRange) -> u64 {
+    let hello = Hello { session: Some(1), ranges: vec![range], ..World::hello(id) };
+    let welcome = world.greet(id, hello).unwrap();
+    assert!(!welcome.resumed && welcome.root.lease == LeaseKind::None);
+    welcome.applied
+}
+
+fn reclaim(
+    world: &mut World,
+    id: usize,
+    leases: &[(Handle, LeaseKind, Version)],
+) -> Vec<(LeaseKind, bool)> {
+    match world.ask(id, SessionRequest::Reclaim { leases: leases.to_vec() }) {
+        Response::Reclaimed(reclaimed) => reclaimed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// FSSERVE-11.
+#[test]
+fn leases_are_reclaimed_before_others_are_granted() {
+    let mut world = World::with_clients(2);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let ino = world.new_ino(0);
+    let create = |name| World::create(root, name, ino, NewNode::File);
+    world.apply(0, &[create("first")], b"");
+    let version = world.find(0, root, "first", Shared).attributes.version;
+    let file = world.find(0, root, "first", Shared).handle;
+    let ranges = [world.range(0), world.range(1)];
+
+    let mut world = restart(world);
+    assert_eq!(rejoin(&mut world, 1, ranges[1]), 0);
+    let early = world.send(1, World::wanted(&[(root, Shared)]));
+    world.pass(TERM / 2);
+    assert!(world.is_waiting(early));
+    assert_eq!(rejoin(&mut world, 0, ranges[0]), 1);
+    let stale = Version { change: version.change + 1, ..version };
+    let gone = Handle::created(apus_fs_wire::Ino(ranges[0].first + 500));
+    let leases = [(root, Exclusive, stale), (file, Shared, version), (gone, Exclusive, version)];
+    let reclaimed = reclaim(&mut world, 0, &leases);
+    assert_eq!(reclaimed, [(Exclusive, false), (Shared, true), (LeaseKind::None, false)]);
+    assert_eq!(reclaim(&mut world, 0, &[]), []);
+    // A conflicting claim is not granted.
+    let other = reclaim(&mut world, 1, &[(file, Exclusive, version), (root, Shared, version)]);
+    assert_eq!(other, [(Shared, true), (LeaseKind::None, false)]);
+    // What was reclaimed is used at once: the unsent changes arrive.
+    let ino = apus_fs_wire::Ino(ranges[0].first + 1);
+    world.apply(0, &[World::create(root, "second", ino, NewNode::File)], b"");
+    world.pass(TERM / 2);
+    assert!(world.is_waiting(early));
+    let (callback, nodes) = world.recall(0);
+    assert_eq!((nodes[0].node, nodes[0].keep), (root, Shared));
+    world.answer(callback, &[]);
+    assert!(!world.is_waiting(early));
+}
+
+/// FSSERVE-11: a change that depends on leases of clients that have not returned yet waits.
+#[test]
+fn a_removal_waits_for_the_leases_of_others() {
+    let mut world = World::with_clients(1);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let file = world.create_file(0, root, "file");
+    let range = world.range(0);
+    let mut world = restart(world);
+    assert_eq!(rejoin(&mut world, 0, range), 1);
+    reclaim(&mut world, 0, &[(root, Exclusive, Version::default())]);
+    let unlink = Record::Unlink { parent: root, name: name("file"), node: file };
+    let batch = world.batch(0, &[unlink]);
+    let batch = world.send(0, batch);
+    world.poll();
+    assert!(world.is_waiting(batch));
+    world.pass(TERM);
+    match world.response(batch) {
+        Some(Response::BatchDone(done)) => assert_eq!((done.applied, done.failed), (2, None)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// FSSERVE-10: an orphan outlives a restart if a client has it open.
+#[test]
+fn orphans_are_kept_for_clients_that_return() {
+    let mut world = World::with_clients(1);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let files = ["open", "closed"].map(|file| {
+        let node = world.create_file(0, root, file);
+        world.apply(0, &[Record::Unlink { parent: root, name: name(file), node }], b"");
+        node
+    });
+    let range = world.range(0);
+    let mut world = restart(world);
+    rejoin(&mut world, 0, range);
+    let claims = files.map(|file| (file, LeaseKind::None, Version::default()));
+    reclaim(&mut world, 0, &claims[..1]);
+    world.pass(TERM / 2);
+    world.ask(0, SessionRequest::Renew);
+    world.pass(TERM / 2);
+    assert_eq!(world.server.store().orphans(), [files[0].ino]);
+    let (callback, nodes) = world.recall(0);
+    assert!(nodes[0].is_removed);
+    world.answer(callback, &files[..1]);
+    assert_eq!(world.server.store().orphans(), [files[0].ino]);
+    world.apply(0, &[Record::Close { node: files[0] }], b"");
+    assert_eq!(world.server.store().orphans(), []);
+}

@@ -1,0 +1,153 @@
+//! Sessions begin, resume and end.
+
+use apus_fs_core::server::ServerSettings;
+use apus_fs_wire::frame::encode;
+use apus_fs_wire::{
+    Callback, Errno, Failure, Handle, Hello, Ino, LeaseKind, NewNode, Request, Response,
+    SessionRequest, WireVersion,
+};
+
+use crate::store::{ESTALE, SmallStore};
+use crate::world::{TERM, World, peer, settings};
+
+fn failed(errno: Errno) -> Response {
+    Response::Failed(Failure::Errno(errno))
+}
+
+#[test]
+fn a_session_begins_with_a_lease_on_the_root() {
+    let mut world = World::new();
+    let welcome = world.join(0);
+    assert_eq!((welcome.resumed, welcome.applied, welcome.term_ms), (false, 0, 10_000));
+    assert_eq!((welcome.root.lease, welcome.session), (LeaseKind::Shared, welcome.first_ino));
+    let second = world.join(1);
+    assert_eq!(second.root.lease, LeaseKind::Shared);
+    assert!(second.session > welcome.session);
+    assert!(second.first_ino >= welcome.first_ino + welcome.inos);
+}
+
+#[test]
+fn a_version_that_is_not_understood_is_refused_by_name() {
+    let mut world = World::new();
+    let hello = Hello { oldest: WireVersion(2), newest: WireVersion(3), ..World::hello(0) };
+    let versions = Failure::Version { oldest: WireVersion::OLDEST, newest: WireVersion::CURRENT };
+    assert_eq!(world.greet(0, hello), Err(versions));
+    let hello = Hello { newest: WireVersion(3), ..World::hello(0) };
+    assert_eq!(world.greet(0, hello).unwrap().version, WireVersion::CURRENT);
+}
+
+#[test]
+fn a_session_is_resumed_by_its_client_only() {
+    let mut world = World::with_clients(1);
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    let session = world.clients[&0].session;
+    let again = Hello { session: Some(session), ..World::hello(0) };
+    let welcome = world.greet(0, again).unwrap();
+    assert_eq!((welcome.resumed, welcome.session), (true, session));
+    assert_eq!(welcome.root.lease, LeaseKind::Exclusive);
+    assert!(welcome.first_ino > session);
+    // Another client cannot take it over, nor can another address use it.
+    let theft = Hello { session: Some(session), ..World::hello(1) };
+    assert!(!world.greet(1, theft).unwrap().resumed);
+    world.clients.get_mut(&1).unwrap().session = session;
+    let ended = Response::Failed(Failure::SessionEnded);
+    assert_eq!(world.ask(1, SessionRequest::Renew), ended);
+    assert_eq!(world.ask(0, SessionRequest::Renew), Response::Done);
+}
+
+#[test]
+fn a_new_session_ends_the_older_one_of_the_same_client() {
+    let mut world = World::with_clients(1);
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    let older = world.clients[&0].session;
+    let welcome = world.join(0);
+    assert!(!welcome.resumed && welcome.session > older);
+    assert_eq!(welcome.root.lease, LeaseKind::Shared);
+    let request = Request::Of { session: older, request: SessionRequest::Renew };
+    let call = world.send_bytes(0, encode(&request));
+    assert_eq!(world.response(call), Some(Response::Failed(Failure::SessionEnded)));
+}
+
+/// FSSERVE-12: the number of sessions is bounded. One that is silent for a term makes room.
+#[test]
+fn there_is_a_maximum_of_sessions() {
+    let settings = ServerSettings { max_sessions: 2, ..settings() };
+    let mut world = World::with(SmallStore::new(), settings);
+    world.join(0);
+    world.pass(TERM / 2);
+    world.join(1);
+    assert_eq!(world.greet(2, World::hello(2)), Err(Failure::TooManySessions));
+    world.pass(TERM / 2);
+    assert!(world.greet(2, World::hello(2)).is_ok());
+    let session = world.clients[&0].session;
+    assert_eq!(world.callback(0).map(|(_, call)| call), Some(Callback::Fence { session }));
+    assert_eq!(world.ask(0, SessionRequest::Renew), Response::Failed(Failure::SessionEnded));
+    assert_eq!(world.ask(1, SessionRequest::Renew), Response::Done);
+}
+
+/// FSSERVE-4: silence alone does not end a session before it is clear that the client is gone for good.
+#[test]
+fn a_silent_session_lasts_while_its_leases_are_not_needed() {
+    let mut world = World::with_clients(1);
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    world.pass(TERM * 9);
+    assert_eq!(world.ask(0, SessionRequest::Renew), Response::Done);
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    world.pass(TERM * 10);
+    assert_eq!(world.ask(0, SessionRequest::Renew), Response::Failed(Failure::SessionEnded));
+    assert_eq!(world.server.next_deadline(), None);
+}
+
+/// FSSERVE-13.
+#[test]
+fn a_client_reaches_only_nodes_that_were_named_to_it() {
+    let mut world = World::with_clients(2);
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    let ino = world.new_ino(0);
+    let root = world.root;
+    world.apply(0, &[World::create(root, "file", ino, NewNode::File)], b"");
+    let own = World::look_up(Handle::created(ino), &[], LeaseKind::None);
+    assert!(matches!(world.ask(0, own.clone()), Response::Found { .. }));
+    assert_eq!(world.ask(1, own), failed(ESTALE));
+    for proof in [1, root.proof] {
+        let guessed = Handle { ino, proof };
+        let look_up = World::look_up(guessed, &[], LeaseKind::None);
+        assert_eq!(world.ask(1, look_up), failed(ESTALE));
+        let leased = world.ask(1, World::wanted(&[(guessed, LeaseKind::Shared)]));
+        assert_eq!(leased, Response::Leased(vec![(LeaseKind::None, None)]));
+    }
+}
+
+/// FSSERVE-13: numbers of an earlier session are proven.
+#[test]
+fn ranges_of_earlier_sessions_are_accepted_with_their_proof() {
+    let mut world = World::with_clients(1);
+    let mut range = world.range(0);
+    let hello = Hello { ranges: vec![range], ..World::hello(0) };
+    world.greet(0, hello).unwrap();
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    let root = world.root;
+    let create = |name, ino| [World::create(root, name, Ino(ino), NewNode::File)];
+    world.apply(0, &create("old range", range.first + 7), b"");
+    range.count += 1_000_000;
+    let hello = Hello { ranges: vec![range], ..World::hello(0) };
+    world.greet(0, hello).unwrap();
+    world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
+    let batch = world.batch(0, &create("forged range", range.first + 9));
+    assert_eq!(world.ask(0, batch), failed(Errno(22)));
+}
+
+#[test]
+fn goodbye_frees_everything_and_requests_of_the_session_end() {
+    let mut world = World::with_clients(3);
+    let root = world.root;
+    world.lease(0, &[(root, LeaseKind::Exclusive)]);
+    let second = world.send(1, World::wanted(&[(root, LeaseKind::Exclusive)]));
+    let third = world.send(2, World::wanted(&[(root, LeaseKind::Exclusive)]));
+    assert_eq!(world.ask(1, SessionRequest::Goodbye), Response::Done);
+    assert_eq!(world.response(second), Some(Response::Failed(Failure::SessionEnded)));
+    assert!(world.is_waiting(third));
+    assert_eq!(world.ask(0, SessionRequest::Goodbye), Response::Done);
+    assert!(matches!(world.response(third), Some(Response::Leased(_))));
+    assert_eq!(peer(0).port(), 0);
+}
