@@ -66,6 +66,7 @@ pub(crate) fn open(
                     listing: None,
                     checkpoint_bytes: options.checkpoint_bytes,
                     is_broken: false,
+                    is_searched: false,
                 };
                 if !frames.is_empty() {
                     store.checkpoint()?;
