@@ -14,10 +14,11 @@ use bytes::Bytes;
 /// The first number that the tests' clients give to nodes.
 pub(crate) const FIRST: u64 = 1 << 20;
 
-/// Returns a directory in memory if the machine has one: crash tests open and close thousands of stores.
+/// Returns a directory in memory if the machine has one, because crash tests open and close thousands of stores; or where
+/// `APUS_FS_DIRECTORY` says.
 pub(crate) fn temporary() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+    let wanted = std::env::var_os("APUS_FS_DIRECTORY").map_or("/dev/shm".into(), PathBuf::from);
+    if wanted.is_dir() { tempfile::tempdir_in(wanted) } else { tempfile::tempdir() }
         .expect("a temporary directory")
 }
 
