@@ -198,7 +198,7 @@ impl DirectoryStore {
     /// Notes durably that a record failed, before any response says so. No checkpoint can make room for that: parts behind this
     /// one are in the log and not applied.
     fn write_stopped(&mut self, sequence: u64, record: u32) -> Result<(), StoreError> {
-        let stopped = (Entry::Stopped { sequence, record }, Bytes::new());
+        let stopped = (Entry::Stopped { sequence, record, in_replay: false }, Bytes::new());
         let result = self.log.write(&[stopped], true);
         self.is_broken = result.is_err();
         match result {

@@ -34,8 +34,9 @@ pub(crate) enum Entry {
     Observed(Vec<Observation>),
     /// Records of a batch, all or a part of them.
     Part(Part),
-    /// The file system refused a record of an earlier frame, and nothing behind it was applied.
-    Stopped { sequence: u64, record: u32 },
+    /// The file system refused a record of an earlier frame, and nothing behind it is applied. If a replay has noticed it, names
+    /// of the records behind it may be in the directory.
+    Stopped { sequence: u64, record: u32, in_replay: bool },
     /// Numbers below this one may have been given to clients.
     Reserved { up_to: u64 },
 }

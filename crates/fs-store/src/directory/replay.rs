@@ -78,7 +78,7 @@ pub(crate) fn open(
                 if frames[index].sequence >= uncertain && is_final(errno) =>
             {
                 let (sequence, record) = (frames[index].sequence, record as u32);
-                let stopped = (Entry::Stopped { sequence, record }, Bytes::new());
+                let stopped = (Entry::Stopped { sequence, record, in_replay: true }, Bytes::new());
                 log.write(&[stopped], true).map_err(|error| match error {
                     WriteError::Full => {
                         replay_error("note a record that fails", super::names::ENOSPC)
@@ -140,7 +140,7 @@ fn read(
 
 /// Brings the directory to the state that the frames describe.
 fn replay(files: &mut Files, knowledge: &mut Knowledge, frames: &[Frame]) -> Result<(), Failure> {
-    let mut journeys = Journeys::run(knowledge, frames);
+    let mut journeys = Journeys::run_all(knowledge, frames);
     let table = &mut knowledge.table;
     let discovery = Discovery::run(files, table, &mut journeys)
         .map_err(|errno| Failure::Other("find nodes", errno))?;
