@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod history;
+pub(crate) mod records;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
