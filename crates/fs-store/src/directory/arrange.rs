@@ -4,13 +4,15 @@
 //! name is in another one's way and no directory would become its own ancestor.
 
 use apus_fs_wire::{Errno, Ino, NodeKind};
+use bytes::Bytes;
 use rustix::fs::RenameFlags;
 
 use super::discovery::Discovery;
 use super::files::Files;
-use super::frame::{Entry, Frame};
+use super::frame::{Entry, Frame, Observation};
 use super::identity::Identity;
 use super::journeys::{Journeys, RecordIndex};
+use super::log::{Log, WriteError};
 use super::names::ESTALE;
 use super::table::{LOST, ORPHANS, Place, REPLAY, Table, number_name};
 
@@ -35,6 +37,7 @@ pub(crate) fn during(what: &'static str) -> impl FnOnce(Errno) -> Failure {
 pub(crate) struct Arrangement<'a> {
     pub(crate) files: &'a mut Files,
     pub(crate) table: &'a mut Table,
+    pub(crate) log: &'a mut Log,
     pub(crate) journeys: &'a Journeys,
     pub(crate) frames: &'a [Frame],
 }
@@ -52,8 +55,16 @@ impl Arrangement<'_> {
             }
         }
         self.move_foreign(discovery, &unsettled)?;
+        let mut created = Vec::new();
         for ino in &unsettled {
-            self.create_or_forget(*ino)?;
+            created.extend(self.create_or_forget(*ino)?);
+        }
+        if !created.is_empty() {
+            // If this replay is interrupted, the next one knows its files. Without space, it creates them again.
+            let entries = [(Entry::Observed(created), Bytes::new())];
+            if let Err(WriteError::Broken(_)) = self.log.write(&entries, false) {
+                return Err(Failure::Other("write the log", Errno(5)));
+            }
         }
         for ino in &unsettled {
             let wanted = discovery.goal.get(ino).map_or(&[][..], Vec::as_slice);
@@ -143,23 +154,27 @@ impl Arrangement<'_> {
                 return Ok(());
             }
             self.table.forget_place(place);
-            self.lose(place, number_name(self.table.number(*identity)))
+            match self.lose(place, number_name(self.table.number(*identity))) {
+                // It has several names.
+                Err(EEXIST) => self.files.unlink(self.table, place, false),
+                done => done,
+            }
         };
         discovery.foreign.iter().try_for_each(move_all).map_err(during("keep a file"))
     }
 
     /// Creates a node that was not found; forgets it if the log does not say how to create it, so that another process must have
     /// removed it.
-    fn create_or_forget(&mut self, ino: Ino) -> Result<(), Failure> {
+    fn create_or_forget(&mut self, ino: Ino) -> Result<Option<Observation>, Failure> {
         if !self.places(ino).is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let Some((frame, index)) = self.journeys.nodes[&ino].created else {
             self.files.forget(ino);
             self.table.remove(ino);
-            return Ok(());
+            return Ok(None);
         };
-        let Entry::Part(part) = &self.frames[frame].entry else { return Ok(()) };
+        let Entry::Part(part) = &self.frames[frame].entry else { return Ok(None) };
         let place = (REPLAY, number_name(ino));
         let identity = self
             .files
@@ -167,7 +182,7 @@ impl Arrangement<'_> {
             .map_err(|errno| Failure::Record((frame, index), errno))?;
         self.table.identify(ino, identity);
         self.table.add_place(ino, &place);
-        Ok(())
+        Ok(Some(Observation::Created { ino, identity }))
     }
 
     /// Moves a node to where it belongs.

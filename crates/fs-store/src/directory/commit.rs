@@ -67,8 +67,7 @@ impl DirectoryStore {
             while !running[index].is_finished {
                 let at = running[index].position;
                 let record = running[index].batch.records.get(at.record as usize);
-                // A copy reads what everything before it has written.
-                if record.and_then(Copy::of).is_some() && !group.is_empty() {
+                if record.is_some_and(Copy::must_be_resolved) && !group.is_empty() {
                     self.flush(&mut running, &mut group)?;
                     continue;
                 }
@@ -92,8 +91,8 @@ impl DirectoryStore {
         let first = position.record as usize;
         let records = &mut running.batch.records;
         let end = records.len();
-        if let Some(copy) = records.get(first).and_then(Copy::of) {
-            let (records, payload, next) = match self.piece(copy, position.copied) {
+        if let Some(record) = records.get(first).filter(|record| Copy::must_be_resolved(record)) {
+            let (records, payload, next) = match self.resolve(record, position.copied) {
                 Ok(piece) => {
                     let after = Position { record: position.record + 1, copied: 0 };
                     let next = match piece.copied {
@@ -110,7 +109,7 @@ impl DirectoryStore {
             let part = Part { client, number, records, next };
             return Logged { batch, part, payload, position, is_resolved: true };
         }
-        let until = (first..end).find(|index| Copy::of(&records[*index]).is_some());
+        let until = (first..end).find(|index| Copy::must_be_resolved(&records[*index]));
         let records = match (first, until) {
             (0, None) => mem::take(records),
             (first, until) => records.get(first..until.unwrap_or(end)).unwrap_or_default().to_vec(),
@@ -129,6 +128,7 @@ impl DirectoryStore {
     ) -> Result<(), StoreError> {
         for logged in &*group {
             for record in &logged.part.records {
+                self.search_for_nodes_of(record);
                 self.observe_names_of(record);
             }
         }
@@ -198,7 +198,7 @@ impl DirectoryStore {
     /// Notes durably that a record failed, before any response says so. No checkpoint can make room for that: parts behind this
     /// one are in the log and not applied.
     fn write_stopped(&mut self, sequence: u64, record: u32) -> Result<(), StoreError> {
-        let stopped = (Entry::Stopped { sequence, record }, Bytes::new());
+        let stopped = (Entry::Stopped { sequence, record, in_replay: false }, Bytes::new());
         let result = self.log.write(&[stopped], true);
         self.is_broken = result.is_err();
         match result {

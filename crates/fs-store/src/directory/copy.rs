@@ -1,5 +1,5 @@
-//! Resolves copies between files into writes before they are logged, so that a replay does not depend on what the source
-//! contains then.
+//! Resolves records whose effect depends on the state before them, so that it can be replayed: a copy between files becomes writes,
+//! and the removal of an attribute is logged only if there is the attribute.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -35,7 +35,7 @@ pub(crate) struct Piece {
 
 impl Copy {
     /// Returns what a record copies, if it does.
-    pub(crate) const fn of(record: &Record) -> Option<Self> {
+    const fn of(record: &Record) -> Option<Self> {
         match record {
             Record::CopyRange { from, from_offset, to, to_offset, length } => Some(Self {
                 from: *from,
@@ -48,14 +48,34 @@ impl Copy {
         }
     }
 
+    /// Returns whether a record must be resolved when everything before it is applied.
+    pub(crate) const fn must_be_resolved(record: &Record) -> bool {
+        matches!(record, Record::CopyRange { .. } | Record::RemoveXattr { .. })
+    }
+
     fn overlaps(&self) -> bool {
         self.from.ino == self.to.ino && self.from_offset.abs_diff(self.to_offset) < self.length
     }
 }
 
 impl DirectoryStore {
+    /// Resolves a record of which `copied` bytes are done.
+    pub(crate) fn resolve(&mut self, record: &Record, copied: u64) -> Result<Piece, Errno> {
+        if let Some(copy) = Copy::of(record) {
+            return self.piece(copy, copied);
+        }
+        if let Record::RemoveXattr { node, name } = record {
+            self.search_for(node.ino);
+            self.knowledge.table.check(record)?;
+            self.files.xattr(&self.knowledge.table, node.ino, name)?;
+        }
+        Ok(Piece { records: vec![record.clone()], payload: Bytes::new(), copied: None })
+    }
+
     /// Reads the next piece of a copy of which `copied` bytes are done.
-    pub(crate) fn piece(&mut self, copy: Copy, copied: u64) -> Result<Piece, Errno> {
+    fn piece(&mut self, copy: Copy, copied: u64) -> Result<Piece, Errno> {
+        self.search_for(copy.from.ino);
+        self.search_for(copy.to.ino);
         let table = &self.knowledge.table;
         let nothing = Data { start: 0, length: 0 };
         for file in [copy.from, copy.to] {

@@ -34,8 +34,9 @@ pub(crate) enum Entry {
     Observed(Vec<Observation>),
     /// Records of a batch, all or a part of them.
     Part(Part),
-    /// The file system refused a record of an earlier frame, and nothing behind it was applied.
-    Stopped { sequence: u64, record: u32 },
+    /// The file system refused a record of an earlier frame, and nothing behind it is applied. If a replay has noticed it, names
+    /// of the records behind it may be in the directory.
+    Stopped { sequence: u64, record: u32, in_replay: bool },
     /// Numbers below this one may have been given to clients.
     Reserved { up_to: u64 },
 }
@@ -89,13 +90,15 @@ pub(crate) struct Progress {
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) sequence: u64,
+    /// All frames below this number were durable when this one was written.
+    pub(crate) durable: u64,
     pub(crate) entry: Entry,
     pub(crate) payload: Bytes,
 }
 
 /// What was found where a frame could begin.
 enum Found {
-    Frame { frame: Frame, durable: u64, length: usize },
+    Frame { frame: Frame, length: usize },
     Nothing,
 }
 
@@ -103,8 +106,6 @@ enum Found {
 pub(crate) struct Scanned {
     pub(crate) frames: Vec<Frame>,
     pub(crate) end: usize,
-    /// All frames below this number were durable when the last one was written.
-    pub(crate) durable: u64,
 }
 
 /// Returns the magic number of an export's frames.
@@ -148,8 +149,9 @@ fn decode(magic: u64, bytes: &Bytes, at: usize) -> Found {
     }
     let body = bytes.slice(at + PREFIX..end);
     let Ok(entry) = postcard::from_bytes(&body[..header]) else { return Found::Nothing };
-    let frame = Frame { sequence: long(20), entry, payload: body.slice(header..) };
-    Found::Frame { frame, durable: long(28), length: PREFIX + length }
+    let frame =
+        Frame { sequence: long(20), durable: long(28), entry, payload: body.slice(header..) };
+    Found::Frame { frame, length: PREFIX + length }
 }
 
 /// Reads the frames of a segment, of which the first one has the number `next`.
@@ -158,26 +160,26 @@ fn decode(magic: u64, bytes: &Bytes, at: usize) -> Found {
 ///
 /// The position of a frame that is damaged although it was durable.
 pub(crate) fn scan(magic: u64, bytes: &Bytes, mut next: u64) -> Result<Scanned, usize> {
-    let (mut frames, mut end, mut all_durable) = (Vec::new(), 0, next);
-    while let Found::Frame { frame, durable, length } = decode(magic, bytes, end) {
+    let (mut frames, mut end) = (Vec::new(), 0);
+    while let Found::Frame { frame, length } = decode(magic, bytes, end) {
         if frame.sequence != next {
             return Err(end);
         }
         frames.push(frame);
-        (next, end, all_durable) = (next + 1, end + length, durable);
+        (next, end) = (next + 1, end + length);
     }
     // What follows may be the rest of a write that was torn: then no frame was written after it was durable.
     let pattern = magic.to_le_bytes();
     for at in end..bytes.len().saturating_sub(PREFIX - 1) {
         if bytes[at] == pattern[0] && bytes[at..].starts_with(&pattern) {
-            if let Found::Frame { durable, .. } = decode(magic, bytes, at) {
-                if durable > next {
+            if let Found::Frame { frame, .. } = decode(magic, bytes, at) {
+                if frame.durable > next {
                     return Err(end);
                 }
             }
         }
     }
-    Ok(Scanned { frames, end, durable: all_durable })
+    Ok(Scanned { frames, end })
 }
 
 #[cfg(test)]

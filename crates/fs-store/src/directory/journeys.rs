@@ -40,12 +40,45 @@ pub(crate) struct Journeys {
 
 impl Journeys {
     /// Runs the frames of a log. Afterwards, the table has each name where it belongs.
-    pub(crate) fn run(knowledge: &mut Knowledge, frames: &[Frame]) -> Self {
+    ///
+    /// Replays that were ended by a record which the file system refused have moved nodes to where they belonged without that:
+    /// the result knows those places, too.
+    pub(crate) fn run_all(knowledge: &mut Knowledge, frames: &[Frame]) -> Self {
+        let refusals = frames.iter().filter(|frame| is_replay_stop(frame)).count();
+        let earlier: Vec<_> =
+            (0..refusals).map(|count| Self::run(&mut knowledge.clone(), frames, count)).collect();
+        let mut journeys = Self::run(knowledge, frames, refusals);
+        for other in earlier {
+            journeys.merge(&knowledge.table, other);
+        }
+        journeys
+    }
+
+    /// Adds the places where another replay may have left nodes.
+    fn merge(&mut self, table: &Table, other: Self) {
+        for (ino, theirs) in other.nodes {
+            let is_deleted = theirs.created.is_some();
+            let known = table.node(ino).map_or(Vec::new(), |node| node.places.clone());
+            let node = self.nodes.entry(ino).or_insert(Traveller {
+                places: known,
+                created: theirs.created,
+                is_deleted,
+                ..Traveller::new(theirs.kind)
+            });
+            node.identity = node.identity.or(theirs.identity);
+            theirs.places.iter().for_each(|place| node.visit(place));
+        }
+    }
+
+    /// Runs the frames of a log, as the replay did before which `refusals` records had been refused.
+    fn run(knowledge: &mut Knowledge, frames: &[Frame], refusals: usize) -> Self {
         let mut journeys = Self::default();
-        let stopped: HashMap<u64, u32> = frames
-            .iter()
+        let replays = frames.iter().filter(|frame| is_replay_stop(frame)).take(refusals);
+        let servers = frames.iter().filter(|frame| !is_replay_stop(frame));
+        let stopped: HashMap<u64, u32> = servers
+            .chain(replays)
             .filter_map(|frame| match frame.entry {
-                Entry::Stopped { sequence, record } => Some((sequence, record)),
+                Entry::Stopped { sequence, record, .. } => Some((sequence, record)),
                 _ => None,
             })
             .collect();
@@ -191,6 +224,10 @@ impl Journeys {
         }
         directories
     }
+}
+
+fn is_replay_stop(frame: &Frame) -> bool {
+    matches!(frame.entry, Entry::Stopped { in_replay: true, .. })
 }
 
 impl Traveller {

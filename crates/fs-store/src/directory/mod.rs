@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `state`, `log`, `frame`, `snapshot`, `checkpoint` | what is stored in `.apus-fs` |
 //! | `identity`, `table`, `names` | which nodes there are, and what records do to their names |
-//! | `files`, `change`, `data`, `listing`, `observe` | system calls |
+//! | `files`, `change`, `data`, `listing`, `observe`, `search` | system calls |
 //! | `commit`, `copy` | batches |
 //! | `replay`, `journeys`, `discovery`, `arrange` | after a crash |
 
@@ -30,6 +30,7 @@ mod log;
 mod names;
 mod observe;
 mod replay;
+mod search;
 mod snapshot;
 mod state;
 mod table;
@@ -102,6 +103,8 @@ pub struct DirectoryStore {
     listing: Option<Listing>,
     checkpoint_bytes: u64,
     is_broken: bool,
+    /// Whether the whole export was searched for a node that was not known.
+    is_searched: bool,
 }
 
 impl DirectoryStore {
@@ -137,13 +140,14 @@ impl DirectoryStore {
     }
 
     /// Returns the kind of a node that a client may name.
-    fn kind(&self, ino: Ino) -> Result<NodeKind, Errno> {
+    fn kind(&mut self, ino: Ino) -> Result<NodeKind, Errno> {
+        self.search_for(ino);
         let node = self.knowledge.table.node(ino).filter(|_| is_public(ino));
         node.map(|node| node.kind).ok_or(ESTALE)
     }
 
     /// Checks that a node is a regular file.
-    fn check_file(&self, ino: Ino) -> Result<(), Errno> {
+    fn check_file(&mut self, ino: Ino) -> Result<(), Errno> {
         match self.kind(ino)? {
             NodeKind::File => Ok(()),
             NodeKind::Directory => Err(Errno(21)),
@@ -151,7 +155,7 @@ impl DirectoryStore {
         }
     }
 
-    fn check_directory(&self, ino: Ino) -> Result<(), Errno> {
+    fn check_directory(&mut self, ino: Ino) -> Result<(), Errno> {
         if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(Errno(20)) }
     }
 

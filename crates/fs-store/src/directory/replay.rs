@@ -52,7 +52,7 @@ pub(crate) fn open(
     loop {
         let Stored { mut knowledge, frames, mut log, uncertain } =
             read(&files.state, secret, &fail_point)?;
-        match replay(&mut files, &mut knowledge, &frames) {
+        match replay(&mut files, &mut knowledge, &mut log, &frames) {
             Ok(()) => {
                 let next_ino = knowledge.reserved;
                 let mut store = DirectoryStore {
@@ -66,6 +66,7 @@ pub(crate) fn open(
                     listing: None,
                     checkpoint_bytes: options.checkpoint_bytes,
                     is_broken: false,
+                    is_searched: false,
                 };
                 if !frames.is_empty() {
                     store.checkpoint()?;
@@ -77,7 +78,7 @@ pub(crate) fn open(
                 if frames[index].sequence >= uncertain && is_final(errno) =>
             {
                 let (sequence, record) = (frames[index].sequence, record as u32);
-                let stopped = (Entry::Stopped { sequence, record }, Bytes::new());
+                let stopped = (Entry::Stopped { sequence, record, in_replay: true }, Bytes::new());
                 log.write(&[stopped], true).map_err(|error| match error {
                     WriteError::Full => {
                         replay_error("note a record that fails", super::names::ENOSPC)
@@ -134,17 +135,24 @@ fn read(
         true => Log::create(state, magic, next, fail_point.clone())?,
         false => Log::resume(state, magic, (first, end), scanned.end as u64, fail_point.clone())?,
     };
-    Ok(Stored { knowledge, frames, log, uncertain: scanned.durable })
+    let part = frames.iter().rev().find(|frame| matches!(frame.entry, Entry::Part(_)));
+    let uncertain = part.map_or(next, |part| part.durable);
+    Ok(Stored { knowledge, frames, log, uncertain })
 }
 
 /// Brings the directory to the state that the frames describe.
-fn replay(files: &mut Files, knowledge: &mut Knowledge, frames: &[Frame]) -> Result<(), Failure> {
-    let mut journeys = Journeys::run(knowledge, frames);
+fn replay(
+    files: &mut Files,
+    knowledge: &mut Knowledge,
+    log: &mut Log,
+    frames: &[Frame],
+) -> Result<(), Failure> {
+    let mut journeys = Journeys::run_all(knowledge, frames);
     let table = &mut knowledge.table;
     let discovery = Discovery::run(files, table, &mut journeys)
         .map_err(|errno| Failure::Other("find nodes", errno))?;
     let journeys = &journeys;
-    Arrangement { files, table, journeys, frames }.run(&discovery)?;
+    Arrangement { files, table, log, journeys, frames }.run(&discovery)?;
     for index in &journeys.records {
         let frame = &frames[index.0];
         let Entry::Part(part) = &frame.entry else { continue };

@@ -19,7 +19,7 @@ const NAME: &str = "snapshot";
 const MAGIC: &[u8; 8] = b"apusfs 1";
 
 /// What survives, except the files themselves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Knowledge {
     /// The nodes.
     pub(crate) table: Table,
