@@ -73,6 +73,8 @@ pub(super) struct Node {
     pub(super) recall: Option<RecallStage>,
     /// A read was served since the kernel was asked to drop its pages: it may have cached them again.
     pub(super) read_in_recall: bool,
+    /// The batch that creates it; 0 if it was found.
+    pub(super) created_in: u64,
     /// The last batch that changes it; it is dirty until that is applied.
     pub(super) last_batch: u64,
     /// The last batch that cuts or moves contents: until it is applied, the server's bytes are not those of the file.
@@ -113,6 +115,7 @@ impl Node {
             lease,
             recall: None,
             read_in_recall: false,
+            created_in: 0,
             last_batch: 0,
             barrier: 0,
             last_cut: 0,

@@ -237,7 +237,13 @@ impl Client {
         let part = self.to_reclaim.split_off(rest);
         let (mut nodes, mut leases) = (Vec::new(), Vec::new());
         for (ino, kind) in part {
-            let Some(node) = self.nodes.get(&ino) else { continue };
+            let applied = self.log.applied();
+            let Some(node) = self.nodes.get_mut(&ino) else { continue };
+            if node.created_in > applied {
+                // The server does not know it yet: its lease comes with its creation.
+                node.lease = kind;
+                continue;
+            }
             nodes.push(ino);
             leases.push((node.handle, kind, node.attributes.version));
         }
@@ -291,22 +297,25 @@ impl Client {
         if done.applied > self.log.last_number() {
             return; // The server speaks of batches that do not exist.
         }
-        let alone = self.log.sealed(done.applied).and_then(|batch| batch.alone);
-        for (handle, attributes) in &done.changed {
-            self.install_changed(done.applied, *handle, attributes);
+        let Some((record, error)) = done.failed else {
+            for (handle, attributes) in &done.changed {
+                self.install_changed(done.applied, *handle, attributes);
+            }
+            return self.applied(done.applied);
+        };
+        match self.log.sealed(done.applied).and_then(|batch| batch.alone) {
+            // The others do not depend on it.
+            Some(token) => {
+                self.syncing.remove(&token);
+                self.fail_waiters(&[token], error);
+            }
+            None => {
+                let why = format!("record {record} of batch {} failed: {error}", done.applied);
+                self.lose_log(clock, error, &why);
+            }
         }
         self.applied(done.applied);
-        if let Some((record, error)) = done.failed {
-            if let Some(token) = alone {
-                // The others do not depend on it.
-                self.fail_waiters(&[token], error);
-                self.syncing.remove(&token);
-                return self.greet_again(clock);
-            }
-            let why = format!("record {record} of batch {} failed: {error}", done.applied);
-            self.lose_log(clock, error, &why);
-            self.greet_again(clock);
-        }
+        self.greet_again(clock);
     }
 
     fn batch_refused(&mut self, clock: &Clock, number: u64, failure: &Failure) {

@@ -93,6 +93,9 @@ fn renames_between_directories_are_seen() {
     let (a, b) = (world.mkdir(0, Ino::ROOT, "a"), world.mkdir(0, Ino::ROOT, "b"));
     let file = world.create(0, a, "file");
     world.write(0, file, 0, b"contents");
+    for (name, directory) in [("a", a), ("b", b)] {
+        assert_eq!(world.look_up(1, Ino::ROOT, name), Some(directory));
+    }
     assert_eq!(world.list(1, a), ["file"]);
     let rename = |from: (Ino, &str), to: (Ino, &str)| Operation::Rename {
         from: place(from.0, from.1),

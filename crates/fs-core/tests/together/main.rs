@@ -2,5 +2,6 @@
 
 mod calls;
 mod coherence;
+mod failures;
 mod orphans;
 mod world;

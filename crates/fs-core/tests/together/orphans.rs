@@ -18,10 +18,10 @@ fn a_file_that_another_client_removes_is_readable_until_it_is_closed() {
     world.write(0, file, 4, b" and written");
     assert_eq!(world.read(0, file), b"kept and written");
     world.flush(0);
-    assert_eq!(world.server.store().orphans(), [file]);
+    assert_eq!(world.server().store().orphans(), [file]);
     world.close(0, file);
     world.flush(0);
-    assert_eq!(world.server.store().orphans(), []);
+    assert_eq!(world.server().store().orphans(), []);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_file_without_a_name_gets_one_or_vanishes() {
         }
         world.close(0, entry.node);
         world.flush(0);
-        assert_eq!(world.server.store().orphans(), []);
+        assert_eq!(world.server().store().orphans(), []);
         assert_eq!(world.look_up(1, Ino::ROOT, "named").is_some(), named);
     }
 }

@@ -14,7 +14,6 @@ use apus_fs_store::memory::MemoryStore;
 use apus_fs_wire::{Errno, Ino, Name, NewNode, Time};
 use bytes::Bytes;
 
-
 /// A message that is under way.
 enum Message {
     Request { client: usize, call: ClientCall, bytes: Bytes },
@@ -23,8 +22,15 @@ enum Message {
     Answer { callback: CallbackToken, bytes: Bytes },
 }
 
+/// A call that gets no response.
+#[derive(Clone, Copy)]
+enum LostCall {
+    Request(usize, ClientCall),
+    Callback(CallbackToken),
+}
+
 pub(crate) struct World {
-    pub(crate) server: Server<MemoryStore>,
+    server: Option<Server<MemoryStore>>,
     pub(crate) clients: Vec<Client>,
     now: Duration,
     under_way: VecDeque<Message>,
@@ -37,6 +43,9 @@ pub(crate) struct World {
     /// Requests that the server received from each client.
     pub(crate) requests: Vec<u64>,
     pub(crate) warnings: Vec<String>,
+    cut_off: Vec<bool>,
+    /// Calls and callbacks that were lost, and when their senders notice.
+    lost: Vec<(Duration, LostCall)>,
 }
 
 fn peer(client: usize) -> SocketAddr {
@@ -46,9 +55,9 @@ fn peer(client: usize) -> SocketAddr {
 impl World {
     pub(crate) fn new(clients: usize) -> Self {
         let settings = ServerSettings { grace: false, ..ServerSettings::default() };
-        let server = Server::new(MemoryStore::new(), settings, Duration::ZERO).unwrap();
+        let server = Server::new(MemoryStore::new([9; 16]), settings, Duration::ZERO).unwrap();
         let mut world = Self {
-            server,
+            server: Some(server),
             clients: Vec::new(),
             now: Duration::from_secs(1),
             under_way: VecDeque::new(),
@@ -60,6 +69,8 @@ impl World {
             replies: BTreeMap::new(),
             requests: vec![0; clients],
             warnings: Vec::new(),
+            cut_off: vec![false; clients],
+            lost: Vec::new(),
         };
         for client in 0..clients {
             let settings = ClientSettings {
@@ -84,6 +95,31 @@ impl World {
         Clock { now: self.now, wall }
     }
 
+    pub(crate) fn server(&mut self) -> &mut Server<MemoryStore> {
+        self.server.as_mut().expect("the server runs")
+    }
+
+    /// The store, of which the next record that is applied is to fail, or whose state is of interest.
+    pub(crate) fn change_store(&mut self, change: impl FnOnce(&mut MemoryStore)) {
+        let mut store = self.server.take().unwrap().into_store();
+        change(&mut store);
+        let settings = ServerSettings::default();
+        self.server = Some(Server::new(store, settings, self.now).unwrap());
+        // What was under way is lost.
+        self.under_way.clear();
+        self.callbacks.clear();
+        let clock = self.clock();
+        for (_, (client, call)) in std::mem::take(&mut self.calls) {
+            self.clients[client].handle_response(&clock, call, None);
+        }
+        self.settle();
+    }
+
+    /// The server's machine crashes and starts again: `kept` batches survive of those that were not committed.
+    pub(crate) fn restart_server(&mut self, kept: usize) {
+        self.change_store(|store| store.crash(kept));
+    }
+
     /// Delivers everything that is under way, and what follows from it.
     pub(crate) fn settle(&mut self) {
         loop {
@@ -94,18 +130,23 @@ impl World {
     }
 
     fn collect(&mut self) {
-        let clock = self.clock();
-        self.server.poll(self.now).unwrap();
-        while let Some(effect) = self.server.take_effect() {
+        let (now, clock) = (self.now, self.clock());
+        self.server().poll(now).unwrap();
+        while let Some(effect) = self.server().take_effect() {
             match effect {
                 ServerEffect::Respond { call, header, payload } => {
-                    let (client, call) = self.calls.remove(&call.0).expect("a call is answered once");
+                    let (client, call) =
+                        self.calls.remove(&call.0).expect("a call is answered once");
                     let bytes = [vec![header], payload].concat().concat().into();
                     self.under_way.push_back(Message::Response { client, call, bytes });
                 }
                 ServerEffect::Call { callback, peer, message } => {
                     let client = usize::from(peer.port()) - 1_000;
-                    self.under_way.push_back(Message::Callback { client, callback, bytes: message });
+                    self.under_way.push_back(Message::Callback {
+                        client,
+                        callback,
+                        bytes: message,
+                    });
                 }
             }
         }
@@ -135,12 +176,22 @@ impl World {
 
     fn deliver(&mut self, message: Message) {
         let (now, clock) = (self.now, self.clock());
+        let noticed = now + Duration::from_millis(100);
         match message {
+            Message::Request { client, call, .. } | Message::Response { client, call, .. }
+                if self.cut_off[client] =>
+            {
+                self.lost.push((noticed, LostCall::Request(client, call)));
+            }
+            Message::Callback { client, callback, .. } if self.cut_off[client] => {
+                self.lost.push((noticed, LostCall::Callback(callback)));
+            }
             Message::Request { client, call, bytes } => {
                 self.requests[client] += 1;
                 self.last_call += 1;
                 self.calls.insert(self.last_call, (client, call));
-                self.server.handle_request(now, peer(client), CallToken(self.last_call), bytes);
+                let call = CallToken(self.last_call);
+                self.server().handle_request(now, peer(client), call, bytes);
             }
             Message::Response { client, call, bytes } => {
                 self.clients[client].handle_response(&clock, call, Some(bytes));
@@ -152,7 +203,7 @@ impl World {
                 self.clients[client].handle_callback(&clock, callback, bytes);
             }
             Message::Answer { callback, bytes } => {
-                self.server.handle_callback_response(now, callback, Some(bytes));
+                self.server().handle_callback_response(now, callback, Some(bytes));
             }
         }
     }
@@ -160,10 +211,24 @@ impl World {
     /// Lets time pass to the next deadline of anyone.
     pub(crate) fn advance(&mut self) {
         let deadlines = self.clients.iter().filter_map(Client::next_deadline);
-        let next = deadlines.chain(self.server.next_deadline()).min();
+        let deadlines = deadlines.chain(self.lost.iter().map(|(at, _)| *at));
+        let next = deadlines.chain(self.server.as_ref().and_then(Server::next_deadline)).min();
         let next = next.expect("something is waited for");
         self.now = self.now.max(next) + Duration::from_micros(1);
         let clock = self.clock();
+        let (noticed, lost) = self.lost.iter().partition(|(at, _)| *at <= self.now);
+        self.lost = lost;
+        for (_, call) in Vec::from(noticed) {
+            match call {
+                LostCall::Request(client, call) => {
+                    self.clients[client].handle_response(&clock, call, None);
+                }
+                LostCall::Callback(callback) => {
+                    let now = self.now;
+                    self.server().handle_callback_response(now, callback, None);
+                }
+            }
+        }
         self.clients.iter_mut().for_each(|client| client.poll(&clock));
         self.settle();
     }
@@ -176,6 +241,49 @@ impl World {
         self.clients[client].submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
         self.settle();
         token
+    }
+
+    /// Begins an operation and delivers nothing.
+    pub(crate) fn begin_unsettled(&mut self, client: usize, operation: Operation) -> OpToken {
+        self.last_op += 1;
+        let (token, clock) = (OpToken(self.last_op), self.clock());
+        self.clients[client].submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
+        token
+    }
+
+    /// Delivers requests that are under way, and nothing that follows from them.
+    pub(crate) fn deliver_requests(&mut self) {
+        self.collect();
+        for _ in 0..self.under_way.len() {
+            let message = self.under_way.pop_front().unwrap();
+            self.deliver(message);
+        }
+        let now = self.now;
+        self.server().poll(now).unwrap();
+    }
+
+    /// Waits for an operation.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, client: usize, token: OpToken) -> Result<Reply, Errno> {
+        for _ in 0..1_000 {
+            if let Some(result) = self.ended(client, token) {
+                return result;
+            }
+            self.advance();
+        }
+        panic!("the operation does not end");
+    }
+
+    pub(crate) fn interrupt(&mut self, client: usize, token: OpToken) {
+        let clock = self.clock();
+        self.clients[client].interrupt(&clock, token);
+        self.settle();
+    }
+
+    /// Cuts a client off, or connects it again. Calls fail after 100 ms while it is cut off.
+    pub(crate) fn cut_off(&mut self, client: usize, is_cut_off: bool) {
+        self.cut_off[client] = is_cut_off;
+        self.settle();
     }
 
     /// Returns the result of an operation, if it has ended.
@@ -202,6 +310,13 @@ impl World {
         while !self.clients[client].is_clean() {
             self.advance();
         }
+    }
+
+    /// Ends a client's session.
+    pub(crate) fn leave(&mut self, client: usize) {
+        let clock = self.clock();
+        self.clients[client].close(&clock);
+        self.settle();
     }
 
     #[track_caller]
@@ -276,8 +391,7 @@ impl World {
         let (mut names, mut offset) = (Vec::new(), 0);
         loop {
             let (most, with_attributes) = (100, true);
-            let read =
-                Operation::ReadDirectory { node, handle, offset, most, with_attributes };
+            let read = Operation::ReadDirectory { node, handle, offset, most, with_attributes };
             let Ok(Reply::Entries(entries)) = self.run(client, read) else { panic!("no entries") };
             let Some(last) = entries.last() else { break };
             offset = last.next;
@@ -286,7 +400,6 @@ impl World {
         names.retain(|name| name != "." && name != "..");
         names
     }
-
 }
 
 pub(crate) fn place(directory: Ino, name: &str) -> Place {

@@ -116,6 +116,7 @@ impl Client {
             attributes.links = 2;
         }
         let mut node = Node::new(Handle::created(ino), attributes, LeaseKind::Exclusive);
+        node.created_in = self.log.open_number();
         node.contents = Contents::empty();
         node.names = Names { complete: true, ..Names::default() };
         node.xattrs = Some(std::collections::BTreeMap::new());

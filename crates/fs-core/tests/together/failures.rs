@@ -1,0 +1,119 @@
+//! Restarts, lost calls, full disks.
+
+use apus_fs_core::client::{Operation, Reply};
+use apus_fs_wire::{Errno, Ino};
+
+use crate::world::{World, place, write};
+
+#[test]
+fn a_restart_of_the_server_loses_nothing_that_was_written() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, b"durable");
+    world.sync(0, file);
+    world.write(0, file, 7, b", and not yet");
+    let other = world.create(0, Ino::ROOT, "other");
+    world.restart_server(0);
+    world.write(0, other, 0, b"after");
+    assert_eq!(world.read(0, file), b"durable, and not yet");
+    world.sync(0, file);
+    assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
+    assert_eq!(world.read(1, file), b"durable, and not yet");
+    assert_eq!(world.look_up(1, Ino::ROOT, "other"), Some(other));
+    assert_eq!(world.read(1, other), b"after");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// The response to a batch is lost with the server that applied it.
+#[test]
+fn a_batch_whose_response_was_lost_takes_effect_once() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "log");
+    world.sync(0, file);
+    for round in 0..10 {
+        world.append(0, file, format!("{round};").as_bytes());
+        // The batch is sent, applied, and its response is under way.
+        let sync = world.begin_unsettled(0, Operation::Sync { node: file });
+        world.deliver_requests();
+        world.restart_server(round % 2);
+        assert_eq!(world.wait(0, sync), Ok(Reply::Done));
+    }
+    assert_eq!(world.read(0, file), b"0;1;2;3;4;5;6;7;8;9;");
+    world.look_up(1, Ino::ROOT, "log");
+    assert_eq!(world.read(1, file), b"0;1;2;3;4;5;6;7;8;9;");
+}
+
+/// FS-8: the error is told once, to the file that lost its changes; what came before stays.
+#[test]
+fn a_full_disk_is_reported_by_fsync() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, b"early");
+    world.sync(0, file);
+    world.change_store(|store| store.fail_record_after(0));
+    world.write(0, file, 5, b" late");
+    assert_eq!(world.run(0, Operation::Sync { node: file }), Err(Errno::NOSPC));
+    assert_eq!(world.read(0, file), b"early");
+    world.write(0, file, 0, b"E");
+    let result = world.run(0, Operation::Sync { node: file });
+    assert_eq!(result, Err(Errno::NOSPC), "reported to the file, too");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    assert_eq!(world.read(1, file), b"Early");
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+}
+
+/// FS-14: a client whose session ended while another one changed the same file.
+#[test]
+fn a_client_that_was_away_for_too_long_says_what_it_lost() {
+    let mut world = World::new(2);
+    let (file, quiet) = (world.create(0, Ino::ROOT, "file"), world.create(0, Ino::ROOT, "quiet"));
+    world.write(0, file, 0, b"before");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.write(0, file, 0, b"before");
+    world.sync(0, file);
+    world.cut_off(0, true);
+    world.write(0, file, 0, b"unsent");
+    world.write(1, file, 0, b"BEFORE");
+    assert_eq!(world.read(1, file), b"BEFORE");
+    world.cut_off(0, false);
+    let sync = world.begin(0, Operation::Sync { node: file });
+    assert_eq!(world.wait(0, sync), Err(Errno::IO));
+    assert_eq!(world.read(0, file), b"BEFORE");
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+    world.write(0, quiet, 0, b"goes on");
+    assert!(world.run(0, Operation::Sync { node: quiet }).is_ok());
+}
+
+/// FS-14: no other client has changed anything meanwhile, so nothing is lost.
+#[test]
+fn a_client_that_returns_in_time_sends_what_it_kept() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.cut_off(0, true);
+    world.write(0, file, 0, b"kept");
+    let read = world.begin(1, Operation::LookUp(place(Ino::ROOT, "file")));
+    assert!(world.ended(1, read).is_none());
+    world.cut_off(0, false);
+    assert!(matches!(world.wait(1, read), Ok(Reply::Entry(_))));
+    assert_eq!(world.read(1, file), b"kept");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FS-16.
+#[test]
+fn an_operation_that_waits_is_interrupted() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, b"x");
+    world.cut_off(0, true);
+    let sync = world.begin(0, Operation::Sync { node: file });
+    assert!(world.ended(0, sync).is_none());
+    world.interrupt(0, sync);
+    assert_eq!(world.ended(0, sync), Some(Err(Errno::INTR)));
+    world.cut_off(0, false);
+    assert_eq!(world.run(0, write(file, 1, b"y", false)), Ok(Reply::Written(1)));
+    world.sync(0, file);
+}
