@@ -80,6 +80,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod arrival;
 mod builder;
 mod call;
 mod cork;
@@ -118,6 +119,7 @@ pub use apus_proto::{
     RpcState,
 };
 pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
+pub use arrival::Arrival;
 pub use builder::{EndpointBuilder, Engine, ParseEngineError};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};

@@ -1,5 +1,12 @@
-//! Stores of the file service: what a server keeps files in.
+//! Stores of the file service: what a server keeps its files in.
+//!
+//! Each one implements [`apus_fs_core::Store`], whose documentation has the invariants.
 
 #![forbid(unsafe_code)]
 
+mod directory;
 pub mod memory;
+
+#[doc(hidden)]
+pub use directory::{Crashed, FailPoint};
+pub use directory::{DirectoryOptions, DirectoryStore, OpenError};

@@ -4,6 +4,7 @@
 //! the loop if the poll role is free, or waits until it is notified.
 
 use super::cpu::CpuPart;
+use super::poll_mode::PollMode;
 use super::shard::{Locked, Shard};
 use super::spin::Spin;
 use super::state::WaitKind;
@@ -37,8 +38,19 @@ impl Shard {
     /// latter two return `None`.
     pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
+        core: Locked<'a>,
+        target: &W,
+        deadline: Option<Instant>,
+    ) -> (Locked<'a>, Option<W::Output>) {
+        self.wait_in_mode(core, target, self.poll_mode(), deadline)
+    }
+
+    /// Waits as [`Shard::wait_for`] does, in a poll mode of its own.
+    pub(crate) fn wait_in_mode<'a, W: WaitTarget>(
+        &'a self,
         mut core: Locked<'a>,
         target: &W,
+        poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if core.take_poll_due() && core.polling().take_role() {
@@ -56,9 +68,9 @@ impl Shard {
         }
         if core.polling().take_role() {
             drop(core);
-            return self.run_loop(target, self.poll_mode(), deadline);
+            return self.run_loop(target, poll, deadline);
         }
-        self.wait_for_notice(core, target, deadline)
+        self.wait_for_notice(core, target, poll, deadline)
     }
 
     /// Waits, while another thread runs the loop, for a notification or the poll role.
@@ -66,6 +78,7 @@ impl Shard {
         &'a self,
         mut core: Locked<'a>,
         target: &W,
+        poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
@@ -79,7 +92,7 @@ impl Shard {
         core.polling().follow(waiter.clone());
         drop(core);
 
-        let waited = waiter.wait(Spin::new(self.poll_mode().spin_for()), deadline);
+        let waited = waiter.wait(Spin::new(poll.spin_for()), deadline);
         let mut core = self.lock();
         core.counters().spurious_wakeups += waited.spurious;
         self.cpu().add(CpuPart::Poll, waited.spun);
@@ -94,7 +107,7 @@ impl Shard {
             Some(Notice::PollRole) => {
                 target.delist(&mut core, &waiter);
                 drop(core);
-                self.run_loop(target, self.poll_mode(), deadline)
+                self.run_loop(target, poll, deadline)
             }
             None => {
                 target.delist(&mut core, &waiter);

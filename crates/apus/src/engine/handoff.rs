@@ -30,6 +30,13 @@ pub(crate) struct Delivered<T> {
     pub(crate) by: ThreadToken,
 }
 
+impl<T> Delivered<T> {
+    /// Converts the message.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Delivered<U> {
+        Delivered { message: convert(self.message), by: self.by }
+    }
+}
+
 /// Messages of one kind, and the waiters for them. Lives under the core lock.
 #[derive(Debug)]
 pub(crate) struct Handoff<T> {

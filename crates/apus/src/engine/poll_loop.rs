@@ -382,7 +382,8 @@ impl Shard {
         drop(core);
         let forever = until == apus_proto::Instant::NEVER;
         let nanos = (!forever).then(|| (until - now).as_nanos() as u64);
-        let conditions = WakeConditions { readable: stopped.is_none(), writable };
+        let companions = target.companions();
+        let conditions = WakeConditions { readable: stopped.is_none(), writable, companions };
         recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
         let slept = receiver.sleep(self.signal(), conditions, nanos);
         recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
@@ -391,8 +392,11 @@ impl Shard {
         match slept {
             Ok(by) => {
                 *reasons = by;
+                if by.companion {
+                    target.note_companion();
+                }
                 // A timer asks whether a peer is silent, which only another poll can tell.
-                let timer = !by.signal && !by.doorbell;
+                let timer = !by.signal && !by.doorbell && !by.companion;
                 let poll = by.driver || timer || stopped.is_some();
                 SleepOutcome::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
             }

@@ -12,13 +12,15 @@ pub(crate) struct Signal {
     event: OwnedFd,
 }
 
-/// For which events of the driver a sleeper wakes.
+/// For which events a sleeper wakes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WakeConditions {
+pub(crate) struct WakeConditions<'a> {
     /// Packets have arrived.
     pub(crate) readable: bool,
     /// The socket has room again.
     pub(crate) writable: bool,
+    /// Descriptors of the application, of which one is readable.
+    pub(crate) companions: &'a [BorrowedFd<'a>],
 }
 
 /// What ended a sleep; none of these if the time was up.
@@ -30,11 +32,14 @@ pub(crate) struct WakeReasons {
     pub(crate) doorbell: bool,
     /// The signal was raised.
     pub(crate) signal: bool,
+    /// A descriptor of the application is readable.
+    pub(crate) companion: bool,
 }
 
 impl WakeReasons {
     /// The reason is not known: everything must be polled.
-    pub(crate) const UNKNOWN: Self = Self { driver: true, doorbell: true, signal: false };
+    pub(crate) const UNKNOWN: Self =
+        Self { driver: true, doorbell: true, signal: false, companion: false };
 }
 
 impl Signal {
@@ -60,7 +65,7 @@ impl Signal {
     }
 
     /// Sleeps until one of the conditions holds for the driver's descriptor, the doorbell rings,
-    /// the signal is raised, or `nanos` have passed.
+    /// the signal is raised, a companion is readable, or `nanos` have passed.
     ///
     /// # Errors
     ///
@@ -69,13 +74,13 @@ impl Signal {
         &self,
         driver: BorrowedFd<'_>,
         doorbell: Option<BorrowedFd<'_>>,
-        conditions: WakeConditions,
+        conditions: WakeConditions<'_>,
         nanos: Option<u64>,
     ) -> io::Result<WakeReasons> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, conditions.readable);
         flags.set(PollFlags::OUT, conditions.writable);
-        let mut fds = SmallVec::<[PollFd<'_>; 3]>::new();
+        let mut fds = SmallVec::<[PollFd<'_>; 5]>::new();
         fds.push(PollFd::new(&self.event, PollFlags::IN));
         fds.push(PollFd::from_borrowed_fd(driver, flags));
         fds.extend(
@@ -83,14 +88,19 @@ impl Signal {
                 .filter(|_| conditions.readable)
                 .map(|doorbell| PollFd::from_borrowed_fd(doorbell, PollFlags::IN)),
         );
+        let own = fds.len();
+        let companions = conditions.companions.iter();
+        fds.extend(companions.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(WakeReasons::UNKNOWN),
             Err(error) => return Err(error.into()),
         }
+        let (fds, companions) = fds.split_at(own);
         let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        let reasons = WakeReasons { driver: has(1), doorbell: has(2), signal: has(0) };
+        let companion = companions.iter().any(|fd| !fd.revents().is_empty());
+        let reasons = WakeReasons { driver: has(1), doorbell: has(2), signal: has(0), companion };
         if reasons.signal {
             self.lower();
         }

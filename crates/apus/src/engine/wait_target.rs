@@ -9,6 +9,8 @@ use super::token::ThreadToken;
 use super::tracer::{record_taken, record_woken};
 use super::waiter::Waiter;
 use apus_trace::Rpc;
+use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// Something that a thread or task waits for. All methods run under the core lock.
@@ -29,6 +31,15 @@ pub(crate) trait WaitTarget {
 
     /// Removes a waiter that was not notified.
     fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>);
+
+    /// Returns descriptors of the application that end the sleep of a leader when one of them is
+    /// readable.
+    fn companions(&self) -> &[BorrowedFd<'_>] {
+        &[]
+    }
+
+    /// Notes that one of the companions is readable.
+    fn note_companion(&self) {}
 
     /// Passes it on for a waiter that was notified and does not want it any more.
     #[cfg_attr(
@@ -188,6 +199,72 @@ impl WaitTarget for AnyCompletion {
 
     fn rpc(ended: &EndedCall) -> Option<Rpc> {
         ended.rpc
+    }
+}
+
+/// The next message of either kind, or a readable descriptor of the application.
+///
+/// Only the leader sees it: a follower gets what it waits for when the poll role is passed to it.
+#[derive(Debug)]
+pub(crate) struct AnyArrival<'a> {
+    companions: &'a [BorrowedFd<'a>],
+    /// Whether one of them is readable.
+    readable: Cell<bool>,
+}
+
+/// What [`AnyArrival`] yields.
+pub(crate) enum Arrived {
+    Completion(EndedCall),
+    Request(IncomingRequest),
+    /// A descriptor of the application is readable.
+    Companion,
+}
+
+impl<'a> AnyArrival<'a> {
+    pub(crate) const fn new(companions: &'a [BorrowedFd<'a>]) -> Self {
+        Self { companions, readable: Cell::new(false) }
+    }
+}
+
+impl WaitTarget for AnyArrival<'_> {
+    type Output = Arrived;
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<Arrived>> {
+        if let Some(ended) = core.take_completion() {
+            return Some(ended.map(Arrived::Completion));
+        }
+        if let Some(request) = core.take_request() {
+            return Some(request.map(Arrived::Request));
+        }
+        self.readable.get().then(|| no_message(core).map(|()| Arrived::Companion))
+    }
+
+    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
+
+    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
+
+    fn companions(&self) -> &[BorrowedFd<'_>] {
+        self.companions
+    }
+
+    fn note_companion(&self) {
+        self.readable.set(true);
+    }
+
+    fn taken(arrived: &Arrived) -> Option<Taken> {
+        match arrived {
+            Arrived::Completion(ended) => AnyCompletion::taken(ended),
+            Arrived::Request(request) => AnyRequest::taken(request),
+            Arrived::Companion => None,
+        }
+    }
+
+    fn rpc(arrived: &Arrived) -> Option<Rpc> {
+        match arrived {
+            Arrived::Completion(ended) => AnyCompletion::rpc(ended),
+            Arrived::Request(request) => AnyRequest::rpc(request),
+            Arrived::Companion => None,
+        }
     }
 }
 

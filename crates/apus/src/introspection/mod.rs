@@ -2,7 +2,8 @@
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
-//! [`processes`] and [`Process`] serve other tools.
+//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] responses of
+//! its own.
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ Service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
@@ -29,10 +30,12 @@ mod registry;
 mod requests;
 mod response;
 mod service;
+mod topic;
 mod trace_status;
 
 pub use client::{Error, Process, processes};
 pub use requests::{RpcRow, own_snapshot};
+pub use topic::{Published, publish};
 pub use trace_status::TraceStatus;
 
 pub(crate) use registration::Registration;

@@ -3,7 +3,7 @@
 
 use super::registry::shards;
 use super::response::{Response, json};
-use super::trace_status;
+use super::{topic, trace_status};
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
 use apus_proto::{MessageProgress, Role, RpcInfo, RpcState};
@@ -55,13 +55,17 @@ const REQUESTS: &[Request] = &[
 /// The request is unknown or cannot be carried out.
 pub(super) fn respond(name: &str) -> Response {
     let request = REQUESTS.iter().find(|request| request.name == name);
-    let request = request.ok_or_else(|| format!("there is no request `{name}`; {}", help()))?;
-    (request.respond)(&shards())
+    match request {
+        Some(request) => (request.respond)(&shards()),
+        None => topic::respond(name)
+            .unwrap_or_else(|| Err(format!("there is no request `{name}`; {}", help()))),
+    }
 }
 
 fn help() -> String {
-    let row = |Request { name, about, .. }: &Request| format!("`{name}`: {about}");
-    let rows: Vec<_> = REQUESTS.iter().map(row).collect();
+    let own = REQUESTS.iter().map(|Request { name, about, .. }| (*name, *about));
+    let all = own.chain(topic::descriptions());
+    let rows: Vec<_> = all.map(|(name, about)| format!("`{name}`: {about}")).collect();
     rows.join("; ")
 }
 

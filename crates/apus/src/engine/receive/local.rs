@@ -130,16 +130,19 @@ impl LocalReceiver {
 
     /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a
     /// call that watches the doorbell if a pair rings. Returns `None` if that is not possible:
-    /// there is no pair, or the conditions are other than whole milliseconds and readable
-    /// descriptors.
+    /// there is no pair, or the conditions are other than whole milliseconds and a readable
+    /// driver.
     pub(super) fn sleep(
         &mut self,
         driver: &dyn ReceiveHalf,
         signal: &Signal,
-        conditions: WakeConditions,
+        conditions: WakeConditions<'_>,
         nanos: Option<u64>,
     ) -> Option<WakeReasons> {
-        let is_possible = conditions.readable && !conditions.writable && self.poll_set.has_pairs();
+        let is_possible = conditions.readable
+            && !conditions.writable
+            && conditions.companions.is_empty()
+            && self.poll_set.has_pairs();
         if !is_possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
             return None;
         }
@@ -154,7 +157,7 @@ impl LocalReceiver {
         let time = nanos.map(|nanos| Duration::from_millis(nanos / MILLISECOND));
         let outcome = self.poll_sockets_for(time)?;
         let has = |number: u32| outcome.companions >> number & 1 == 1;
-        Some(WakeReasons { driver: has(DRIVER), doorbell: false, signal: has(SIGNAL) })
+        Some(WakeReasons { driver: has(DRIVER), signal: has(SIGNAL), ..WakeReasons::default() })
     }
 
     /// Returns the descriptor that becomes readable when a local peer rings or a client connects;

@@ -138,7 +138,7 @@ impl Receiver {
     pub(in crate::engine) fn sleep(
         &mut self,
         signal: &Signal,
-        conditions: WakeConditions,
+        conditions: WakeConditions<'_>,
         nanos: Option<u64>,
     ) -> io::Result<WakeReasons> {
         let Self { network, local, .. } = self;

@@ -1,0 +1,35 @@
+//! Checkpoints: the directory is made durable, what the store knows is written to a snapshot, and a new log begins.
+
+use apus_fs_core::store::StoreError;
+
+use super::DirectoryStore;
+use super::snapshot;
+
+impl DirectoryStore {
+    /// Makes a checkpoint. If it fails, the log so far goes on.
+    pub(crate) fn checkpoint(&mut self) -> Result<(), StoreError> {
+        let next = self.log.next();
+        // Nothing would be saved, and the segment has this number already.
+        if next == self.log.first() && self.pending.is_empty() {
+            return Ok(());
+        }
+        let state = &self.files.state;
+        self.files.fail_point.pass();
+        state.sync_export()?;
+        self.files.fail_point.pass();
+        snapshot::write(state, &self.knowledge, next)?;
+        self.files.fail_point.pass();
+        // Everything that was noted for the next frame is in the snapshot.
+        self.pending.clear();
+        if next != self.log.first() {
+            self.log = self.log.succeed(state)?;
+        }
+        for segment in state.segments()? {
+            if segment < next {
+                self.files.fail_point.pass();
+                state.remove_segment(segment)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! What a log says about names: where each node that it moves was, and where it belongs in the end.
+//!
+//! The first pass of a replay. It runs all records in the table, without the directory.
+
+use std::collections::{BTreeMap, HashMap};
+
+use apus_fs_core::store::ClientId;
+use apus_fs_wire::{Ino, Name, NodeKind, Record};
+
+use super::frame::{Entry, Frame, Observation};
+use super::identity::Identity;
+use super::names::{Fate, Removal, Step, kind_of_new};
+use super::snapshot::Knowledge;
+use super::table::{Place, Table};
+
+/// A record of the log: index of the frame, index of the record.
+pub(crate) type RecordIndex = (usize, usize);
+
+/// A node whose names the log changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Traveller {
+    pub(crate) kind: NodeKind,
+    /// `None` if the log creates the node and ends before it says what its backing file is.
+    pub(crate) identity: Option<Identity>,
+    /// All places where the node may be.
+    pub(crate) places: Vec<Place>,
+    /// The record that creates the node, if the log does.
+    pub(crate) created: Option<RecordIndex>,
+    /// Whether the node is gone in the end.
+    pub(crate) is_deleted: bool,
+}
+
+/// What a log does.
+#[derive(Debug, Default)]
+pub(crate) struct Journeys {
+    pub(crate) nodes: HashMap<Ino, Traveller>,
+    /// All records that apply, in order.
+    pub(crate) records: Vec<RecordIndex>,
+}
+
+impl Journeys {
+    /// Runs the frames of a log. Afterwards, the table has each name where it belongs.
+    pub(crate) fn run(knowledge: &mut Knowledge, frames: &[Frame]) -> Self {
+        let mut journeys = Self::default();
+        let stopped: HashMap<u64, u32> = frames
+            .iter()
+            .filter_map(|frame| match frame.entry {
+                Entry::Stopped { sequence, record } => Some((sequence, record)),
+                _ => None,
+            })
+            .collect();
+        for (index, frame) in frames.iter().enumerate() {
+            match &frame.entry {
+                Entry::Observed(observations) => {
+                    for observation in observations {
+                        journeys.observe(knowledge, observation);
+                    }
+                }
+                Entry::Part(part) => {
+                    let stop = stopped.get(&frame.sequence).map(|record| *record as usize);
+                    let count = part.records.len();
+                    let applied = journeys.run_records(
+                        &mut knowledge.table,
+                        index,
+                        &part.records[..stop.map_or(count, |stop| stop.min(count))],
+                    );
+                    let next = part.next.filter(|_| applied && stop.is_none());
+                    let client = knowledge.clients.entry(ClientId(part.client)).or_default();
+                    client.advance(part.number, next);
+                }
+                Entry::Stopped { .. } => {}
+                Entry::Reserved { up_to } => {
+                    knowledge.reserved = knowledge.reserved.max(*up_to);
+                }
+            }
+        }
+        journeys
+    }
+
+    fn observe(&mut self, knowledge: &mut Knowledge, observation: &Observation) {
+        let table = &mut knowledge.table;
+        match observation {
+            Observation::Present { ino, kind, identity, parent, name } => {
+                let place = (*parent, name.clone());
+                table.forget_place(&place);
+                table.insert(*ino, *kind, Some(*identity));
+                table.add_place(*ino, &place);
+                self.identify(*ino, *identity);
+                if let Some(node) = self.nodes.get_mut(ino) {
+                    node.visit(&place);
+                }
+            }
+            Observation::Absent { parent, name } => table.forget_place(&(*parent, name.clone())),
+            Observation::Created { ino, identity } => {
+                table.identify(*ino, *identity);
+                self.identify(*ino, *identity);
+            }
+            Observation::Dropped { ino } => {
+                let step = table.check_close(*ino);
+                self.note(table, &step);
+                table.apply(&step, NodeKind::File);
+            }
+            Observation::Forgotten { client } => {
+                knowledge.clients.remove(&ClientId(*client));
+            }
+            Observation::Refused { client, number } => {
+                knowledge.clients.entry(ClientId(*client)).or_default().advance(*number, None);
+            }
+        }
+    }
+
+    /// An inode number may have been used before by a node that is gone.
+    fn identify(&mut self, ino: Ino, identity: Identity) {
+        if !self.nodes.contains_key(&ino) {
+            return;
+        }
+        for (other, node) in &mut self.nodes {
+            if *other == ino {
+                node.identity = Some(identity);
+            } else if node.identity == Some(identity) {
+                node.identity = None;
+            }
+        }
+    }
+
+    /// Runs records up to the first one that does not apply, and returns whether all do.
+    fn run_records(&mut self, table: &mut Table, frame: usize, records: &[Record]) -> bool {
+        for (index, record) in records.iter().enumerate() {
+            let Ok(step) = table.check(record) else { return false };
+            self.note(table, &step);
+            let kind = match record {
+                Record::Create { node, .. } => kind_of_new(node).unwrap_or(NodeKind::File),
+                _ => NodeKind::File,
+            };
+            if let Step::Create { ino, place } = &step {
+                let node = self.nodes.entry(*ino).or_insert_with(|| Traveller::new(kind));
+                (node.kind, node.identity, node.is_deleted) = (kind, None, false);
+                node.created = Some((frame, index));
+                node.visit(place);
+            }
+            table.apply(&step, kind);
+            self.records.push((frame, index));
+        }
+        true
+    }
+
+    /// Notes where a step takes nodes from and to. The table is as it was before.
+    fn note(&mut self, table: &Table, step: &Step) {
+        match step {
+            Step::Link { ino, to, .. } => self.travel(table, *ino, to),
+            Step::Move { ino, to, replaced, .. } => {
+                self.travel(table, *ino, to);
+                if let Some(removal) = replaced {
+                    self.note_removal(table, removal);
+                }
+            }
+            Step::Exchange { first, second } => {
+                self.travel(table, first.0, &second.1);
+                self.travel(table, second.0, &first.1);
+            }
+            Step::Remove(removal) => self.note_removal(table, removal),
+            Step::Create { .. } | Step::Nothing => {}
+        }
+    }
+
+    fn note_removal(&mut self, table: &Table, removal: &Removal) {
+        self.travel(table, removal.ino, &removal.place);
+        if let Some(node) = self.nodes.get_mut(&removal.ino) {
+            node.is_deleted = matches!(removal.fate, Fate::Directory | Fate::Dropped);
+        }
+    }
+
+    fn travel(&mut self, table: &Table, ino: Ino, to: &Place) {
+        let Some(known) = table.node(ino) else { return };
+        let node = self.nodes.entry(ino).or_insert_with(|| Traveller {
+            identity: known.identity,
+            places: known.places.clone(),
+            ..Traveller::new(known.kind)
+        });
+        node.visit(to);
+    }
+
+    /// Returns the places of all nodes, by directory and name.
+    pub(crate) fn by_directory(&self) -> HashMap<Ino, BTreeMap<Name, Vec<Ino>>> {
+        let mut directories: HashMap<Ino, BTreeMap<Name, Vec<Ino>>> = HashMap::new();
+        for (ino, node) in &self.nodes {
+            for (parent, name) in &node.places {
+                let names = directories.entry(*parent).or_default();
+                names.entry(name.clone()).or_default().push(*ino);
+            }
+        }
+        directories
+    }
+}
+
+impl Traveller {
+    fn new(kind: NodeKind) -> Self {
+        Self { kind, identity: None, places: Vec::new(), created: None, is_deleted: false }
+    }
+
+    fn visit(&mut self, place: &Place) {
+        if !self.places.contains(place) {
+            self.places.push(place.clone());
+        }
+    }
+}

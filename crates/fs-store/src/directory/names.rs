@@ -1,0 +1,312 @@
+//! What records do to names: checked and carried out in the table, the same way when a batch is applied and when it is replayed.
+//!
+//! Before a batch is logged, what its names lead to is read from the directory and logged, too. So the table alone decides
+//! whether a record applies, and a replay decides as the server did.
+
+use apus_fs_wire::{AllocateMode, Errno, Handle, Ino, Name, NewNode, NodeKind, Record};
+
+use super::table::{ORPHANS, Place, Table, is_public, number_name};
+
+pub(crate) const EPERM: Errno = Errno(1);
+pub(crate) const ENOENT: Errno = Errno(2);
+const EEXIST: Errno = Errno(17);
+pub(crate) const EXDEV: Errno = Errno(18);
+const ENOTDIR: Errno = Errno(20);
+const EISDIR: Errno = Errno(21);
+pub(crate) const EINVAL: Errno = Errno(22);
+pub(crate) const ENOSPC: Errno = Errno(28);
+const ENOTEMPTY: Errno = Errno(39);
+pub(crate) const ESTALE: Errno = Errno(116);
+
+/// Name of the store's own directory in the root.
+pub(crate) const STATE: &[u8] = b".apus-fs";
+
+/// What a record does to names.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A node begins to exist.
+    Create { ino: Ino, place: Place },
+    /// A node gets one more name.
+    Link { ino: Ino, from: Place, to: Place },
+    /// A node moves, and what was there is removed.
+    Move { ino: Ino, from: Place, to: Place, replaced: Option<Removal> },
+    /// Two nodes exchange their names.
+    Exchange { first: (Ino, Place), second: (Ino, Place) },
+    /// A name goes.
+    Remove(Removal),
+    /// Names stay.
+    Nothing,
+}
+
+/// A name that goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Removal {
+    pub(crate) ino: Ino,
+    pub(crate) place: Place,
+    pub(crate) fate: Fate,
+}
+
+/// What becomes of a node that loses a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It was an empty directory, and is gone.
+    Directory,
+    /// It has other names.
+    Named,
+    /// It moves to the directory of orphans.
+    Orphaned,
+    /// It was an orphan, and is gone.
+    Dropped,
+}
+
+/// Returns whether a place is the store's own directory.
+pub(crate) fn is_hidden(parent: Ino, name: &Name) -> bool {
+    parent == Ino::ROOT && name.as_bytes() == STATE
+}
+
+/// Returns the place of an orphan.
+pub(crate) fn orphan_place(ino: Ino) -> Place {
+    (ORPHANS, number_name(ino))
+}
+
+/// Returns what a new node is.
+pub(crate) fn kind_of_new(node: &NewNode) -> Result<NodeKind, Errno> {
+    match node {
+        NewNode::File => Ok(NodeKind::File),
+        NewNode::Directory => Ok(NodeKind::Directory),
+        NewNode::Symlink { .. } => Ok(NodeKind::Symlink),
+        NewNode::Special { kind, .. } => match kind {
+            NodeKind::File | NodeKind::Directory | NodeKind::Symlink => Err(EINVAL),
+            special => Ok(*special),
+        },
+    }
+}
+
+impl Table {
+    /// Checks a record, and returns what it does to names.
+    pub(crate) fn check(&self, record: &Record) -> Result<Step, Errno> {
+        match record {
+            Record::Create { parent, ino, node, .. } => {
+                self.check_create(parent.as_ref(), *ino, node)
+            }
+            Record::Link { node, parent, name } => self.check_link(node.ino, parent.ino, name),
+            Record::Unlink { parent, name, node } => {
+                let place = self.occupied(parent.ino, name, node.ino)?;
+                if self.kind(node.ino)? == NodeKind::Directory {
+                    return Err(EISDIR);
+                }
+                Ok(Step::Remove(self.removal(node.ino, place)))
+            }
+            Record::RemoveDirectory { parent, name, node } => {
+                let place = self.occupied(parent.ino, name, node.ino)?;
+                self.directory(node.ino)?;
+                if !self.is_empty(node.ino) {
+                    return Err(ENOTEMPTY);
+                }
+                Ok(Step::Remove(self.removal(node.ino, place)))
+            }
+            Record::Rename { from, to, node, replaced, exchange } => {
+                let replaced = replaced.map(|handle| handle.ino);
+                self.check_rename(from, to, node.ino, replaced, *exchange)
+            }
+            Record::Write { file, .. } => self.file(*file),
+            Record::Allocate { file, length, mode, .. } => match (length, mode) {
+                (0, AllocateMode::Extend | AllocateMode::KeepSize | AllocateMode::PunchHole)
+                | (0, AllocateMode::Zero | AllocateMode::ZeroKeepSize) => Err(EINVAL),
+                _ => self.file(*file),
+            },
+            Record::SetAttributes { node, set } if set.size.is_some() => self.file(*node),
+            Record::SetAttributes { node, .. }
+            | Record::SetXattr { node, .. }
+            | Record::RemoveXattr { node, .. } => self.kind(node.ino).map(|_| Step::Nothing),
+            // Resolved before it is logged.
+            Record::CopyRange { .. } => Err(EINVAL),
+            Record::Close { node } => Ok(self.check_close(node.ino)),
+        }
+    }
+
+    /// Returns what the end of a node without a name does.
+    pub(crate) fn check_close(&self, ino: Ino) -> Step {
+        if is_public(ino) && self.is_orphan(ino) {
+            Step::Remove(Removal { ino, place: orphan_place(ino), fate: self.fate_of_orphan(ino) })
+        } else {
+            Step::Nothing
+        }
+    }
+
+    fn fate_of_orphan(&self, ino: Ino) -> Fate {
+        let names = self.node(ino).map_or(0, |node| node.places.len());
+        if names > 1 { Fate::Named } else { Fate::Dropped }
+    }
+
+    fn kind(&self, ino: Ino) -> Result<NodeKind, Errno> {
+        self.node(ino).filter(|_| is_public(ino)).map(|node| node.kind).ok_or(ESTALE)
+    }
+
+    fn file(&self, file: Handle) -> Result<Step, Errno> {
+        match self.kind(file.ino)? {
+            NodeKind::File => Ok(Step::Nothing),
+            NodeKind::Directory => Err(EISDIR),
+            _ => Err(EINVAL),
+        }
+    }
+
+    fn directory(&self, ino: Ino) -> Result<(), Errno> {
+        if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(ENOTDIR) }
+    }
+
+    /// Checks that a directory is one, and that the name is not the store's own.
+    fn place(&self, parent: Ino, name: &Name) -> Result<Place, Errno> {
+        self.directory(parent)?;
+        if is_hidden(parent, name) { Err(EPERM) } else { Ok((parent, name.clone())) }
+    }
+
+    fn occupied(&self, parent: Ino, name: &Name, node: Ino) -> Result<Place, Errno> {
+        let place = self.place(parent, name)?;
+        if self.at(parent, name) == Some(node) { Ok(place) } else { Err(ESTALE) }
+    }
+
+    fn removal(&self, ino: Ino, place: Place) -> Removal {
+        let fate = match self.node(ino) {
+            Some(node) if node.kind == NodeKind::Directory => Fate::Directory,
+            Some(node) if node.places.len() > 1 => Fate::Named,
+            _ => Fate::Orphaned,
+        };
+        Removal { ino, place, fate }
+    }
+
+    fn check_create(
+        &self,
+        parent: Option<&(Handle, Name)>,
+        ino: Ino,
+        node: &NewNode,
+    ) -> Result<Step, Errno> {
+        let kind = kind_of_new(node)?;
+        if ino == Ino::ROOT || !is_public(ino) || super::identity::is_found(ino) {
+            return Err(EINVAL);
+        }
+        let place = match parent {
+            Some((parent, name)) => self.place(parent.ino, name)?,
+            None if kind == NodeKind::File => orphan_place(ino),
+            None => return Err(EINVAL),
+        };
+        if self.node(ino).is_some() || self.at(place.0, &place.1).is_some() {
+            return Err(EEXIST);
+        }
+        Ok(Step::Create { ino, place })
+    }
+
+    fn check_link(&self, ino: Ino, parent: Ino, name: &Name) -> Result<Step, Errno> {
+        let to = self.place(parent, name)?;
+        if self.kind(ino)? == NodeKind::Directory {
+            return Err(EPERM);
+        }
+        if self.at(parent, name).is_some() {
+            return Err(EEXIST);
+        }
+        let places = &self.node(ino).ok_or(ESTALE)?.places;
+        match places.iter().find(|place| place.0 == ORPHANS) {
+            Some(orphan) => Ok(Step::Move { ino, from: orphan.clone(), to, replaced: None }),
+            None => {
+                let from = places.first().ok_or(ESTALE)?.clone();
+                Ok(Step::Link { ino, from, to })
+            }
+        }
+    }
+
+    fn check_rename(
+        &self,
+        from: &(Handle, Name),
+        to: &(Handle, Name),
+        ino: Ino,
+        replaced: Option<Ino>,
+        exchange: bool,
+    ) -> Result<Step, Errno> {
+        let from = self.occupied(from.0.ino, &from.1, ino)?;
+        let to = self.place(to.0.ino, &to.1)?;
+        if self.at(to.0, &to.1) != replaced {
+            return Err(ESTALE);
+        }
+        if self.is_within(to.0, ino) {
+            return Err(EINVAL);
+        }
+        let Some(other) = replaced else {
+            return match exchange {
+                true => Err(ENOENT),
+                false => Ok(Step::Move { ino, from, to, replaced: None }),
+            };
+        };
+        if other == ino {
+            return Ok(Step::Nothing);
+        }
+        if exchange {
+            return match self.is_within(from.0, other) {
+                true => Err(EINVAL),
+                false => Ok(Step::Exchange { first: (ino, from), second: (other, to) }),
+            };
+        }
+        let is_directory = |ino| self.kind(ino).map(|kind| kind == NodeKind::Directory);
+        match (is_directory(ino)?, is_directory(other)?) {
+            (true, false) => return Err(ENOTDIR),
+            (false, true) => return Err(EISDIR),
+            (true, true) if !self.is_empty(other) => return Err(ENOTEMPTY),
+            _ => {}
+        }
+        let removal = self.removal(other, to.clone());
+        Ok(Step::Move { ino, from, to, replaced: Some(removal) })
+    }
+
+    /// Returns whether a directory is another one, or below it.
+    fn is_within(&self, mut directory: Ino, ancestor: Ino) -> bool {
+        // Names that other processes moved meanwhile might form a circle.
+        for _ in 0..=self.nodes().size_hint().0 {
+            if directory == ancestor {
+                return true;
+            }
+            match self.node(directory).and_then(|node| node.places.first()) {
+                Some(place) => directory = place.0,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Carries out in the table what [`check`](Self::check) returned.
+    pub(crate) fn apply(&mut self, step: &Step, kind: NodeKind) {
+        match step {
+            Step::Create { ino, place } => {
+                self.insert(*ino, kind, None);
+                self.add_place(*ino, place);
+            }
+            Step::Link { ino, to, .. } => self.add_place(*ino, to),
+            Step::Move { ino, from, to, replaced } => {
+                if let Some(removal) = replaced {
+                    self.apply_removal(removal);
+                }
+                self.remove_place(from);
+                self.add_place(*ino, to);
+            }
+            Step::Exchange { first, second } => {
+                self.remove_place(&first.1);
+                self.remove_place(&second.1);
+                self.add_place(first.0, &second.1);
+                self.add_place(second.0, &first.1);
+            }
+            Step::Remove(removal) => self.apply_removal(removal),
+            Step::Nothing => {}
+        }
+    }
+
+    fn apply_removal(&mut self, removal: &Removal) {
+        match removal.fate {
+            Fate::Directory | Fate::Dropped => self.remove(removal.ino),
+            Fate::Named => {
+                self.remove_place(&removal.place);
+            }
+            Fate::Orphaned => {
+                self.remove_place(&removal.place);
+                self.add_place(removal.ino, &orphan_place(removal.ino));
+            }
+        }
+    }
+}

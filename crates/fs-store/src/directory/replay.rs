@@ -1,0 +1,180 @@
+//! Opens a directory, and brings it to the state that its log describes.
+//!
+//! Records are not applied one after the other: a name may have been used by several nodes, and a crash of the machine leaves the
+//! effects of any of them. Instead, names are brought to their final state at once (`journeys`, `discovery`, `arrange`). Only
+//! then contents and attributes are written, in the order of the log, because those have the same result however often, and from
+//! whatever point on, they are written.
+
+use std::path::Path;
+
+use apus_fs_wire::{Errno, NodeKind, Record};
+use bytes::Bytes;
+
+use super::arrange::{Arrangement, Failure};
+use super::discovery::Discovery;
+use super::error::{OpenError, failed};
+use super::files::Files;
+use super::frame::{self, Entry, Frame};
+use super::identity::status_of;
+use super::journeys::Journeys;
+use super::log::{Log, WriteError};
+use super::names::ESTALE;
+use super::snapshot::{self, Knowledge};
+use super::state::{State, segment_name};
+use super::{DirectoryOptions, DirectoryStore};
+
+const EIO: Errno = Errno(5);
+const ENODATA: Errno = Errno(61);
+const EDQUOT: Errno = Errno(122);
+
+/// What is stored.
+struct Stored {
+    knowledge: Knowledge,
+    frames: Vec<Frame>,
+    log: Log,
+    /// Frames from this number on may not have been applied, and no response depends on them.
+    uncertain: u64,
+}
+
+/// Opens a directory.
+pub(crate) fn open(
+    directory: &Path,
+    options: DirectoryOptions,
+) -> Result<DirectoryStore, OpenError> {
+    let state = State::open(directory)?;
+    let secret = state.secret()?;
+    let fail_point = options.fail_point.clone();
+    let (caches, fail) = ((options.directories, options.files), options.fail_point);
+    let mut files = Files::new(state, caches.0, caches.1, fail).map_err(|errno| {
+        let error = std::io::Error::from_raw_os_error(errno.0.into());
+        OpenError::Store(failed("read", directory)(error))
+    })?;
+    loop {
+        let Stored { mut knowledge, frames, mut log, uncertain } =
+            read(&files.state, secret, &fail_point)?;
+        match replay(&mut files, &mut knowledge, &frames) {
+            Ok(()) => {
+                let next_ino = knowledge.reserved;
+                let mut store = DirectoryStore {
+                    files,
+                    knowledge,
+                    log,
+                    secret,
+                    pending: Vec::new(),
+                    appended: Vec::new(),
+                    next_ino,
+                    listing: None,
+                    checkpoint_bytes: options.checkpoint_bytes,
+                    is_broken: false,
+                };
+                if !frames.is_empty() {
+                    store.checkpoint()?;
+                }
+                return Ok(store);
+            }
+            // The crash came before the server saw that the record fails. It fails as it would have then.
+            Err(Failure::Record((index, record), errno))
+                if frames[index].sequence >= uncertain && is_final(errno) =>
+            {
+                let (sequence, record) = (frames[index].sequence, record as u32);
+                let stopped = (Entry::Stopped { sequence, record }, Bytes::new());
+                log.write(&[stopped], true).map_err(|error| match error {
+                    WriteError::Full => {
+                        replay_error("note a record that fails", super::names::ENOSPC)
+                    }
+                    WriteError::Broken(error) => error.into(),
+                })?;
+            }
+            Err(Failure::Record((index, record), errno)) => {
+                let Entry::Part(part) = &frames[index].entry else { continue };
+                return Err(replay_error(&format!("{:?}", part.records[record]), errno));
+            }
+            Err(Failure::Other(what, errno)) => return Err(replay_error(what, errno)),
+        }
+    }
+}
+
+fn replay_error(what: &str, errno: Errno) -> OpenError {
+    OpenError::Replay { what: what.chars().take(200).collect(), errno }
+}
+
+/// Returns whether an error does not depend on the moment.
+const fn is_final(errno: Errno) -> bool {
+    !matches!(errno, super::names::ENOSPC | EIO | EDQUOT)
+}
+
+/// Reads snapshot and log.
+fn read(
+    state: &State,
+    secret: [u8; 16],
+    fail_point: &super::FailPoint,
+) -> Result<Stored, OpenError> {
+    let (knowledge, next) = snapshot::read(state, secret)?;
+    let magic = frame::magic(&secret);
+    // An older segment is the rest of a checkpoint that was interrupted.
+    let Some(first) = state.segments()?.last().copied() else {
+        let log = Log::create(state, magic, next, fail_point.clone())?;
+        return Ok(Stored { knowledge, frames: Vec::new(), log, uncertain: next });
+    };
+    let name = segment_name(first);
+    let bytes = Bytes::from(state.read(&name)?.unwrap_or_default());
+    let damaged = |position: usize| OpenError::Damaged {
+        path: state.path.join(&name).display().to_string(),
+        position: position as u64,
+    };
+    if first > next {
+        return Err(damaged(0));
+    }
+    let scanned = frame::scan(magic, &bytes, first).map_err(damaged)?;
+    let mut frames = scanned.frames;
+    let end = first + frames.len() as u64;
+    frames.retain(|frame| frame.sequence >= next);
+    // The snapshot may be newer than the log, which then has nothing to say.
+    let log = match frames.is_empty() {
+        true => Log::create(state, magic, next, fail_point.clone())?,
+        false => Log::resume(state, magic, (first, end), scanned.end as u64, fail_point.clone())?,
+    };
+    Ok(Stored { knowledge, frames, log, uncertain: scanned.durable })
+}
+
+/// Brings the directory to the state that the frames describe.
+fn replay(files: &mut Files, knowledge: &mut Knowledge, frames: &[Frame]) -> Result<(), Failure> {
+    let mut journeys = Journeys::run(knowledge, frames);
+    let table = &mut knowledge.table;
+    let discovery = Discovery::run(files, table, &mut journeys)
+        .map_err(|errno| Failure::Other("find nodes", errno))?;
+    let journeys = &journeys;
+    Arrangement { files, table, journeys, frames }.run(&discovery)?;
+    for index in &journeys.records {
+        let frame = &frames[index.0];
+        let Entry::Part(part) = &frame.entry else { continue };
+        let record = &part.records[index.1];
+        match replay_data(files, knowledge, record, &frame.payload) {
+            // The node was removed later; or the attribute, when this was applied for the first time.
+            Ok(()) | Err(ESTALE) => {}
+            Err(ENODATA) if matches!(record, Record::RemoveXattr { .. }) => {}
+            Err(errno) => return Err(Failure::Record(*index, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Writes contents and attributes of a record.
+fn replay_data(
+    files: &mut Files,
+    knowledge: &Knowledge,
+    record: &Record,
+    payload: &Bytes,
+) -> Result<(), Errno> {
+    let table = &knowledge.table;
+    let Record::Create { ino, .. } = record else {
+        return files.perform_data(table, record, payload);
+    };
+    let Some(node) = table.node(*ino) else { return Ok(()) };
+    if node.kind == NodeKind::File {
+        files.truncate(table, *ino, 0)?;
+    }
+    let file = files.reach(table, *ino)?;
+    let status = status_of(&file)?;
+    files.dress_again(&file, &status, record)
+}

@@ -1,0 +1,89 @@
+//! The snapshot: what the store knows at a checkpoint, when the log is empty and the directory is durable.
+
+use std::collections::HashMap;
+
+use apus_fs_core::store::ClientId;
+use apus_fs_wire::{Ino, NodeKind};
+use serde::{Deserialize, Serialize};
+
+use super::error::OpenError;
+use super::frame::Progress;
+use super::identity::Identity;
+use super::state::State;
+use super::table::{FIRST_CREATED, Place, Table};
+
+/// Name of the file.
+const NAME: &str = "snapshot";
+
+/// First bytes of the file, with the version of its format.
+const MAGIC: &[u8; 8] = b"apusfs 1";
+
+/// What survives, except the files themselves.
+#[derive(Debug)]
+pub(crate) struct Knowledge {
+    /// The nodes.
+    pub(crate) table: Table,
+    /// How far each client's batches are applied.
+    pub(crate) clients: HashMap<ClientId, Progress>,
+    /// Numbers below this one may have been given to clients.
+    pub(crate) reserved: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    /// The log goes on with this frame.
+    next: u64,
+    reserved: u64,
+    clients: Vec<([u8; 16], Progress)>,
+    nodes: Vec<(Ino, NodeKind, Option<Identity>, Vec<Place>)>,
+}
+
+/// Writes a snapshot, durably. The log goes on with frame `next`.
+pub(crate) fn write(
+    state: &State,
+    knowledge: &Knowledge,
+    next: u64,
+) -> Result<(), apus_fs_core::store::StoreError> {
+    let clients = knowledge.clients.iter().map(|(client, progress)| (client.0, *progress));
+    let nodes = knowledge.table.nodes();
+    let snapshot = Snapshot {
+        next,
+        reserved: knowledge.reserved,
+        clients: clients.collect(),
+        nodes: nodes
+            .map(|(ino, node)| (ino, node.kind, node.identity, node.places.clone()))
+            .collect(),
+    };
+    let bytes = postcard::to_extend(&snapshot, Vec::new()).expect("vectors grow");
+    state.replace(NAME, &[MAGIC, &crc32c::crc32c(&bytes).to_le_bytes(), &bytes])
+}
+
+/// Reads the snapshot, and returns it with the number of the log's next frame.
+pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
+    let mut table = Table::new(secret);
+    let Some(bytes) = state.read(NAME)? else {
+        return Ok((Knowledge { table, clients: HashMap::new(), reserved: FIRST_CREATED }, 0));
+    };
+    let Some(snapshot) = decode(&bytes) else {
+        let path = state.path.join(NAME).display().to_string();
+        return Err(OpenError::Damaged { path, position: 0 });
+    };
+    for (ino, kind, identity, places) in &snapshot.nodes {
+        table.insert(*ino, *kind, *identity);
+        for place in places {
+            table.add_place(*ino, place);
+        }
+    }
+    let clients = snapshot.clients.into_iter();
+    let clients = clients.map(|(client, progress)| (ClientId(client), progress)).collect();
+    Ok((Knowledge { table, clients, reserved: snapshot.reserved }, snapshot.next))
+}
+
+fn decode(bytes: &[u8]) -> Option<Snapshot> {
+    let bytes = bytes.strip_prefix(MAGIC)?;
+    let (crc, bytes) = bytes.split_first_chunk()?;
+    if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    postcard::from_bytes(bytes).ok()
+}

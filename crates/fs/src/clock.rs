@@ -1,0 +1,19 @@
+//! Clocks: the present time as the cores want it.
+
+use std::time::Duration;
+
+use apus_fs_core::client::Clock;
+use apus_fs_wire::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Returns the time since the machine was started, suspensions included.
+pub(crate) fn now() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// Returns the time since the machine was started, and the time of day.
+pub(crate) fn clock() -> Clock {
+    let wall = clock_gettime(ClockId::Realtime);
+    Clock { now: now(), wall: Time { seconds: wall.tv_sec, nanoseconds: wall.tv_nsec as u32 } }
+}

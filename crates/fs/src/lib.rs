@@ -1,0 +1,37 @@
+//! The file service as processes: joins the state machines of `apus-fs-core` to the network, to the kernel and to clocks.
+//!
+//! ```text
+//!   application ── kernel ══ apus-fuse ── mount::Mounted ── apus_fs_core::client
+//!                                              ║ apus
+//!                              DIR ── store ── serve::Service ── apus_fs_core::server
+//! ```
+//!
+//! - [`serve::Service`] serves a store: one thread that receives requests, hands them to the server's core, commits once for
+//!   each burst, and responds.
+//! - [`mount::Mounted`] mounts a served directory: one thread that serves the kernel and the network, and a second one that
+//!   does nothing but notify the kernel, because a notification may wait for replies of the first.
+//!
+//! Both threads sleep on all that concerns them in one system call ([`apus::Endpoint::recv_arrival`]).
+//!
+//! # Invariants
+//!
+//! - **FSRUN-1** A peer that is neither on this host nor in a trusted network gets no other response than
+//!   [`NotTrusted`](apus_fs_wire::Failure::NotTrusted), and its requests do not reach the core.
+//! - **FSRUN-2** Every request of the kernel that was read is answered, or the connection to the kernel ends.
+//! - **FSRUN-3** References to nodes that the kernel did not take, because it no longer waited for the reply or the reply
+//!   had no room, are given back.
+//! - **FSRUN-4** A mount ends with all changes at the server, unless a person ends it at once.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod mailbox;
+pub mod mount;
+mod poll;
+pub mod serve;
+pub mod server_status;
+pub mod status;
+pub mod trust;
+
+/// Passes on a line for people: a warning, or a change that they should know of.
+pub type Report = Box<dyn Fn(&str) + Send>;

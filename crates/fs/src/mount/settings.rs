@@ -1,0 +1,47 @@
+//! What a mount is asked to be.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_fs_core::client::Lost;
+
+/// What a mount is asked to be.
+#[derive(Clone, Debug)]
+pub struct MountSettings {
+    /// The server.
+    pub server: SocketAddr,
+    /// The server as the table of mounts shows it, such as `HOST:PORT`.
+    pub source: String,
+    /// Where to mount: an existing directory.
+    pub path: PathBuf,
+    /// Changes are refused.
+    pub read_only: bool,
+    /// Users other than the one that mounts have access. For a user without privileges, `/etc/fuse.conf` must permit that.
+    pub allow_other: bool,
+    /// What operations get while the server does not respond.
+    pub lost: Lost,
+    /// How the mount waits for work.
+    pub poll: PollMode,
+    /// Time for the server to respond for the first time.
+    pub first_response: Duration,
+}
+
+impl MountSettings {
+    /// Returns the usual settings: writable, for all users if root mounts, waiting for a lost server, and 10 s for its first
+    /// response.
+    #[must_use]
+    pub fn new(server: SocketAddr, path: PathBuf) -> Self {
+        Self {
+            server,
+            source: server.to_string(),
+            path,
+            read_only: false,
+            allow_other: rustix::process::geteuid().is_root(),
+            lost: Lost::Wait,
+            poll: PollMode::default(),
+            first_response: Duration::from_secs(10),
+        }
+    }
+}

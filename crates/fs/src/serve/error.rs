@@ -1,0 +1,28 @@
+//! Errors of a service.
+
+use apus::Closed;
+use apus_fs_core::store::StoreError;
+
+/// Why a service has ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Nothing can be promised any more.
+    #[error("the store has failed: {source}")]
+    Store {
+        /// What happened.
+        source: StoreError,
+    },
+    /// The network cannot be used any more.
+    #[error("receive requests: {source}")]
+    Network {
+        /// What happened.
+        source: Closed,
+    },
+    /// The system grants no descriptor.
+    #[error("create an event descriptor: {source}")]
+    Mailbox {
+        /// The system's error.
+        source: std::io::Error,
+    },
+}

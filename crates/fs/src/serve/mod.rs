@@ -1,0 +1,212 @@
+//! Serving: the loop of a server.
+//!
+//! One thread receives bursts of requests, hands them to the core, commits once for each burst, and responds. So a commit
+//! serves all clients that wait at that moment, and a burst under load is larger than one without.
+
+mod callbacks;
+mod error;
+mod requests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apus::{Arrival, Completion, Endpoint, PollMode, Request};
+use apus_fs_core::server::{Server, ServerEffect};
+use apus_fs_core::store::Store;
+use apus_fs_wire::{Failure, Response, frame};
+
+use crate::Report;
+use crate::clock::now;
+use crate::mailbox::Mailbox;
+use crate::poll::Idleness;
+use crate::status::{Role, Status, StatusService};
+use crate::trust::Trust;
+
+pub use error::ServeError;
+use requests::Requests;
+
+/// Messages that are handed to the core before a commit. Chosen by us: more than 100 clients have under way, and a bound on
+/// how long the first of them waits.
+const BURST: usize = 256;
+
+/// Time for the last responses to arrive. Chosen by us: a response to a running client arrives within milliseconds.
+const LAST_RESPONSES: Duration = Duration::from_secs(1);
+
+/// What other threads want of the loop.
+#[derive(Debug)]
+enum Letter {
+    Stop,
+}
+
+/// Ends a [`Service`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<Mailbox<Letter>>);
+
+impl Stopper {
+    /// Has the service commit, respond and end.
+    pub fn stop(&self) {
+        self.0.send(Letter::Stop);
+    }
+}
+
+/// A served directory, for people.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// The directory.
+    pub directory: String,
+    /// Whether changes are refused.
+    pub read_only: bool,
+}
+
+/// A server's loop and what it works on.
+pub struct Service<S> {
+    endpoint: Endpoint,
+    server: Server<S>,
+    trust: Trust,
+    requests: Requests,
+    mailbox: Arc<Mailbox<Letter>>,
+    idleness: Idleness,
+    report: Report,
+    _status: StatusService,
+}
+
+impl<S: Store> Service<S> {
+    /// Joins a server to an endpoint that receives requests.
+    ///
+    /// # Errors
+    ///
+    /// The system grants no descriptor.
+    pub fn new(
+        endpoint: Endpoint,
+        server: Server<S>,
+        export: Export,
+        trust: Trust,
+        poll: PollMode,
+        report: Report,
+    ) -> Result<Self, ServeError> {
+        let mailbox = Mailbox::new().map_err(|source| ServeError::Mailbox { source })?;
+        let status = Status {
+            role: Role::Server,
+            pid: std::process::id(),
+            address: endpoint.local_addr(),
+            path: export.directory,
+            read_only: export.read_only,
+            mount: None,
+        };
+        Ok(Self {
+            endpoint,
+            server,
+            trust,
+            requests: Requests::default(),
+            mailbox: Arc::new(mailbox),
+            idleness: Idleness::new(poll),
+            report,
+            _status: StatusService::fixed(&status),
+        })
+    }
+
+    /// Returns what ends the service from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.mailbox.clone())
+    }
+
+    /// Serves until it is stopped, and returns the store. Everything to which it has responded is durable.
+    ///
+    /// # Errors
+    ///
+    /// The store can promise nothing any more, or the network fails.
+    pub fn run(mut self) -> Result<S, ServeError> {
+        loop {
+            let worked = self.receive_burst()?;
+            if worked || self.is_due() {
+                self.commit()?;
+            }
+            if worked {
+                self.idleness.end();
+            }
+            if !self.mailbox.take().is_empty() {
+                self.commit()?;
+                self.endpoint.drain(LAST_RESPONSES);
+                return Ok(self.server.into_store());
+            }
+        }
+    }
+
+    /// Receives what is there, and waits for the first message if it may sleep. Returns whether there was any.
+    fn receive_burst(&mut self) -> Result<bool, ServeError> {
+        let mut count = 0;
+        while count < BURST {
+            let timeout = if count == 0 { self.patience() } else { Duration::ZERO };
+            let companions = [rustix::fd::AsFd::as_fd(&*self.mailbox)];
+            let arrival = self.endpoint.recv_arrival(&companions, timeout);
+            match arrival.map_err(|source| ServeError::Network { source })? {
+                Some(Arrival::Request(request)) => self.take_request(request),
+                Some(Arrival::Completion(completion)) => self.take_completion(completion),
+                None => break,
+            }
+            count += 1;
+        }
+        Ok(count > 0)
+    }
+
+    /// How long the loop may sleep now.
+    fn patience(&mut self) -> Duration {
+        if !self.idleness.may_sleep() {
+            return Duration::ZERO;
+        }
+        match self.server.next_deadline() {
+            Some(deadline) => deadline.saturating_sub(now()),
+            None => Duration::MAX,
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.server.next_deadline().is_some_and(|deadline| deadline <= now())
+    }
+
+    /// Hands a request to the core, unless its peer is not trusted (FSRUN-1).
+    fn take_request(&mut self, mut request: Request) {
+        let peer = request.peer_addr();
+        let judgement = self.trust.judge(peer);
+        if judgement.is_trusted {
+            let message = request.take_payload();
+            let call = self.requests.add(request);
+            self.server.handle_request(now(), peer, call, message);
+            return;
+        }
+        if judgement.is_new {
+            let ip = peer.ip().to_canonical();
+            (self.report)(&format!(
+                "refused {ip}: `--trust {ip}` would serve it without encryption"
+            ));
+        }
+        // A client that no longer waits needs no response.
+        let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
+    }
+
+    fn take_completion(&mut self, completion: Completion) {
+        let (callback, response) = callbacks::outcome(completion);
+        self.server.handle_callback_response(now(), callback, response);
+    }
+
+    /// Makes durable what the burst has changed, and sends what follows from it.
+    fn commit(&mut self) -> Result<(), ServeError> {
+        // A response to a burst may leave together with others to the same host.
+        self.server.poll(now()).map_err(|source| ServeError::Store { source })?;
+        let cork = self.endpoint.cork();
+        while let Some(effect) = self.server.take_effect() {
+            match effect {
+                ServerEffect::Respond { call, header, payload } => {
+                    self.requests.respond(call, header, payload);
+                }
+                ServerEffect::Call { callback, peer, message } => {
+                    if !callbacks::call(&self.endpoint, callback, peer, message) {
+                        self.server.handle_callback_response(now(), callback, None);
+                    }
+                }
+            }
+        }
+        drop(cork);
+        Ok(())
+    }
+}

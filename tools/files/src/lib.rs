@@ -1,0 +1,8 @@
+//! Checks and measures of mounted file systems.
+//!
+//! [`check`] asks several mounts of the same directory to keep what a local file system keeps: it works on any paths, those of other
+//! file systems included.
+
+#![forbid(unsafe_code)]
+
+pub mod check;
