@@ -3,9 +3,10 @@
 //! The search is Lowe's just-in-time linearisation ("Testing for linearizability", 2017): all states that are possible after
 //! a prefix of the history are kept, and operations are put in order no sooner than one of them returns. It is exact.
 //!
-//! Write-back makes two things possible which the usual definition does not have: a mount that crashes loses a suffix of what
-//! it did since its last `fsync`, although the application was answered; and what another mount has seen cannot be lost
-//! any more. So a state has a tail: the states before each of the last changes, if one mount made all of them.
+//! Write-back makes something possible which the usual definition does not have: a mount that crashes loses a suffix of what it
+//! did since its last `fsync`, although its applications were answered. What is left must then be a history without that
+//! suffix, in which all results of other mounts are still explained. So a past keeps the events since the first one that may
+//! yet be lost.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
@@ -40,12 +41,22 @@ pub enum Verdict {
     Undecided,
 }
 
-/// The state of an object, and what a crash can take back.
+/// The state of an object, and how it came about since the first change that may be lost.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Lossy<S> {
     now: S,
-    /// The mount that made the last changes, and the states before each of them.
-    tail: Option<(MountId, Vec<S>)>,
+    /// The state before the first event of `log`.
+    base: S,
+    log: Vec<Entry>,
+}
+
+/// An event that is in effect.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Entry {
+    event: usize,
+    is_change: bool,
+    /// It is no change that can be lost.
+    is_safe: bool,
 }
 
 /// A possible past: the state, and the pending operations that are in effect already.
@@ -58,7 +69,7 @@ struct Past<S> {
 struct Search<'a, M: Model> {
     model: &'a M,
     events: &'a [Event<Happening<M::Action>>],
-    /// Mounts that lose something in this history. Only their tails are kept.
+    /// Mounts that lose something in this history.
     losers: BTreeSet<MountId>,
     pending: BTreeSet<usize>,
 }
@@ -82,7 +93,7 @@ pub fn search<M: Model>(
         })
         .collect();
     moments.sort_unstable();
-    let state = Lossy { now: initial, tail: None };
+    let state = Lossy { now: initial.clone(), base: initial, log: Vec::new() };
     let mut pasts = HashSet::from([Past { state, effective: BTreeSet::new() }]);
     for (_, is_return, index) in moments {
         if is_return {
@@ -147,7 +158,7 @@ impl<M: Model> Search<'_, M> {
             }
             let is_sync = matches!(self.events[*next].action, Happening::Synced);
             if let [state] = &self.step(&past.state, *next)[..]
-                && (is_sync || *state == past.state)
+                && (is_sync || state.now == past.state.now)
             {
                 past.state = state.clone();
                 past.effective.insert(*next);
@@ -156,43 +167,74 @@ impl<M: Model> Search<'_, M> {
         past
     }
 
-    /// Returns the states behind one operation.
+    /// Returns the states behind one event.
     fn step(&self, state: &Lossy<M::State>, index: usize) -> Vec<Lossy<M::State>> {
         let event = &self.events[index];
-        let own_tail = state.tail.as_ref().filter(|(mount, _)| *mount == event.mount);
         match &event.action {
             Happening::Action(action) => {
                 let states = self.model.apply(&state.now, action);
-                states.into_iter().map(|now| self.change(state, now, event.mount)).collect()
+                states.into_iter().map(|now| self.change(state, now, index)).collect()
             }
-            Happening::Synced => match own_tail {
-                Some(_) => vec![Lossy { now: state.now.clone(), tail: None }],
-                None => vec![state.clone()],
-            },
-            Happening::Lost => {
-                let before = own_tail.map_or(&[][..], |(_, states)| states);
-                let kept = before.iter().chain([&state.now]);
-                kept.map(|now| Lossy { now: now.clone(), tail: None }).collect()
+            Happening::Synced => {
+                let mut synced = state.clone();
+                for entry in &mut synced.log {
+                    entry.is_safe |= self.events[entry.event].mount == event.mount;
+                }
+                self.fold(&mut synced);
+                vec![synced]
             }
+            Happening::Lost => self.lose(state, event.mount),
         }
     }
 
-    /// Returns the state behind an action of a mount.
-    fn change(&self, before: &Lossy<M::State>, now: M::State, mount: MountId) -> Lossy<M::State> {
-        let tail = match &before.tail {
-            Some((owner, states)) if *owner == mount => {
-                let mut states = states.clone();
-                if now != before.now {
-                    states.push(before.now.clone());
-                }
-                Some((mount, states))
+    /// Returns the state behind an action.
+    fn change(&self, before: &Lossy<M::State>, now: M::State, event: usize) -> Lossy<M::State> {
+        let is_change = now != before.now;
+        let is_safe = !self.losers.contains(&self.events[event].mount);
+        if before.log.is_empty() && (is_safe || !is_change) {
+            return Lossy { base: now.clone(), now, log: Vec::new() };
+        }
+        let mut log = before.log.clone();
+        log.push(Entry { event, is_change, is_safe });
+        Lossy { now, base: before.base.clone(), log }
+    }
+
+    /// Returns the states behind the loss of any number of a mount's last changes.
+    fn lose(&self, state: &Lossy<M::State>, mount: MountId) -> Vec<Lossy<M::State>> {
+        let own = |entry: &Entry| !entry.is_safe && self.events[entry.event].mount == mount;
+        let changes =
+            state.log.iter().enumerate().filter(|(_, entry)| entry.is_change && own(entry));
+        let ends = changes.map(|(index, _)| index).chain([state.log.len()]);
+        ends.filter_map(|end| {
+            let kept = state.log.iter().enumerate().filter(|(at, entry)| *at < end || !own(entry));
+            let mut left = Lossy {
+                now: state.base.clone(),
+                base: state.base.clone(),
+                log: kept.map(|(_, entry)| *entry).collect(),
+            };
+            for entry in &mut left.log {
+                left.now = self.replay(&left.now, entry.event)?;
+                entry.is_safe |= self.events[entry.event].mount == mount;
             }
-            // Another mount has seen the changes: they are at the server.
-            Some(_) | None if now != before.now && self.losers.contains(&mount) => {
-                Some((mount, vec![before.now.clone()]))
+            self.fold(&mut left);
+            Some(left)
+        })
+        .collect()
+    }
+
+    fn replay(&self, state: &M::State, event: usize) -> Option<M::State> {
+        let Happening::Action(action) = &self.events[event].action else { return None };
+        self.model.apply(state, action).into_iter().next()
+    }
+
+    /// Forgets the events before the first change that may be lost.
+    fn fold(&self, state: &mut Lossy<M::State>) {
+        let at_risk = |entry: &Entry| entry.is_change && !entry.is_safe;
+        let safe = state.log.iter().position(at_risk).unwrap_or(state.log.len());
+        for entry in state.log.drain(..safe) {
+            if let Some(base) = self.replay(&state.base, entry.event) {
+                state.base = base;
             }
-            Some(_) | None => None,
-        };
-        Lossy { now, tail }
+        }
     }
 }

@@ -4,7 +4,7 @@ use apus_fs_sim::checker::names::check;
 use apus_fs_sim::history::{NameAction, RenameMode};
 use apus_fs_wire::{Errno, Ino, Name};
 
-use crate::script::{Script, crash, event};
+use crate::script::{Script, crash, event, synced};
 
 fn at(directory: u64, text: &'static str) -> (Ino, Name) {
     (Ino(directory), Name::new(text).expect("a good name"))
@@ -141,4 +141,21 @@ fn a_creation_without_an_answer_has_an_unknown_node() {
     good(&history(Some(77)));
     bad(&history(Some(78)));
     bad(&history(None));
+}
+
+#[test]
+fn a_crash_loses_names_beside_those_of_others() {
+    let history = |names: &[(&'static str, u64)]| {
+        vec![
+            event(1, 1, 2, make_directory("d", 9)),
+            synced(1, 3, 4),
+            event(1, 5, 6, create(9, "a", 10)),
+            event(2, 7, 8, create(1, "b", 11)),
+            crash(1, 9),
+            event(2, 10, 11, list(names)),
+            event(2, 12, 13, look_up(9, "a", None)),
+        ]
+    };
+    good(&history(&[("b", 11), ("d", 9)]));
+    bad(&history(&[("d", 9)]));
 }

@@ -1,0 +1,104 @@
+//! Scenarios: everything that a seed draws before a run begins.
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// A disturbance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The server crashes; its store survives as far as it has promised to.
+    ServerCrash {
+        /// How long it is down.
+        down: Duration,
+    },
+    /// A client's machine crashes, and mounts again later.
+    ClientCrash {
+        /// The client.
+        host: usize,
+        /// How long it is down.
+        down: Duration,
+    },
+    /// Nothing passes between a client and the server.
+    Partition {
+        /// The client.
+        host: usize,
+        /// For how long.
+        length: Duration,
+    },
+    /// A client does nothing, while its clock runs.
+    Pause {
+        /// The client.
+        host: usize,
+        /// For how long.
+        length: Duration,
+    },
+}
+
+/// A world and what happens to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Seed of everything that is drawn during the run.
+    pub seed: u64,
+    /// Number of clients.
+    pub clients: usize,
+    /// Number of applications of each client that work on shared names.
+    pub threads: usize,
+    /// Time for which leases are valid.
+    pub term: Duration,
+    /// Time for which applications work.
+    pub duration: Duration,
+    /// Mean time between two operations of an application.
+    pub think: Duration,
+    /// Largest delay of a message.
+    pub delay: Duration,
+    /// Messages of a thousand that are lost.
+    pub lost_per_mille: u32,
+    /// Largest deviation of a clock's rate, in parts per million.
+    pub drift: i64,
+    /// Disturbances, with their times.
+    pub faults: Vec<(Duration, Fault)>,
+}
+
+impl Scenario {
+    /// Draws a scenario.
+    pub fn generate(seed: u64) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let clients = random.random_range(2..=4);
+        let term = Duration::from_secs([1, 2, 10][random.random_range(0..3)]);
+        let duration = term * random.random_range(3..6);
+        let mut faults = Vec::new();
+        let mean = term.as_secs_f64() / f64::from(random.random_range(1..4));
+        let end = if random.random_ratio(1, 6) { 0.0 } else { duration.as_secs_f64() };
+        let mut at = 0.2 * term.as_secs_f64();
+        while at < end {
+            let host = random.random_range(0..clients);
+            let length = term.mul_f64(if random.random_ratio(1, 2) {
+                random.random_range(0.01..0.6)
+            } else {
+                random.random_range(0.6..2.5)
+            });
+            let fault = match random.random_range(0..8) {
+                0..=1 => Fault::ServerCrash { down: length },
+                2..=3 => Fault::ClientCrash { host, down: length },
+                4..=5 => Fault::Partition { host, length },
+                _ => Fault::Pause { host, length },
+            };
+            faults.push((Duration::from_secs_f64(at), fault));
+            at += mean * 2.0 * random.random::<f64>();
+        }
+        Self {
+            seed,
+            clients,
+            threads: random.random_range(1..=2),
+            term,
+            duration,
+            think: term.mul_f64(random.random_range(0.005..0.05)),
+            delay: Duration::from_micros(random.random_range(20..20_000)),
+            lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
+            drift: 10_000,
+            faults,
+        }
+    }
+}

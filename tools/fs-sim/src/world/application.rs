@@ -1,0 +1,343 @@
+//! Applications: draw operations on a few names, so that clients conflict, and on a directory of their own.
+
+use std::collections::BTreeMap;
+
+use apus_fs_core::client::Reply;
+use apus_fs_wire::{Errno, Ino, LockKind, LockRange, Name, NodeKind};
+use bytes::Bytes;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::intent::Intent;
+use super::record::node;
+use super::recorder::Recorder;
+use crate::checker::prefix::PrivateAction;
+use crate::history::{Moment, MountId, RenameMode};
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const OWN_NAMES: [&str; 3] = ["p", "q", "r"];
+
+/// Files that one application has open.
+const MOST_OPEN: usize = 3;
+
+/// An operation that has not returned.
+#[derive(Debug)]
+pub(super) struct Current {
+    pub(super) intent: Intent,
+    pub(super) invoked: Moment,
+    /// Number of an append.
+    append: Option<usize>,
+    /// Actions in the own directory before a sync.
+    actions: usize,
+}
+
+/// One thread of an application.
+#[derive(Debug)]
+pub(super) struct Application {
+    mount: MountId,
+    thread: u64,
+    /// The file that is only appended to, and on which locks are taken.
+    log: Ino,
+    pub(super) current: Option<Current>,
+    next: Option<Intent>,
+    directories: Vec<Ino>,
+    opened: Vec<Ino>,
+    listing: Option<Moment>,
+    hold: Option<usize>,
+    /// The directory that only this mount uses. Only the first thread has one.
+    own: Option<Ino>,
+    own_files: BTreeMap<String, Ino>,
+    unsynced: u32,
+    last: u64,
+    pub(super) is_closing: bool,
+    pub(super) is_done: bool,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text.to_owned()).expect("a good name")
+}
+
+impl Application {
+    pub(super) fn new(mount: MountId, thread: u64, log: Ino) -> Self {
+        Self {
+            mount,
+            thread,
+            log,
+            current: None,
+            next: None,
+            directories: vec![Ino::ROOT],
+            opened: Vec::new(),
+            listing: None,
+            hold: None,
+            own: None,
+            own_files: BTreeMap::new(),
+            unsynced: 0,
+            last: 0,
+            is_closing: false,
+            is_done: false,
+        }
+    }
+
+    /// Returns the name of a mount's own directory.
+    pub(super) fn own_name(mount: MountId) -> Name {
+        name(&format!("own-{}", mount.0))
+    }
+
+    /// Returns whether an intent concerns only the own directory, whose history is checked otherwise.
+    pub(super) fn is_private(&self, intent: &Intent) -> bool {
+        let is_own =
+            |ino: &Ino| Some(*ino) == self.own || self.own_files.values().any(|own| own == ino);
+        match intent {
+            Intent::Create { at, .. } | Intent::Remove { at, .. } => is_own(&at.0),
+            Intent::Rename { from, .. } => is_own(&from.0),
+            Intent::Write { file, .. } | Intent::Truncate { file, .. } => is_own(file),
+            _ => false,
+        }
+    }
+
+    /// Begins the next operation, if there is anything to be done.
+    pub(super) fn begin(
+        &mut self,
+        random: &mut Pcg64Mcg,
+        recorder: &mut Recorder,
+    ) -> Option<&Intent> {
+        let intent = match self.next.take() {
+            Some(intent) => Some(intent),
+            None if self.is_closing => self.closing_intent(),
+            None if self.thread == 0 => Some(self.own_intent(random, recorder)),
+            None => Some(self.shared_intent(random)),
+        };
+        let Some(intent) = intent else {
+            self.is_done = true;
+            return None;
+        };
+        let append = match &intent {
+            Intent::Append { file, data } if *file == self.log => {
+                Some(recorder.append(self.mount, data.clone()))
+            }
+            _ => None,
+        };
+        let invoked = recorder.moment();
+        if let Intent::Lock { kind: LockKind::Unlock, .. } = intent
+            && let Some(hold) = self.hold.take()
+        {
+            recorder.release(hold, invoked);
+        }
+        if let Intent::OpenDirectory(_) = intent {
+            self.listing = Some(invoked);
+        }
+        let invoked = match (&intent, self.listing) {
+            (Intent::ReadDirectory { .. }, Some(opened)) => opened,
+            _ => invoked,
+        };
+        let actions = recorder.privates.entry(self.mount).or_default().actions.len();
+        self.current = Some(Current { intent, invoked, append, actions });
+        self.current.as_ref().map(|current| &current.intent)
+    }
+
+    /// Takes the result of an operation.
+    pub(super) fn end(
+        &mut self,
+        current: &Current,
+        result: &Result<Reply, Errno>,
+        returned: Moment,
+        recorder: &mut Recorder,
+    ) {
+        let Ok(reply) = result else {
+            if let Intent::Open(file) | Intent::Read { file, .. } = &current.intent {
+                self.opened.retain(|open| open != file);
+            }
+            return;
+        };
+        match &current.intent {
+            Intent::LookUp(_) => {
+                if let Reply::Entry(entry) = reply {
+                    self.find(entry.node, entry.attributes.kind, recorder);
+                }
+            }
+            Intent::Create { at, is_directory } => {
+                let Some(ino) = node(reply) else { return };
+                if *at == (Ino::ROOT, Self::own_name(self.mount)) {
+                    self.own = Some(ino);
+                    recorder.directories.insert(ino);
+                } else if Some(at.0) == self.own {
+                    self.own_files.insert(String::from_utf8_lossy(at.1.as_bytes()).into(), ino);
+                } else if *is_directory {
+                    self.find(ino, NodeKind::Directory, recorder);
+                } else {
+                    self.opened.push(ino);
+                }
+            }
+            Intent::OpenDirectory(directory) => {
+                if let Reply::Opened { handle, .. } = reply {
+                    let (directory, handle) = (*directory, *handle);
+                    self.next = Some(Intent::ReadDirectory { directory, handle });
+                }
+            }
+            Intent::ReadDirectory { handle, .. } => {
+                self.next = Some(Intent::ReleaseDirectory { handle: *handle });
+            }
+            Intent::Open(file) => self.opened.push(*file),
+            Intent::Append { .. } => {
+                if let Some(append) = current.append {
+                    recorder.appended(append, returned);
+                }
+            }
+            Intent::Sync(_) => {
+                recorder.sync(self.mount, current.invoked);
+                if let Some(private) = recorder.privates.get_mut(&self.mount) {
+                    private.synced = private.synced.max(current.actions);
+                }
+            }
+            Intent::Lock { file, owner, kind, range, .. } if *kind != LockKind::Unlock => {
+                let hold = recorder.hold(*file, self.mount, *owner, *kind, *range, returned);
+                self.hold = Some(hold);
+            }
+            _ => {}
+        }
+    }
+
+    fn find(&mut self, ino: Ino, kind: NodeKind, recorder: &mut Recorder) {
+        match kind {
+            NodeKind::Directory => {
+                recorder.directories.insert(ino);
+                if !self.directories.contains(&ino) {
+                    self.directories.push(ino);
+                }
+                if self.directories.len() > 4 {
+                    self.directories.remove(1);
+                }
+            }
+            NodeKind::File if !self.opened.contains(&ino) => self.next = Some(Intent::Open(ino)),
+            _ => {}
+        }
+    }
+
+    fn closing_intent(&mut self) -> Option<Intent> {
+        if self.hold.is_some() {
+            return Some(self.unlock());
+        }
+        (self.thread == 0 && std::mem::replace(&mut self.unsynced, 0) > 0)
+            .then_some(Intent::Sync(self.log))
+    }
+
+    fn unlock(&self) -> Intent {
+        let range = LockRange { start: 0, end: u64::MAX };
+        let kind = LockKind::Unlock;
+        Intent::Lock { file: self.log, owner: self.thread + 1, kind, range, wait: false }
+    }
+
+    /// Draws an operation on shared names.
+    fn shared_intent(&mut self, random: &mut Pcg64Mcg) -> Intent {
+        if !self.opened.contains(&self.log) {
+            return Intent::Open(self.log);
+        }
+        if self.opened.len() > MOST_OPEN {
+            return Intent::Release(self.opened.remove(1));
+        }
+        if self.hold.is_some() && random.random_ratio(1, 3) {
+            return self.unlock();
+        }
+        let file = self.opened[random.random_range(0..self.opened.len())];
+        let directory = self.directories[random.random_range(0..self.directories.len())];
+        let at = self.place(random);
+        let is_directory = random.random_ratio(1, 3);
+        match random.random_range(0..30) {
+            0..=3 => Intent::LookUp(at),
+            4..=7 => Intent::Create { at, is_directory },
+            8..=9 => Intent::Remove { at, is_directory },
+            10..=12 => {
+                let modes = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
+                let mode = modes[random.random_range(0..3)];
+                Intent::Rename { from: at, to: self.place(random), mode }
+            }
+            13..=14 => Intent::OpenDirectory(directory),
+            15 if file != self.log => Intent::Link { node: file, at },
+            16..=19 => Intent::Read { file, offset: random.random_range(0..40), length: 4096 },
+            20..=21 => Intent::Size(file),
+            22 => Intent::Sync(file),
+            23 if self.hold.is_none() => Intent::Lock {
+                file: self.log,
+                owner: self.thread + 1,
+                kind: if is_directory { LockKind::Read } else { LockKind::Write },
+                range: LockRange { start: 0, end: random.random_range(0..2) * 9 },
+                wait: random.random_ratio(2, 3),
+            },
+            24..=25 if file != self.log => Intent::Append { file, data: self.bytes() },
+            26..=28 if file != self.log => {
+                Intent::Write { file, offset: random.random_range(0..40), data: self.bytes() }
+            }
+            29 if file != self.log => Intent::Truncate { file, size: random.random_range(0..60) },
+            _ => Intent::LookUp(at),
+        }
+    }
+
+    fn place(&self, random: &mut Pcg64Mcg) -> (Ino, Name) {
+        let directory = self.directories[random.random_range(0..self.directories.len())];
+        (directory, name(NAMES[random.random_range(0..NAMES.len())]))
+    }
+
+    /// Returns bytes that no other operation writes.
+    fn bytes(&mut self) -> Bytes {
+        self.last += 1;
+        format!("<{}.{}.{}>", self.mount.0, self.thread, self.last).into()
+    }
+
+    /// Draws an operation in the own directory, or an append to the log.
+    fn own_intent(&mut self, random: &mut Pcg64Mcg, recorder: &mut Recorder) -> Intent {
+        let Some(own) = self.own else {
+            let at = (Ino::ROOT, Self::own_name(self.mount));
+            return Intent::Create { at, is_directory: true };
+        };
+        if !self.opened.contains(&self.log) {
+            return Intent::Open(self.log);
+        }
+        self.unsynced += 1;
+        match random.random_range(0..12) {
+            0 => return Intent::Sync(own),
+            1 => return Intent::Append { file: self.log, data: self.bytes() },
+            2 => return Intent::Read { file: self.log, offset: 0, length: 1 << 20 },
+            _ => {}
+        }
+        let text = OWN_NAMES[random.random_range(0..OWN_NAMES.len())].to_owned();
+        let other = OWN_NAMES[random.random_range(0..OWN_NAMES.len())].to_owned();
+        let data = self.bytes();
+        let private = recorder.privates.entry(self.mount).or_default();
+        let Some(file) = self.own_files.get(&text).copied() else {
+            private.actions.push(PrivateAction::Create { name: text.clone() });
+            return Intent::Create { at: (own, name(&text)), is_directory: false };
+        };
+        match random.random_range(0..6) {
+            0..=2 => {
+                let offset = random.random_range(0..50);
+                private.actions.push(PrivateAction::Write {
+                    name: text,
+                    offset,
+                    data: data.clone(),
+                });
+                Intent::Write { file, offset: offset as u64, data }
+            }
+            3 => {
+                let size = random.random_range(0..50);
+                private.actions.push(PrivateAction::Truncate { name: text, size });
+                Intent::Truncate { file, size: size as u64 }
+            }
+            4 if text != other => {
+                self.own_files.remove(&text);
+                if let Some(replaced) = self.own_files.insert(other.clone(), file) {
+                    self.next = Some(Intent::Release(replaced));
+                }
+                let (from, to) = ((own, name(&text)), (own, name(&other)));
+                private.actions.push(PrivateAction::Rename { from: text, to: other });
+                Intent::Rename { from, to, mode: RenameMode::Replace }
+            }
+            _ => {
+                self.own_files.remove(&text);
+                self.next = Some(Intent::Release(file));
+                let at = (own, name(&text));
+                private.actions.push(PrivateAction::Remove { name: text });
+                Intent::Remove { at, is_directory: false }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A client's machine.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use apus_fs_core::client::{Client, ClientSettings, Lost, OpToken};
+use apus_fs_core::store::ClientId;
+use apus_fs_wire::Ino;
+use bytes::Bytes;
+
+use super::application::Application;
+use super::clock::LocalClock;
+use super::event::Event;
+use crate::history::{Moment, MountId};
+
+/// A machine with a client, or one that is down.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) client: Option<Client>,
+    pub(super) mount: MountId,
+    pub(super) address: SocketAddr,
+    pub(super) clock: LocalClock,
+    pub(super) applications: Vec<Application>,
+    pub(super) waiting: BTreeMap<OpToken, usize>,
+    pub(super) paused_until: Option<Duration>,
+    /// Events of a paused machine.
+    pub(super) held: Vec<Event>,
+    pub(super) cut_until: Duration,
+    pub(super) wake_at: Option<Duration>,
+    /// When the server last handled a request, and the moment of it.
+    pub(super) heard: (Duration, Moment),
+    /// The session may have ended since that moment.
+    pub(super) suspect: Option<Moment>,
+    /// Something was changed since the client was last seen to have nothing that is not at the server.
+    pub(super) is_dirty: bool,
+}
+
+impl Host {
+    /// Returns a machine that is down.
+    pub(super) fn new(clock: LocalClock) -> Self {
+        Self {
+            client: None,
+            mount: MountId(0),
+            address: SocketAddr::from(([10, 0, 0, 1], 0)),
+            clock,
+            applications: Vec::new(),
+            waiting: BTreeMap::new(),
+            paused_until: None,
+            held: Vec::new(),
+            cut_until: Duration::ZERO,
+            wake_at: None,
+            heard: (Duration::ZERO, Moment(0)),
+            suspect: None,
+            is_dirty: false,
+        }
+    }
+
+    /// Mounts.
+    pub(super) fn mount(&mut self, mount: MountId, threads: usize, log: Ino, now: Duration) {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&mount.0.to_le_bytes());
+        let settings = ClientSettings {
+            id: ClientId(id),
+            name: Bytes::from(mount.to_string()),
+            read_only: false,
+            lost: Lost::Wait,
+            kernel_drops_names: true,
+        };
+        self.mount = mount;
+        self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
+        self.client = Some(Client::new(settings, &self.clock.read(now)));
+        self.applications =
+            (0..=threads as u64).map(|thread| Application::new(mount, thread, log)).collect();
+        self.waiting.clear();
+        self.held.clear();
+        self.paused_until = None;
+        self.wake_at = None;
+        self.suspect = None;
+        self.is_dirty = false;
+    }
+
+    /// Returns whether all applications have ended, and everything is at the server.
+    pub(super) fn is_done(&self) -> bool {
+        let applications = self.applications.iter();
+        match &self.client {
+            Some(client) => client.is_clean() && applications.into_iter().all(|one| one.is_done),
+            None => true,
+        }
+    }
+}

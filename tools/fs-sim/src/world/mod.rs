@@ -1,0 +1,382 @@
+//! The world: a server and clients in simulated time, one event after the other.
+//!
+//! - **FSWORLD-1** Two runs of one scenario are equal.
+//! - **FSWORLD-2** A message is delivered at most once; one that is lost is reported to its sender after a while, whether its
+//!   receiver has handled it or not.
+
+mod application;
+mod clock;
+mod event;
+mod faults;
+mod host;
+mod intent;
+mod network;
+mod record;
+mod recorder;
+mod verify;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use apus_fs_core::client::{Caller, Client, ClientEffect, Clock, OpToken, Reply};
+use apus_fs_core::server::{Server, ServerEffect, ServerSettings};
+use apus_fs_store::memory::MemoryStore;
+use apus_fs_wire::{Errno, Ino, Name, NewNode};
+use bytes::Bytes;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::Violation;
+use crate::history::{Moment, MountId, NameAction};
+use crate::scenario::Scenario;
+use crate::seed::Totals;
+use clock::LocalClock;
+use event::{Call, Callback, Event};
+use host::Host;
+use record::{Begun, record};
+use recorder::Recorder;
+
+/// Events after which a run is taken for an endless one.
+const MOST_EVENTS: u64 = 3_000_000;
+
+/// Lines of the trace that are kept.
+const MOST_LINES: usize = 60;
+
+struct World {
+    scenario: Scenario,
+    random: Pcg64Mcg,
+    now: Duration,
+    queue: BTreeMap<(Duration, u64), Event>,
+    last: u64,
+    server: Option<Server<MemoryStore>>,
+    /// The store, while the server is down.
+    store: MemoryStore,
+    server_clock: LocalClock,
+    server_life: u32,
+    server_wake: Option<Duration>,
+    hosts: Vec<Host>,
+    mounts: u32,
+    calls: BTreeMap<u64, Call>,
+    callbacks: BTreeMap<u64, Callback>,
+    recorder: Recorder,
+    log: Ino,
+    is_closing: bool,
+    fenced: Vec<MountId>,
+    totals: Totals,
+    trace: Vec<String>,
+}
+
+/// Runs a scenario and checks its history.
+pub(crate) fn run(scenario: &Scenario, trace: &mut Vec<String>) -> Result<Totals, Violation> {
+    let mut world = World::new(scenario);
+    let result = world.run().and_then(|()| world.verify());
+    std::mem::swap(trace, &mut world.trace);
+    result.map(|()| world.totals)
+}
+
+impl World {
+    fn new(scenario: &Scenario) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(scenario.seed ^ 0x5eed);
+        let clock = |random: &mut Pcg64Mcg| {
+            let offset = Duration::from_millis(random.random_range(0..100_000));
+            LocalClock::new(offset, random.random_range(-scenario.drift..=scenario.drift))
+        };
+        let server_clock = clock(&mut random);
+        let hosts = (0..scenario.clients).map(|_| Host::new(clock(&mut random))).collect();
+        let mut store = MemoryStore::default();
+        let text = Name::new("log").expect("a good name");
+        let log = store
+            .plant(Ino::ROOT, &text, NewNode::File, &Bytes::new())
+            .expect("the store is empty");
+        let mut recorder = Recorder::default();
+        let (invoked, returned) = (recorder.moment(), recorder.moment());
+        let result = Some(Ok(log));
+        let planted = NameAction::Create { at: (Ino::ROOT, text), is_directory: false, result };
+        recorder.name(MountId(0), invoked, Some(returned), planted);
+        Self {
+            scenario: scenario.clone(),
+            random,
+            now: Duration::ZERO,
+            queue: BTreeMap::new(),
+            last: 0,
+            server: None,
+            store,
+            server_clock,
+            server_life: 0,
+            server_wake: None,
+            hosts,
+            mounts: 0,
+            calls: BTreeMap::new(),
+            callbacks: BTreeMap::new(),
+            recorder,
+            log,
+            is_closing: false,
+            fenced: Vec::new(),
+            totals: Totals::default(),
+            trace: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Violation> {
+        self.start_server(false);
+        for host in 0..self.hosts.len() {
+            self.start_client(host);
+        }
+        for (at, fault) in self.scenario.faults.clone() {
+            self.schedule(at, Event::Fault(fault));
+        }
+        self.schedule(self.scenario.duration, Event::Closing);
+        let end = self.scenario.duration + self.scenario.term * 30 + Duration::from_secs(60);
+        for _ in 0..MOST_EVENTS {
+            let Some(((at, _), event)) = self.queue.pop_first() else { break };
+            self.now = at;
+            self.totals.milliseconds = at.as_millis() as u64;
+            self.handle(event)?;
+            if at > end || (self.is_closing && self.hosts.iter().all(Host::is_done)) {
+                return Ok(());
+            }
+        }
+        let what = format!("there is no end of events at {:?}", self.now);
+        Err(Violation::new("every operation ends", what))
+    }
+
+    fn schedule(&mut self, at: Duration, event: Event) {
+        self.last += 1;
+        self.queue.insert((at.max(self.now), self.last), event);
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if self.trace.len() == MOST_LINES {
+            self.trace.remove(0);
+        }
+        let line = format!("{:>12.6} {}", self.now.as_secs_f64(), line());
+        self.trace.push(line);
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Request { .. }
+            | Event::Response { .. }
+            | Event::CallFailed { .. }
+            | Event::Callback { .. }
+            | Event::Answer { .. }
+            | Event::CallbackFailed { .. } => self.handle_message(event),
+            Event::Notified { host, mount, notification } => {
+                self.with_client(host, mount, &event, |client, clock| {
+                    client.notified(clock, notification);
+                });
+            }
+            Event::ClientWake { host, mount } => {
+                if self.hosts[host].wake_at == Some(self.now) {
+                    self.hosts[host].wake_at = None;
+                    self.with_client(host, mount, &event, Client::poll);
+                }
+            }
+            Event::ServerWake { life } => {
+                if life == self.server_life && self.server.is_some() {
+                    if self.server_wake.is_some_and(|at| at <= self.now) {
+                        self.server_wake = None;
+                    }
+                    self.poll_server()?;
+                }
+            }
+            Event::Application { host, mount, thread } => {
+                if !self.hold(host, mount, &event) {
+                    self.begin(host, thread);
+                }
+            }
+            Event::Fault(_)
+            | Event::ServerStart
+            | Event::ClientStart { .. }
+            | Event::Resume { .. }
+            | Event::Closing => self.disturb(&event),
+        }
+        Ok(())
+    }
+
+    /// Returns whether an event does not reach a client now: it is down, or paused, and will get it later.
+    fn hold(&mut self, host: usize, mount: MountId, event: &Event) -> bool {
+        let host = &mut self.hosts[host];
+        if host.mount != mount || host.client.is_none() {
+            return true;
+        }
+        let is_paused = host.paused_until.is_some();
+        if is_paused {
+            host.held.push(event.clone());
+        }
+        is_paused
+    }
+
+    /// Does something with a client that is up, and carries out what it wants then.
+    fn with_client(
+        &mut self,
+        host: usize,
+        mount: MountId,
+        event: &Event,
+        act: impl FnOnce(&mut Client, &Clock),
+    ) {
+        if self.hold(host, mount, event) {
+            return;
+        }
+        let clock = self.hosts[host].clock.read(self.now);
+        if let Some(client) = &mut self.hosts[host].client {
+            act(client, &clock);
+        }
+        self.drain_client(host);
+    }
+
+    /// Lets an application begin its next operation.
+    fn begin(&mut self, host: usize, thread: usize) {
+        self.last += 1;
+        let token = OpToken(self.last);
+        let machine = &mut self.hosts[host];
+        let application = &mut machine.applications[thread];
+        if application.current.is_some() || application.is_done {
+            return;
+        }
+        application.is_closing = self.is_closing;
+        let Some(intent) = application.begin(&mut self.random, &mut self.recorder) else {
+            return;
+        };
+        machine.is_dirty |= intent.is_change();
+        let operation = intent.operation();
+        let line = format!("{} thread {thread} begins {intent:?}", machine.mount);
+        machine.waiting.insert(token, thread);
+        let clock = machine.clock.read(self.now);
+        if let Some(client) = &mut machine.client {
+            client.submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
+        }
+        self.note(|| line);
+        self.drain_client(host);
+    }
+
+    /// Gives a result to the application that waits for it.
+    fn end(&mut self, host: usize, token: OpToken, result: &Result<Reply, Errno>) {
+        let machine = &mut self.hosts[host];
+        let mount = machine.mount;
+        let Some(thread) = machine.waiting.remove(&token) else { return };
+        let application = &mut machine.applications[thread];
+        let Some(current) = application.current.take() else { return };
+        let returned = self.recorder.moment();
+        self.totals.operations += 1;
+        if application.is_private(&current.intent) {
+            if let Err(errno) = result {
+                self.recorder.trouble(mount, &format!("{:?}", current.intent), *errno);
+            }
+        } else {
+            let begun = Begun { mount, invoked: current.invoked, returned: Some(returned) };
+            record(&mut self.recorder, begun, &current.intent, Some(result));
+        }
+        application.end(&current, result, returned, &mut self.recorder);
+        machine.is_dirty |= current.intent.is_change();
+        let think = self.scenario.think.mul_f64(2.0 * self.random.random::<f64>());
+        self.note(|| format!("{mount} thread {thread} gets {result:?}"));
+        self.schedule(self.now + think, Event::Application { host, mount, thread });
+    }
+
+    /// Carries out what a client wants.
+    fn drain_client(&mut self, host: usize) {
+        let mount = self.hosts[host].mount;
+        while let Some(effect) = self.hosts[host].client.as_mut().and_then(Client::take_effect) {
+            match effect {
+                ClientEffect::Reply { operation, result } => self.end(host, operation, &result),
+                ClientEffect::Call { call, header, payload } => {
+                    let bytes = [vec![header], payload].concat().concat().into();
+                    self.send_request(host, call, bytes);
+                }
+                ClientEffect::Answer { callback, message } => {
+                    self.send_answer(callback.0, message);
+                }
+                ClientEffect::Invalidate { notification, .. } => {
+                    let delay = Duration::from_micros(self.random.random_range(1..500));
+                    self.schedule(self.now + delay, Event::Notified { host, mount, notification });
+                }
+                ClientEffect::Warn(text) => self.note(|| format!("{mount} warns: {text}")),
+            }
+        }
+        let machine = &mut self.hosts[host];
+        let Some(client) = &machine.client else { return };
+        if machine.is_dirty && client.is_clean() {
+            machine.is_dirty = false;
+            let at = self.recorder.moment();
+            self.recorder.sync(mount, at);
+        }
+        let deadline = client.next_deadline().map(|local| machine.clock.when(local));
+        if let Some(at) = deadline.map(|at| at.max(self.now))
+            && machine.wake_at != Some(at)
+        {
+            machine.wake_at = Some(at);
+            self.schedule(at, Event::ClientWake { host, mount });
+        }
+    }
+
+    fn poll_server(&mut self) -> Result<(), Violation> {
+        let local = self.server_clock.local(self.now);
+        if let Some(server) = &mut self.server {
+            let polled = server.poll(local);
+            polled.map_err(|error| Violation::new("the store works", error.to_string()))?;
+        }
+        self.drain_server();
+        Ok(())
+    }
+
+    /// Carries out what the server wants.
+    fn drain_server(&mut self) {
+        while let Some(effect) = self.server.as_mut().and_then(Server::take_effect) {
+            match effect {
+                ServerEffect::Respond { call, header, payload } => {
+                    let bytes = [vec![header], payload].concat().concat().into();
+                    self.send_response(call.0, bytes);
+                }
+                ServerEffect::Call { callback, peer, message } => {
+                    self.send_callback(callback, peer, message);
+                }
+            }
+        }
+        let deadline = self.server.as_ref().and_then(Server::next_deadline);
+        if let Some(at) = deadline.map(|local| self.server_clock.when(local).max(self.now))
+            && self.server_wake.is_none_or(|wake| wake > at)
+        {
+            self.server_wake = Some(at);
+            self.schedule(at, Event::ServerWake { life: self.server_life });
+        }
+    }
+
+    fn start_server(&mut self, grace: bool) {
+        let settings =
+            ServerSettings { term: self.scenario.term, grace, inos: 1 << 14, ..Default::default() };
+        let store = std::mem::take(&mut self.store);
+        let local = self.server_clock.local(self.now);
+        self.server_life += 1;
+        self.server_wake = None;
+        self.server = Server::new(store, settings, local).ok();
+        let at = self.recorder.moment();
+        for host in &mut self.hosts {
+            host.heard = (self.now, at);
+        }
+        self.note(|| "the server starts".to_owned());
+        self.drain_server();
+    }
+
+    fn start_client(&mut self, host: usize) {
+        self.mounts += 1;
+        let mount = MountId(self.mounts);
+        let (threads, log, now) = (self.scenario.threads, self.log, self.now);
+        self.hosts[host].mount(mount, threads, log, now);
+        self.hosts[host].heard = (now, self.recorder.moment());
+        self.note(|| format!("host {host} has {mount}"));
+        for thread in 0..=threads {
+            self.schedule(now, Event::Application { host, mount, thread });
+        }
+        self.drain_client(host);
+    }
+
+    /// Writes down that a mount may have lost its last changes since some moment.
+    fn suspect(&mut self, host: usize, since: Moment) {
+        let mount = self.hosts[host].mount;
+        self.recorder.lose(mount, since, None);
+        self.fenced.push(mount);
+        self.totals.fenced += 1;
+        self.note(|| format!("{mount} has lost its session"));
+    }
+}
