@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
 use apus_proto::Profile;
-use apus_wire::{Body, MAX_HEADER_LEN, Packet, Role};
+use apus_wire::{Body, Data, MAX_HEADER_LEN, Packet, Role};
 use foldhash::fast::{FixedState, FoldHasher};
 
 use super::attacker::taps::Taps;
@@ -18,6 +18,7 @@ use super::checker::cutoffs::CutoffsChecker;
 use super::checker::execution::ExecutionChecker;
 use super::checker::incoming::Incoming;
 use super::checker::liveness::Liveness;
+use super::checker::memory::ExpectedBytes;
 use super::checker::order::Order;
 use super::checker::permission::Permission;
 use super::checker::recovery::Recovery;
@@ -51,6 +52,8 @@ pub(crate) struct Observer {
     pub(crate) violation: Option<Violation>,
     /// Ends of calls, for a comparison with another run.
     pub(crate) outcomes: Outcomes,
+    /// What honest calls may bring.
+    pub(crate) expected: ExpectedBytes,
     /// What the hostile host sees.
     pub(crate) taps: Taps,
     /// Packets passed to drivers.
@@ -128,6 +131,7 @@ impl Observer {
         let directory = Directory::new(scenario);
         Self {
             liveness: Liveness::new(&directory, probes),
+            expected: ExpectedBytes::new(&directory),
             checkers: strict.then(|| Checkers::new(&directory, probes)),
             directory,
             profile,
@@ -157,6 +161,7 @@ impl Observer {
         self.hash(&observation);
         self.rpcs += u64::from(matches!(event, HostEvent::Called(_)));
         self.outcomes.observe(&observation);
+        self.expected.observe(&self.directory, &observation);
         if let Some(trace) = &self.trace {
             trace.borrow_mut().observe(&observation);
         }
@@ -172,7 +177,7 @@ impl Observer {
         self.record(result);
     }
 
-    /// Records that a packet was passed to the driver.
+    /// Records that a packet was passed to the driver. Returns the call of a message's first packet.
     pub(crate) fn sent(
         &mut self,
         at: Nanos,
@@ -180,19 +185,26 @@ impl Observer {
         peer: HostId,
         bytes: &[u8],
         place: usize,
-    ) {
+    ) -> Option<CallId> {
         self.packets += 1;
         match Packet::parse(self.profile, bytes) {
             Ok(packet) => {
                 let wire = self.wire(host, peer, &packet, bytes.len(), true, place);
                 self.observe(at, host, HostEvent::Sent(wire));
+                wire.call.filter(|_| matches!(packet.body, Body::Data(Data { offset: 0, .. }, _)))
             }
-            Err(error) => self.record(Err(Violation {
-                kind: ViolationKind::Content,
-                calls: Vec::new(),
-                expected: format!("host {host} sends valid packets"),
-                observed: format!("{error}: {:02x?}", &bytes[..bytes.len().min(MAX_HEADER_LEN)]),
-            })),
+            Err(error) => {
+                self.record(Err(Violation {
+                    kind: ViolationKind::Content,
+                    calls: Vec::new(),
+                    expected: format!("host {host} sends valid packets"),
+                    observed: format!(
+                        "{error}: {:02x?}",
+                        &bytes[..bytes.len().min(MAX_HEADER_LEN)]
+                    ),
+                }));
+                None
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A [`Scenario`] is a pure function of its seed, and the run is a pure function of the scenario (SWARM-1).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use apus_proto::Config;
@@ -9,6 +10,7 @@ use apus_wire::{DATA_HEADER_LEN, Role};
 
 use super::attack::{Attack, Position};
 use super::call::{PlannedCall, ServerAction};
+use super::observation::CallId;
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
@@ -62,6 +64,9 @@ pub struct Scenario {
     pub overload: Option<Overload>,
     /// The attack of one host on the others.
     pub attack: Option<Attack>,
+    /// Messages whose first packet is lost once, by call, and the role of their sender. What is lost depends on no other
+    /// packet: it is the same in a run with an attack and in one without.
+    pub lost: BTreeMap<CallId, Role>,
     /// End of all faults.
     pub heal_at: Nanos,
 }
@@ -142,6 +147,15 @@ impl Scenario {
         stalls.filter(|(each, _)| *each == host).map(|(_, stall)| *stall).collect()
     }
 
+    /// Returns the calls of which a message of `host` loses its first packet.
+    pub(crate) fn lost_at(&self, host: HostId) -> impl Iterator<Item = CallId> {
+        let is_sender = move |(call, role): (&CallId, &Role)| {
+            let PlannedCall { from, to, .. } = *self.calls.get(*call as usize)?;
+            (host == if *role == Role::Client { from } else { to }).then_some(*call)
+        };
+        self.lost.iter().filter_map(is_sender)
+    }
+
     /// Returns whether hosts answer requests of a hostile client. These messages are not planned: the checker of the
     /// order does not know them, and so not how much has been sent in order, nor what the share of the oldest message is.
     pub(crate) fn serves_attacker(&self) -> bool {
@@ -198,6 +212,13 @@ impl fmt::Display for Scenario {
         self.write_processors(f)?;
         if let Some(attack) = &self.attack {
             writeln!(f, "  attack     {attack}")?;
+        }
+        if !self.lost.is_empty() {
+            writeln!(
+                f,
+                "  lost       the first packet of a message, for {} calls",
+                self.lost.len()
+            )?;
         }
         write!(f, "  faults     {:?}", self.faults)?;
         writeln!(f, ", healed after {:.3} µs", micros(self.heal_at))?;

@@ -9,6 +9,7 @@ use apus_swarm::{
     PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction, Sharing, Swarm,
     SwarmSummary, ViolationKind, check, check_scenario,
 };
+use apus_wire::Role;
 use apus_workload::Rate;
 use apus_workload::time::{MICROSECOND, MILLISECOND, SECOND};
 
@@ -47,6 +48,29 @@ fn a_run_without_faults_succeeds() {
 #[test]
 fn packets_are_lost() {
     assert_no_failure(|scenario| scenario.faults.loss = 1_000, |counters| counters.lost);
+}
+
+/// The first packets of requests or of responses: each is lost once, and calls succeed although nothing else goes wrong.
+#[test]
+fn first_packets_are_lost() {
+    for role in [Role::Client, Role::Server] {
+        let packets = [false, true].map(|is_lost| {
+            let mut scenario = small(Scenario::generate_with(1, PeerModel::Apus));
+            (scenario.sharing, scenario.processors) = (None, None);
+            for call in &mut scenario.calls {
+                (call.cancel, call.deadline, call.answer) = (None, None, ServerAction::Reply);
+            }
+            let calls = 0..scenario.calls.len() as u32;
+            scenario.lost = calls.filter(|_| is_lost).map(|call| (call, role)).collect();
+            let result = check_scenario(&scenario);
+            if let Some(failure) = result.failure {
+                panic!("{failure}");
+            }
+            (result.totals.packets, result.totals.datagrams)
+        });
+        let [(sent, arrived), (sent_with_loss, arrived_with_loss)] = packets;
+        assert_eq!((sent, sent_with_loss - arrived_with_loss), (arrived, 60), "{role:?}");
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The network of a test: a namespace with one host that has several addresses, and a way out that ends nowhere.
 
-use std::process::Command;
+#[path = "../namespace/mod.rs"]
+mod shared;
 
-/// Set inside the namespace.
-const INSIDE: &str = "APUS_TEST_ATTACKS";
+use shared::Namespace;
 
 /// Addresses for both ends of honest calls and for an attacker; packets to all others leave through `outside`, one
 /// by one, and are lost.
@@ -21,25 +21,7 @@ const LINK_HEADER: u64 = 14;
 
 /// Runs `body`, which is the test `name` of the binary, in a new namespace.
 pub(crate) fn in_namespace(name: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--net", "sh", "-ec", script]);
-        command
-    };
-    if !unshare(SETUP).output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {name} needs unshare, ip with veth, and namespaces");
-        return;
-    }
-    let script = format!("{SETUP}\nexec \"$0\" --exact {name} --nocapture");
-    let test = std::env::current_exe().unwrap();
-    let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let passed = output.status.success() && text.contains("test result: ok. 1 passed");
-    assert!(passed, "in the namespace:\n{text}{errors}");
+    Namespace { needs: "ip with veth", check: SETUP, setup: SETUP }.run(name, body);
 }
 
 /// Bytes of IP packets that have left through `outside`.

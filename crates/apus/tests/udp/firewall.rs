@@ -4,10 +4,12 @@
 //! namespace of its own.
 
 use super::{echo_pair, failure, over_udp};
+use crate::namespace::Namespace;
 use apus::{Endpoint, FailureKind};
 use std::process::Command;
 
-const INSIDE: &str = "APUS_TEST_FIREWALL";
+/// The rule must come before the table of local addresses, which has preference 0.
+const SETUP: &str = "ip link set lo up; ip rule add pref 100 lookup local; ip rule del pref 0";
 const NAME: &str = "firewall::a_firewall_rule_costs_packets_and_no_call";
 
 /// Adds or deletes the rule, and checks that `ip` did so.
@@ -22,27 +24,7 @@ fn refused(endpoint: &Endpoint) -> u64 {
 
 #[test]
 fn a_firewall_rule_costs_packets_and_no_call() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--net", "sh", "-ec", script]);
-        command
-    };
-    // The rule must come before the table of local addresses, which has preference 0.
-    let setup = "ip link set lo up; ip rule add pref 100 lookup local; ip rule del pref 0";
-    if !unshare(setup).output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {NAME} needs unshare, ip with rules, and namespaces");
-        return;
-    }
-    let script = format!("{setup}; exec \"$0\" --exact {NAME} --nocapture");
-    let test = std::env::current_exe().unwrap();
-    let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let passed = output.status.success() && text.contains("test result: ok. 1 passed");
-    assert!(passed, "in the namespace:\n{text}{errors}");
+    Namespace { needs: "ip with rules", check: SETUP, setup: SETUP }.run(NAME, inside);
 }
 
 fn inside() {

@@ -8,6 +8,8 @@ mod firewall;
 #[path = "../endpoint/fixtures.rs"]
 mod fixtures;
 mod forged_icmp;
+#[path = "../namespace/mod.rs"]
+mod namespace;
 mod older_version;
 
 use apus::{

@@ -2,6 +2,9 @@
 //!
 //! TIME-9: a few NEED_ACKs are under way per peer. A response carries other acknowledgments that wait at the peer, and a
 //! peer that is too busy to respond would only have more to do.
+//!
+//! A peer that was stopped responds to some of them and has lost the others. NEED_ACKs therefore leave in rounds, and what
+//! a peer has not responded to when the round after its own ends is given up, however much it responds to meanwhile.
 
 use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_NEED_ACKS};
 use crate::time::Instant;
@@ -9,40 +12,54 @@ use crate::time::Instant;
 /// The NEED_ACKs under way to one peer.
 #[derive(Debug, Default)]
 pub(crate) struct NeedAckGate {
+    /// When the round began.
+    began: Instant,
     /// When the last one left.
-    sent: Instant,
-    /// How many have left without a response, in this round.
+    last: Instant,
+    /// How many have left in this round without a response.
     under_way: u32,
+    /// How many have left in the round before without a response.
+    earlier: u32,
     /// Rounds in a row that were given up without a response.
     rounds: u32,
 }
 
 impl NeedAckGate {
-    /// Returns whether a NEED_ACK may leave at `now`. A round without a response is given up after `interval`
-    /// nanoseconds, the next one after twice that, and so on.
+    /// Returns whether a NEED_ACK may leave at `now`. A round lasts `interval` nanoseconds, the next one twice that if there
+    /// was no response at all, and so on.
     pub(crate) fn may_ask(&mut self, now: Instant, interval: u64) -> bool {
-        if self.under_way < MAX_NEED_ACKS {
+        let longer = interval.saturating_mul(1 << self.rounds.min(16));
+        let interval = longer.min(MAX_NEED_ACK_INTERVAL);
+        if now.since(self.began) >= interval {
+            self.earlier = self.under_way;
+            self.under_way = 0;
+            self.began = now;
+        }
+        if self.earlier + self.under_way < MAX_NEED_ACKS {
             return true;
         }
-        let longer = interval.saturating_mul(1 << self.rounds.min(16));
-        let is_over = now.since(self.sent) >= longer.min(MAX_NEED_ACK_INTERVAL);
-        if is_over {
+        let is_silent = now.since(self.last) >= interval;
+        if is_silent {
+            self.earlier = 0;
             self.under_way = 0;
             self.rounds = self.rounds.saturating_add(1);
         }
-        is_over
+        is_silent
     }
 
     /// Notes that a NEED_ACK leaves.
     pub(crate) const fn sent(&mut self, now: Instant) {
-        self.sent = now;
+        self.last = now;
         self.under_way += 1;
     }
 
-    /// Notes a packet that may be a response.
-    pub(crate) const fn answered(&mut self) {
-        self.under_way = self.under_way.saturating_sub(1);
+    /// Notes a response to a NEED_ACK that left at `sent`, or a packet that may be a response to any.
+    pub(crate) fn answered(&mut self, sent: Option<Instant>) {
         self.rounds = 0;
+        // What left before this round counts in the round before, or was given up.
+        let is_earlier = sent.map_or(self.under_way == 0, |sent| sent < self.began);
+        let count = if is_earlier { &mut self.earlier } else { &mut self.under_way };
+        *count = count.saturating_sub(1);
     }
 
     /// Returns the number of rounds in a row without a response.
@@ -68,7 +85,7 @@ mod tests {
         };
         let start = Instant::from_nanos(1);
         send_all(&mut gate, start);
-        gate.answered();
+        gate.answered(None);
         assert!(gate.may_ask(start, INTERVAL), "one for each response");
         gate.sent(start);
         assert!(!gate.may_ask(start.plus(INTERVAL - 1), INTERVAL));
@@ -77,7 +94,30 @@ mod tests {
         assert!(!gate.may_ask(second.plus(INTERVAL), INTERVAL), "twice as long");
         assert!(gate.may_ask(second.plus(2 * INTERVAL), INTERVAL));
         assert_eq!(gate.rounds(), 2);
-        gate.answered();
+        gate.answered(None);
         assert_eq!(gate.rounds(), 0);
+    }
+
+    #[test]
+    fn the_lost_ones_of_a_round_are_given_up_while_others_are_answered() {
+        const INTERVAL: u64 = 2_000_000;
+        let mut gate = NeedAckGate::default();
+        // Sends as many as may leave, and has the peer respond to all but `lost` of them at once.
+        let exchange = |gate: &mut NeedAckGate, now, lost| {
+            let sent = (0..).take_while(|_| {
+                let may_ask = gate.may_ask(now, INTERVAL);
+                may_ask.then(|| gate.sent(now)).is_some()
+            });
+            let sent = sent.count();
+            (lost..sent).for_each(|_| gate.answered(Some(now)));
+            sent
+        };
+        let start = Instant::from_nanos(INTERVAL);
+        let sent: Vec<usize> = [13, 0, 0, 0]
+            .into_iter()
+            .enumerate()
+            .map(|(round, lost)| exchange(&mut gate, start.plus(round as u64 * INTERVAL), lost))
+            .collect();
+        assert_eq!(sent, [16, 3, 16, 16]);
     }
 }

@@ -262,6 +262,11 @@ impl Rpc {
         self.asks = self.asks.saturating_add(1);
     }
 
+    /// Returns when the peer was last asked, if it has not responded.
+    pub(crate) fn unanswered(&self) -> Option<Instant> {
+        (self.asks > 0).then_some(self.asked)
+    }
+
     /// What is known about the execution of the request if the call fails now (AMO-5). `sessions`
     /// says whether the profile has them.
     pub(crate) fn outcome(&self, sessions: bool) -> Execution {

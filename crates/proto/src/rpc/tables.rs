@@ -8,6 +8,7 @@
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
 use crate::peer::{PeerId, Peers};
 use crate::time::Instant;
+use apus_wire::Role;
 use slotmap::SecondaryMap;
 
 /// All RPCs and all peers.
@@ -71,9 +72,14 @@ impl Tables {
 
     /// Notes a BUSY of the peer about `rpc`: it is not asked for a while, and for longer each time.
     pub(crate) fn hear_busy(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
-        self.rpcs[rpc].hear_busy(now);
+        let entry = &mut self.rpcs[rpc];
+        let (role, asked) = (entry.role(), entry.unanswered());
+        entry.hear_busy(now);
         let peer = &mut self.peers[peer];
         peer.hear(now);
-        peer.need_ack.answered();
+        // A BUSY about a call of this endpoint responds to a RESEND.
+        if role == Role::Server {
+            peer.need_ack.answered(asked);
+        }
     }
 }

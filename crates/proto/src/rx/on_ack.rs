@@ -21,8 +21,11 @@ pub(super) fn on_ack(
     if !shows_session(&cx.tables.peers[peer], header) {
         return Err(DropReason::StaleSession);
     }
-    cx.tables.peers[peer].need_ack.answered();
-    let mut known = acknowledge(cx, peer, header.sender_id.client_id());
+    let id = header.sender_id.client_id();
+    let asked = cx.tables.rpcs.find(peer, id, Role::Server);
+    let asked = asked.and_then(|rpc| cx.tables.rpcs[rpc].unanswered());
+    cx.tables.peers[peer].need_ack.answered(asked);
+    let mut known = acknowledge(cx, peer, id);
     let port = cx.outbound.identity.port;
     for ack in list.iter().filter(|ack| ack.server_port == port) {
         known |= acknowledge(cx, peer, ack.client_id);

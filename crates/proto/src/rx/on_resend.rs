@@ -31,8 +31,9 @@ pub(super) fn on_resend(
     }
     if entry.role() == Role::Server {
         // The client is alive and wants the response: there is no need to ask it.
+        let asked = entry.unanswered();
         to.tables.hear(to.now, peer, rpc);
-        to.tables.peers[peer].need_ack.answered();
+        to.tables.peers[peer].need_ack.answered(asked);
     }
     if !resend_range(to, rpc, resend, in_flight) {
         to.control(rpc, Body::Busy);

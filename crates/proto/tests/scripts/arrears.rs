@@ -144,6 +144,26 @@ fn few_responses_are_asked_about_at_a_time() {
     assert_eq!(asked.collect::<Vec<_>>(), [16, 1, 0], "one for the ACK");
 }
 
+/// TIME-9: a client that was stopped has lost most of a round of NEED_ACKs and responds to all later ones. The places of
+/// the lost ones are given back although it responds all the time.
+#[test]
+fn lost_questions_about_responses_are_given_up_while_others_are_answered() {
+    const LOST: u32 = 13;
+    let requests: String =
+        (1..=60).map(|n| format!("P: DATA s{n} 0..10/10\nreply s{n} 10\n")).collect();
+    let ack = |ids: std::ops::Range<u32>| ids.map(|n| format!("P: ACK s{n}\n")).collect::<String>();
+    let mut script = format!("config need_ack_usecs=10000\nmeet P\n{requests}+8ms\n+2ms\nlive\n");
+    script += &ack(LOST + 1..17);
+    // The three places of the responses, each check.
+    for check in 0..7 {
+        let first = 17 + 3 * check;
+        script += &format!("+2500us\nlive\n{}", ack(first..first + 3));
+    }
+    let transcript = run(&(script + "+2500us"));
+    let asked = transcript.split("> live").map(|part| part.matches("NEED_ACK").count());
+    assert_eq!(asked.collect::<Vec<_>>(), [16, 3, 3, 3, 3, 3, 3, 3, 16]);
+}
+
 /// TIME-14: after a known drop what is missing is asked for as soon as everything has been read.
 #[test]
 fn a_known_drop_is_asked_for_at_once() {

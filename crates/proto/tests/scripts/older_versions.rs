@@ -84,3 +84,42 @@ fn recorded_packets_of_an_older_version() {
       clients=0 servers=0 peers=0 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
+
+/// WIRE-33: a call in a session of 48 bits takes no offer that repeats no claim: its id would be the only secret of the packet.
+/// Its response is taken as if there had been no offer.
+#[test]
+fn an_offer_without_a_claim_for_a_call_in_a_long_session() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        P: NEED_ACK c1 +CONFIRM session=500 old
+        live
+        P: DATA c1 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: NEED_ACK c1 +CONFIRM session=500 old
+      xx stale_sessions
+    > live
+      clients=1 servers=0 peers=1 send=10 receive=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
+/// WIRE-33: in a session of 32 bits such an offer says that the older server was restarted.
+#[test]
+fn an_offer_without_a_claim_for_a_call_in_a_short_session() {
+    assert_snapshot!(run("
+        call P 10
+        P: NEED_ACK c1 +CONFIRM session=500 old
+        P: NEED_ACK c1 +CONFIRM session=501 old
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: NEED_ACK c1 +CONFIRM session=500 old
+      -> P DATA c1 0..10/10 retransmit +CONFIRM session=500 prio=6
+    > P: NEED_ACK c1 +CONFIRM session=501 old
+      !! failed c1: the server was restarted during the call; the request may have been executed
+    ");
+}

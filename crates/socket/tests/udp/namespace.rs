@@ -1,46 +1,29 @@
 //! The UDP driver on slow, narrow and missing networks.
 //!
-//! Each test runs again inside a network namespace of its own, which it configures with `ip` and
-//! `tc` and which ends with it. Ordinary users may do that on most systems; elsewhere the test is
-//! skipped.
+//! Each test runs again inside a network namespace of its own, which it configures with `ip` and `tc`.
+
+#[path = "../../../apus/tests/namespace/mod.rs"]
+mod shared;
 
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use apus_driver::{Burst, Driver, NetworkError};
 use apus_socket::{Udp, UdpConfig};
 use rustix::event::PollFlags;
+use shared::Namespace;
 
 use crate::host::{Host, LOOPBACK, bound_to};
 
-/// Set inside the namespace.
-const INSIDE: &str = "APUS_TEST_NAMESPACE";
+/// Fails without the programs that the tests use.
+const CHECK: &str =
+    "command -v ip && command -v tc && ip link set lo up && mount -t sysfs none /sys";
 
 /// Runs `body`, which is the test `name`, in a new namespace after the shell has run `setup` there.
 fn in_namespace(name: &str, setup: &str, body: impl FnOnce()) {
     let name = format!("{}::{name}", module_path!().split_once("::").unwrap().1);
-    if std::env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--net", "--mount", "sh", "-ec", script]);
-        command
-    };
-    let try_out = "command -v ip && command -v tc && ip link set lo up && mount -t sysfs none /sys";
-    let tools = unshare(try_out).output();
-    if !tools.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {name} needs unshare, ip, tc, and namespaces");
-        return;
-    }
-    let script = format!("ip link set lo up\n{setup}\nexec \"$0\" --exact {name} --nocapture");
-    let test = std::env::current_exe().unwrap();
-    let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let passed = output.status.success() && text.contains("test result: ok. 1 passed");
-    assert!(passed, "in the namespace:\n{text}{errors}");
+    let setup = format!("ip link set lo up\n{setup}");
+    Namespace { needs: "ip and tc", check: CHECK, setup: &setup }.run(&name, body);
 }
 
 /// Sends `count` packets of `len` bytes that begin with `number`, in one burst.

@@ -1,12 +1,55 @@
-//! Memory checker: no state is left when everything has ended.
+//! Memory checker: no state is left when everything has ended, and a hostile host reserves no memory by announcing messages.
 //!
-//! Requirements RPC-6 and TIME-13, invariant CORE-4. This is the only checker that reads the core's gauges,
+//! Requirements RPC-6, TIME-13 and CAP-8, invariant CORE-4. This is the only checker that reads the core's gauges,
 //! because leaked state is invisible from outside.
 
 use apus_proto::{Config, Live};
 
+use crate::directory::Directory;
+use crate::observation::{HostEvent, Observation};
+use crate::scenario::max_unscheduled;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
+
+/// Bytes of the honest calls under way, by the host that receives them.
+#[derive(Debug)]
+pub(crate) struct ExpectedBytes {
+    by_host: Vec<u64>,
+    /// Whether each call is under way.
+    calls: Vec<bool>,
+}
+
+impl ExpectedBytes {
+    pub(crate) fn new(directory: &Directory) -> Self {
+        let scenario = &directory.scenario;
+        let by_host = vec![0; scenario.hosts() as usize];
+        Self { by_host, calls: vec![false; scenario.calls.len()] }
+    }
+
+    /// Returns the bytes that a host may receive.
+    pub(crate) fn at(&self, host: HostId) -> u64 {
+        self.by_host[host as usize]
+    }
+
+    /// Notes the beginning or the end of a call.
+    pub(crate) fn observe(&mut self, directory: &Directory, observation: &Observation<'_>) {
+        let (call, begins) = match observation.event {
+            HostEvent::Called(call) => (call, true),
+            HostEvent::Responded(call, _)
+            | HostEvent::Failed(call, _)
+            | HostEvent::Cancelled(call) => (call, false),
+            _ => return,
+        };
+        if std::mem::replace(&mut self.calls[call as usize], begins) == begins {
+            return;
+        }
+        let planned = directory.call(call);
+        for (host, bytes) in [(planned.to, planned.request), (planned.from, planned.response)] {
+            let sum = &mut self.by_host[host as usize];
+            *sum = if begins { *sum + u64::from(bytes) } else { *sum - u64::from(bytes) };
+        }
+    }
+}
 
 /// Returns whether a transport keeps no state but peers.
 pub(crate) fn is_clear(live: &Live) -> bool {
@@ -24,8 +67,17 @@ pub(crate) fn check(host: HostId, live: &Live, peers_too: bool) -> Result<(), Vi
     })
 }
 
-/// Checks that a transport keeps within its limits (CAP-1 to CAP-9, BAD-4).
-pub(crate) fn check_limits(host: HostId, live: &Live, config: &Config) -> Result<(), Violation> {
+/// Checks that a transport keeps within its limits (CAP-1 to CAP-9, BAD-4), and that messages of a hostile host count with
+/// what may arrive of them (CAP-8): honest calls with `expected` bytes are under way.
+pub(crate) fn check_limits(
+    host: HostId,
+    live: &Live,
+    config: &Config,
+    expected: u64,
+) -> Result<(), Violation> {
+    // A quarter of the budget may be reserved ahead. The bytes that are granted to the hostile host are far fewer than that.
+    let announced = (live.client_rpcs + live.server_rpcs) * max_unscheduled(config);
+    let may_arrive = config.max_receive_bytes() / 4 + announced + expected;
     // Requests and responses have the send limit each.
     let limits = [
         ("client RPCs", live.client_rpcs, config.max_client_rpcs()),
@@ -33,6 +85,7 @@ pub(crate) fn check_limits(host: HostId, live: &Live, config: &Config) -> Result
         ("peers", live.peers, config.max_peers()),
         ("bytes to send", live.send_bytes, 2 * config.max_send_bytes()),
         ("bytes to receive", live.receive_bytes, config.max_receive_bytes()),
+        ("bytes to receive, which may arrive,", live.receive_bytes, may_arrive),
     ];
     let exceeded = limits.into_iter().find(|(_, used, limit)| used > limit);
     exceeded.map_or(Ok(()), |(what, used, limit)| {
@@ -57,15 +110,42 @@ pub(crate) fn check_module(host: HostId, retained: &[String]) -> Result<(), Viol
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checker::tests::directory;
 
     #[test]
     fn a_transport_keeps_within_its_limits() {
         let config = Config::builder().max_peers(3).build().unwrap();
         let mut live = Live::default();
         (live.peers, live.receive_bytes) = (3, config.max_receive_bytes());
-        assert_eq!(check_limits(0, &live, &config), Ok(()));
+        assert_eq!(check_limits(0, &live, &config, config.max_receive_bytes()), Ok(()));
         live.peers = 4;
-        let violation = check_limits(7, &live, &config).unwrap_err();
+        let violation = check_limits(7, &live, &config, 0).unwrap_err();
         assert_eq!(violation.expected, "at most 3 peers at host 7");
+    }
+
+    #[test]
+    fn a_transport_reserves_what_may_arrive() {
+        let config = Config::builder().max_receive_bytes(400_000_000).build().unwrap();
+        let mut live = Live::default();
+        live.server_rpcs = 2;
+        live.receive_bytes = 100_000_000 + 2 * max_unscheduled(&config) + 1_000;
+        assert_eq!(check_limits(0, &live, &config, 1_000), Ok(()));
+        let violation = check_limits(0, &live, &config, 999).unwrap_err();
+        assert!(violation.expected.contains("may arrive"), "{violation:?}");
+    }
+
+    #[test]
+    fn calls_under_way_are_expected() {
+        let config = Config::builder().build().unwrap();
+        let directory = directory(&[(10, 20), (100, 200)], config);
+        let mut expected = ExpectedBytes::new(&directory);
+        let mut at_hosts = |event| {
+            expected.observe(&directory, &Observation { at: 0, host: 0, event });
+            (expected.at(0), expected.at(1))
+        };
+        assert_eq!(at_hosts(HostEvent::Called(0)), (20, 10));
+        assert_eq!(at_hosts(HostEvent::Called(1)), (220, 110));
+        assert_eq!(at_hosts(HostEvent::Responded(0, &[])), (200, 100));
+        assert_eq!(at_hosts(HostEvent::Cancelled(0)), (200, 100));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The sequences are written by hand: host 0 calls host 1, in session 7.
 
+use std::collections::BTreeMap;
+
 use apus_proto::{Config, Execution, FailureKind, Live, RpcError};
 use apus_wire::{
     Ack, AckList, Body, DATA_HEADER_LEN, Data, Dialect, Flags, Grant, HEADER_LEN, Header, Packet,
@@ -67,6 +69,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         processors: None,
         overload: None,
         attack: None,
+        lost: BTreeMap::new(),
         heal_at: 0,
     };
     let mut directory = Directory::new(scenario);

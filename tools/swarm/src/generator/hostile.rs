@@ -2,19 +2,23 @@
 //!
 //! Without the attack all calls succeed: no packet is lost, and the load leaves room on every link. What fails in spite
 //! of that fails because of the attack. In a fifth of the runs packets are lost, duplicated and reordered in addition;
-//! they are not compared with a run without the attack, but all other promises are checked.
+//! they are not compared with a run without the attack, but all other promises are checked. In other runs some messages lose
+//! their first packet, whatever else happens, so that calls need RESENDs: those are compared.
+
+use std::collections::BTreeMap;
 
 use apus_proto::Config;
 
 use super::random::SeededRng;
 use crate::attack::{Attack, Position};
 use crate::call::{PlannedCall, ServerAction};
+use crate::observation::CallId;
 use crate::scenario::{FRAMING, Scenario, Sharing};
 use apus_sim::fabric::Settings;
 use apus_sim::fault::{self, Outages};
 use apus_sim::preset;
 use apus_sim::topology::{Shape, Topology};
-use apus_wire::DATA_HEADER_LEN;
+use apus_wire::{DATA_HEADER_LEN, Role};
 use apus_workload::Workload;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Rate, SECOND};
 use rand::distr::Distribution;
@@ -31,6 +35,8 @@ const LONGEST: u32 = 100_000;
 const LOADS: [u64; 2] = [2, 40];
 /// Lowest and highest share of its link that the hostile host uses, in thousandths.
 const SHARES: [u64; 2] = [10, 150];
+/// Highest share of calls that lose a packet, in thousandths.
+const LOST_PER_MILLE: u64 = 50;
 /// Limits of memory that honest hosts do not reach.
 const MAX_MESSAGE: u64 = 4_000_000;
 const MAX_BYTES: u64 = 32_000_000;
@@ -66,9 +72,13 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         receive_buffer: rng.scale(500_000, 8_000_000),
         older_hosts: Vec::new(),
     });
+    let config = config(rng);
+    // Whether packets are lost one by one: not where a replayed BUSY may postpone a RESEND.
+    let is_exact = faults == fault::Settings::default() && attack.position != Position::OnLink;
+    let lost = if is_exact && rng.percent(50) { lost(rng, calls.len()) } else { BTreeMap::new() };
     Scenario {
         seed,
-        config: config(rng),
+        config,
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,
@@ -82,6 +92,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         processors: None,
         overload: None,
         attack: Some(attack),
+        lost,
         heal_at: last + MILLISECOND,
     }
 }
@@ -118,6 +129,16 @@ fn faults(rng: &mut SeededRng) -> fault::Settings {
         reordered_by: rng.scale(MICROSECOND, MILLISECOND),
         ..fault::Settings::default()
     }
+}
+
+/// Draws messages whose first packet is lost.
+fn lost(rng: &mut SeededRng, calls: usize) -> BTreeMap<CallId, Role> {
+    let per_mille = rng.scale(1, LOST_PER_MILLE);
+    let draw = |call| {
+        let is_lost = rng.within(0..1_000) < per_mille;
+        is_lost.then(|| (call, rng.one_of(&[Role::Client, Role::Server])))
+    };
+    (0..calls as CallId).filter_map(draw).collect()
 }
 
 /// Generates calls at exponential intervals, between any two honest hosts.

@@ -16,6 +16,8 @@ pub(crate) mod random;
 mod sharing;
 mod sizes;
 
+use std::collections::BTreeMap;
+
 use super::scenario::{PeerModel, Scenario};
 use random::SeededRng;
 
@@ -85,6 +87,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         processors,
         overload: None,
         attack: None,
+        lost: BTreeMap::new(),
         heal_at: heal_at.max(end),
     }
 }

@@ -3,6 +3,8 @@
 //! Clients call one server at a share of what the busiest host can process. The time after the stall or burst suffices
 //! for the spare capacity to work off what has queued.
 
+use std::collections::BTreeMap;
+
 use apus_proto::Config;
 use apus_wire::Role;
 use rand::distr::Distribution;
@@ -95,6 +97,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         processors: Some(Processors { processor: Processor { costs, socket_buffer }, stalls }),
         overload: Some(Overload { from: CALM, until, busiest }),
         attack: None,
+        lost: BTreeMap::new(),
         heal_at: end,
     };
     let mut draw = || {

@@ -5,7 +5,7 @@
 //! hosts run the shipped protocol, some a model of the Linux module ([`Stack`]), which objects to invalid packets.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use apus_proto::probe::{ProbeFilter, ProbeKind};
@@ -94,6 +94,8 @@ pub(crate) struct ObservedHost {
     receive_buffer: Option<u64>,
     /// Most bursts of a pass.
     bursts: u32,
+    /// Calls of which the first packet that leaves this host is still to be lost.
+    lost: BTreeSet<CallId>,
     /// The attack of another host, if there is one.
     attack: Option<Attack>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
@@ -102,9 +104,10 @@ pub(crate) struct ObservedHost {
 
 impl ObservedHost {
     pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
-        let (limit, sharing, attack) = {
+        let (limit, sharing, attack, lost) = {
             let scenario = &observer.borrow().directory.scenario;
-            (scenario.packet_limit, scenario.sharing.clone(), scenario.attack)
+            let lost = scenario.lost_at(id).collect();
+            (scenario.packet_limit, scenario.sharing.clone(), scenario.attack, lost)
         };
         let mut host = Self {
             stack: boot(&observer, id, 0),
@@ -119,6 +122,7 @@ impl ObservedHost {
             gone: false,
             receive_buffer: None,
             bursts: sharing.as_ref().map_or(1, |sharing| sharing.bursts),
+            lost,
             attack,
             timeouts: (0, 0),
         };
@@ -347,9 +351,11 @@ impl ObservedHost {
             bursts += 1;
             for (place, packet) in burst.into_iter().enumerate() {
                 let mut observer = self.observer.borrow_mut();
-                observer.sent(now, self.id, packet.to, &packet.bytes, place);
+                let sent = observer.sent(now, self.id, packet.to, &packet.bytes, place);
                 payload += packet.bytes.len() - packet.header_len;
-                self.datagrams.push(packet);
+                if !sent.is_some_and(|call| self.lost.remove(&call)) {
+                    self.datagrams.push(packet);
+                }
             }
         }
     }
@@ -376,8 +382,11 @@ impl ObservedHost {
                 asked_by = Some(host_at(probe.peer));
             }
         }
-        let limits = memory::check_limits(self.id, &transport.live(), transport.config());
-        self.observer.borrow_mut().record(limits);
+        let mut observer = self.observer.borrow_mut();
+        let expected = observer.expected.at(self.id);
+        let (live, config) = (transport.live(), transport.config());
+        observer.record(memory::check_limits(self.id, &live, config, expected));
+        drop(observer);
         if let Some(peer) = asked_by {
             self.observe(now, HostEvent::Frozen(peer));
         }
