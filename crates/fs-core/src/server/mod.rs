@@ -45,6 +45,7 @@ mod grants;
 mod handles;
 mod leases;
 mod lists;
+mod lock_requests;
 mod locks;
 mod orphans;
 mod queue;

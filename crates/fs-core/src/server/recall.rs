@@ -44,11 +44,30 @@ impl Recall {
 struct Recalled {
     nodes: BTreeMap<Ino, Recall>,
     since: Duration,
+    /// Numbers of nodes that a request needs, and that no request needs.
+    counts: (usize, usize),
 }
 
 impl Recalled {
-    fn is_needed(&self) -> bool {
-        self.nodes.values().any(|recall| recall.is_needed)
+    fn new(since: Duration) -> Self {
+        Self { nodes: BTreeMap::new(), since, counts: (0, 0) }
+    }
+
+    fn insert(&mut self, ino: Ino, recall: Recall) {
+        let before = self.remove(ino);
+        let recall = before.map_or(recall, |before| before.merge(recall));
+        self.nodes.insert(ino, recall);
+        *self.count(recall) += 1;
+    }
+
+    fn remove(&mut self, ino: Ino) -> Option<Recall> {
+        let recall = self.nodes.remove(&ino)?;
+        *self.count(recall) -= 1;
+        Some(recall)
+    }
+
+    fn count(&mut self, recall: Recall) -> &mut usize {
+        if recall.is_needed { &mut self.counts.0 } else { &mut self.counts.1 }
     }
 }
 
@@ -72,23 +91,20 @@ impl SessionRecalls {
 
     /// Returns since when a waiting request needs an answer.
     fn needed_since(&self) -> Option<Duration> {
-        let all = self.all().filter(|recalled| recalled.is_needed());
+        let all = self.all().filter(|recalled| recalled.counts.0 > 0);
         all.map(|recalled| recalled.since).min()
     }
 
     /// Returns since when an answer is wanted that no request needs.
     fn asked_since(&self) -> Option<Duration> {
-        let all = self.all();
-        let asked = all.filter(|recalled| recalled.nodes.values().any(|recall| !recall.is_needed));
+        let asked = self.all().filter(|recalled| recalled.counts.1 > 0);
         asked.map(|recalled| recalled.since).min()
     }
 
     fn add(&mut self, ino: Ino, recall: Recall, since: Duration) {
-        let pending =
-            self.pending.get_or_insert_with(|| Recalled { nodes: BTreeMap::new(), since });
+        let pending = self.pending.get_or_insert_with(|| Recalled::new(since));
         pending.since = pending.since.min(since);
-        let node = pending.nodes.entry(ino).or_insert(recall);
-        *node = node.merge(recall);
+        pending.insert(ino, recall);
     }
 
     /// Takes the nodes of the next call: none that is in another call already.
@@ -102,12 +118,16 @@ impl SessionRecalls {
         if inos.is_empty() {
             return None;
         }
-        let since = pending.since;
-        let nodes = inos.iter().filter_map(|ino| pending.nodes.remove_entry(ino)).collect();
+        let mut call = Recalled::new(pending.since);
+        for ino in inos {
+            if let Some(recall) = pending.remove(ino) {
+                call.insert(ino, recall);
+            }
+        }
         if pending.nodes.is_empty() {
             self.pending = None;
         }
-        Some(Recalled { nodes, since })
+        Some(call)
     }
 }
 
@@ -169,7 +189,7 @@ impl Recalls {
         if let Some(pending) = &mut recalls.pending {
             let is_met = |recall: &Recall| !recall.is_removed && kept <= recall.keep;
             if pending.nodes.get(&ino).is_some_and(is_met) {
-                pending.nodes.remove(&ino);
+                pending.remove(ino);
             }
             if pending.nodes.is_empty() {
                 recalls.pending = None;
@@ -201,12 +221,12 @@ impl Recalls {
         let SessionRecalls { pending, outstanding, .. } = recalls;
         let late = outstanding.values_mut().chain(pending.as_mut());
         for recalled in late.filter(|recalled| recalled.since <= limit) {
-            recalled.nodes.retain(|ino, recall| {
-                if !recall.is_needed {
-                    nodes.push(*ino);
-                }
-                recall.is_needed
-            });
+            let asked = recalled.nodes.iter().filter(|(_, recall)| !recall.is_needed);
+            let asked: Vec<Ino> = asked.map(|(ino, _)| *ino).collect();
+            for ino in asked {
+                recalled.remove(ino);
+                nodes.push(ino);
+            }
         }
         if pending.as_ref().is_some_and(|pending| pending.nodes.is_empty()) {
             *pending = None;
@@ -272,12 +292,20 @@ impl<S: Store> Server<S> {
                     }
                 }
             }
-            Some(CallbackResponse::UnknownSession) => {
+            Some(CallbackResponse::UnknownSession)
+                if self.sessions.get(number).is_some_and(|session| session.is_known) =>
+            {
                 self.end_session(number, false);
             }
-            Some(CallbackResponse::Malformed) | None => {
+            // A client that has not received its Welcome yet does not know the session either.
+            Some(CallbackResponse::UnknownSession | CallbackResponse::Malformed) | None => {
                 for (ino, recall) in recalled.nodes {
-                    recalls.add(ino, recall, recalled.since);
+                    if recall.is_removed || self.leases.held(number, ino) > recall.keep {
+                        recalls.add(ino, recall, recalled.since);
+                    } else {
+                        // The client has given the lease back by itself.
+                        self.queue.touch(ino);
+                    }
                 }
                 recalls.retry_at = Some(self.now + self.settings.term / RETRY_PART);
                 self.recalls.remove_if_empty(number);
