@@ -53,6 +53,7 @@ mod orphans;
 mod queue;
 mod reads;
 mod recall;
+mod recalls;
 mod records;
 mod session;
 mod settings;
@@ -74,7 +75,7 @@ use leases::Leases;
 use locks::Locks;
 use orphans::Orphans;
 use queue::Queue;
-use recall::Recalls;
+use recalls::Recalls;
 use session::Sessions;
 use settings::IDLE_TERMS;
 
