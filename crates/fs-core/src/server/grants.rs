@@ -154,6 +154,8 @@ impl<S: Store> Server<S> {
         let mut kinds = kinds.into_iter().filter(|kind| has_room && *kind <= wanted);
         if let Some(kind) = kinds.find(|kind| !self.leases.is_taken(session, ino, *kind)) {
             self.grant(session, ino, kind);
+            // A request of the same session may wait for it.
+            self.queue.touch(ino);
         }
         self.kept(session, ino)
     }

@@ -1,28 +1,24 @@
 //! Locks of byte ranges (`fcntl`) and of whole files (`flock`), which wait and detect deadlocks as Linux' do.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use apus_fs_wire::{Handle, Ino, Lock, LockConflict, LockKind, LockOwner, LockRange, Response};
+use apus_fs_wire::{Ino, LockConflict, LockKind, LockOwner, LockRange};
 
-use super::Server;
 use super::effect::CallToken;
-use super::errno::{EDEADLK, EINTR, ENOLCK, ESTALE};
 use super::settings::{MAX_LOCKS, MAX_WAITING_LOCKS};
-use crate::store::Store;
 
 /// Owner of a lock, among all sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Holder {
-    session: u64,
-    owner: LockOwner,
+pub(super) struct Holder {
+    pub(super) session: u64,
+    pub(super) owner: LockOwner,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct HeldLock {
-    holder: Holder,
-    kind: LockKind,
-    range: LockRange,
+pub(super) struct HeldLock {
+    pub(super) holder: Holder,
+    pub(super) kind: LockKind,
+    pub(super) range: LockRange,
 }
 
 impl HeldLock {
@@ -105,7 +101,7 @@ impl FileLocks {
 
 /// What became of a lock request.
 #[derive(Debug, PartialEq, Eq)]
-enum LockOutcome {
+pub(super) enum LockOutcome {
     Taken,
     Conflict(LockConflict),
     Waits,
@@ -133,7 +129,7 @@ pub(super) struct Locks {
 
 impl Locks {
     /// Takes or releases a lock. `wait` is the request that waits if it must; what others got by that is added to `granted`.
-    fn lock(
+    pub(super) fn lock(
         &mut self,
         ino: Ino,
         wanted: HeldLock,
@@ -168,7 +164,7 @@ impl Locks {
     }
 
     /// Returns a lock of another owner that conflicts.
-    fn conflict(&self, ino: Ino, wanted: &HeldLock) -> Option<LockConflict> {
+    pub(super) fn conflict(&self, ino: Ino, wanted: &HeldLock) -> Option<LockConflict> {
         let conflict = self.files.get(&ino)?.conflict(wanted)?;
         Some(LockConflict { kind: conflict.kind, range: conflict.range })
     }
@@ -232,7 +228,7 @@ impl Locks {
     }
 
     /// Returns the sessions whose locks others wait for.
-    fn blocking(&self) -> BTreeSet<u64> {
+    pub(super) fn blocking(&self) -> BTreeSet<u64> {
         let files: BTreeSet<Ino> = self.waits.values().flatten().copied().collect();
         let files = files.iter().filter_map(|ino| Some((*ino, self.files.get(ino)?)));
         let waiting = files.flat_map(|(ino, file)| {
@@ -241,13 +237,13 @@ impl Locks {
         waiting.map(|holder| holder.session).collect()
     }
 
-    fn blockers(&self, ino: Ino, wanted: &HeldLock) -> Vec<Holder> {
+    pub(super) fn blockers(&self, ino: Ino, wanted: &HeldLock) -> Vec<Holder> {
         let held = self.files.get(&ino).into_iter().flat_map(|file| &file.held);
         held.filter(|held| held.conflicts(wanted)).map(|held| held.holder).collect()
     }
 
     /// Withdraws what an owner waits for at a file.
-    fn cancel(&mut self, ino: Ino, holder: Holder) -> Vec<CallToken> {
+    pub(super) fn cancel(&mut self, ino: Ino, holder: Holder) -> Vec<CallToken> {
         let Some(file) = self.files.get_mut(&ino) else { return Vec::new() };
         let waiting = file.waiting.extract_if(.., |(lock, _)| lock.holder == holder);
         let withdrawn = waiting.map(|(_, call)| call).collect();
@@ -286,91 +282,5 @@ impl Locks {
         let withdrawn = file.waiting.drain(..).map(|(_, call)| call).collect();
         self.settle(ino);
         withdrawn
-    }
-}
-
-impl<S: Store> Server<S> {
-    /// Takes or releases a lock.
-    pub(super) fn lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
-        let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
-        self.end_silent_lockers(lock.file.ino, &wanted);
-        let mut granted = Vec::new();
-        let wait = lock.wait.then_some(call);
-        match self.locks.lock(lock.file.ino, wanted, wait, &mut granted) {
-            LockOutcome::Taken => self.respond(call, &Response::Locked(None)),
-            LockOutcome::Conflict(conflict) => {
-                self.respond(call, &Response::Locked(Some(conflict)));
-            }
-            LockOutcome::Waits => {}
-            LockOutcome::Deadlock => self.fail_errno(call, EDEADLK),
-            LockOutcome::Full => self.fail_errno(call, ENOLCK),
-        }
-        self.locks_granted(&granted);
-    }
-
-    /// Returns the lock that prevents another one.
-    pub(super) fn test_lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
-        let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
-        self.end_silent_lockers(lock.file.ino, &wanted);
-        let is_unlock = lock.kind == LockKind::Unlock;
-        let conflict = self.locks.conflict(lock.file.ino, &wanted).filter(|_| !is_unlock);
-        self.respond(call, &Response::Locked(conflict));
-    }
-
-    /// Withdraws lock requests that wait.
-    pub(super) fn cancel_lock(
-        &mut self,
-        session: u64,
-        call: CallToken,
-        file: Handle,
-        owner: LockOwner,
-    ) {
-        for withdrawn in self.locks.cancel(file.ino, Holder { session, owner }) {
-            self.fail_errno(withdrawn, EINTR);
-        }
-        self.respond(call, &Response::Done);
-    }
-
-    /// Ends sessions that hold a wanted lock, and whose term has passed.
-    fn end_silent_lockers(&mut self, ino: Ino, wanted: &HeldLock) {
-        for holder in self.locks.blockers(ino, wanted) {
-            if wanted.kind != LockKind::Unlock && self.is_silent(holder.session) {
-                self.end_session(holder.session, true);
-            }
-        }
-    }
-
-    /// Ends sessions whose locks are waited for, and whose term has passed.
-    pub(super) fn check_locks(&mut self) {
-        for session in self.locks.blocking() {
-            if self.is_silent(session) {
-                self.end_session(session, true);
-            }
-        }
-    }
-
-    /// Returns when [`check_locks`](Self::check_locks) is needed.
-    pub(super) fn lock_deadline(&self) -> Option<Duration> {
-        let blocking = self.locks.blocking();
-        let blocking = blocking.iter().filter_map(|number| self.sessions.get(*number));
-        blocking.map(|session| session.last_heard + self.settings.term).min()
-    }
-
-    pub(super) fn locks_granted(&mut self, granted: &[CallToken]) {
-        for call in granted {
-            self.respond(*call, &Response::Locked(None));
-        }
-    }
-
-    /// Checks a request; responds and returns `None` if it is refused.
-    fn wanted_lock(&mut self, session: u64, call: CallToken, lock: &Lock) -> Option<HeldLock> {
-        if !self.is_valid(session, lock.file) {
-            self.fail_errno(call, ESTALE);
-            return None;
-        }
-        let whole = LockRange { start: 0, end: u64::MAX };
-        let range = if lock.owner.is_flock { whole } else { lock.range };
-        let holder = Holder { session, owner: lock.owner };
-        Some(HeldLock { holder, kind: lock.kind, range })
     }
 }

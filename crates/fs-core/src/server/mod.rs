@@ -15,7 +15,7 @@
 //!   attributes or of a directory always needs the lease that the client knows.
 //! - **FSSERVE-3** No attributes, names or contents are given out with a lease, or in response to a read, while another session
 //!   has an exclusive lease on the node. With FSSERVE-2: nothing that is given out is changed by a batch that was appended and is
-//!   not applied. An entry of a listing that comes without a lease may be out of date.
+//!   not applied. An entry of a listing or of a Welcome that comes without a lease may be out of date.
 //! - **FSSERVE-4** A lease ends only when the client has given it back, has closed the orphan, or when its session has ended; and a session ends, other than by
 //!   the client's wish, only when its term has passed since its last request, or when it does not answer a recall for several terms.
 //!   The client counts the term from an earlier moment than the server, so it stops first.
@@ -29,9 +29,11 @@
 //!   and not applied; after one that failed or was refused, none is applied until the client has said Hello.
 //! - **FSSERVE-9** A batch is answered with its outcome only after [`Store::commit`] has returned.
 //! - **FSSERVE-10** A node without a name is kept while a session has it open, or may have: all sessions that have heard of the node are
-//!   asked.
+//!   asked; after a restart of the server, when the first term has passed.
 //! - **FSSERVE-11** During the first term of a server's life, leases are only reclaimed: what a client held before is given to no
-//!   other before that client has stopped using it.
+//!   other before that client has stopped using it. The server believes what clients reclaim, so a client reclaims only what it held,
+//!   and only while its term, counted from its last request to the server before, has not passed. Later its leases may have been
+//!   another client's before the restart: then it asks with Lease, and compares versions.
 //! - **FSSERVE-12** Each request gets exactly one response, unless the store has failed. What a session can make the server remember is bounded.
 //! - **FSSERVE-13** A client reaches only nodes that the server has named to it, or that it has created: all other handles are refused.
 //!
@@ -45,18 +47,20 @@ mod grants;
 mod handles;
 mod leases;
 mod lists;
+mod lock_requests;
 mod locks;
 mod orphans;
 mod queue;
 mod reads;
 mod recall;
+mod recalls;
 mod records;
 mod session;
 mod settings;
 mod status;
 mod welcome;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -71,7 +75,7 @@ use leases::Leases;
 use locks::Locks;
 use orphans::Orphans;
 use queue::Queue;
-use recall::Recalls;
+use recalls::Recalls;
 use session::Sessions;
 use settings::IDLE_TERMS;
 
@@ -126,7 +130,7 @@ impl<S: Store> Server<S> {
             store_error: None,
         };
         if server.grace_ends.is_none() {
-            server.keep_inherited_orphans();
+            server.ask_about_orphans();
         }
         Ok(server)
     }
@@ -276,22 +280,12 @@ impl<S: Store> Server<S> {
 
     fn end_grace(&mut self) {
         self.grace_ends = None;
-        self.keep_inherited_orphans();
+        self.ask_about_orphans();
         let sessions: Vec<u64> = self.sessions.iter().map(|(number, _)| number).collect();
         for session in sessions {
             self.advance(session);
         }
         self.queue.touch_all();
-    }
-
-    /// Asks about orphans of an earlier life of the server.
-    fn keep_inherited_orphans(&mut self) {
-        let known: BTreeSet<Ino> = self.orphans.nodes().collect();
-        for ino in self.store.orphans() {
-            if !known.contains(&ino) {
-                self.keep_orphan(ino, None, true);
-            }
-        }
     }
 
     /// Whether a handle is one that the session's client may use.

@@ -16,6 +16,10 @@ struct Orphan {
     undecided: BTreeSet<u64>,
 }
 
+/// In place of the clients of an earlier life of the server among the undecided sessions, until the grace period
+/// ends. No session has this number.
+const ABSENT: u64 = 0;
+
 /// All orphans.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
@@ -28,11 +32,6 @@ impl Orphans {
         let orphan = self.nodes.entry(ino).or_default();
         orphan.holders.extend(holder);
         orphan.undecided.extend(undecided);
-    }
-
-    /// Returns all orphans.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = Ino> {
-        self.nodes.keys().copied()
     }
 
     /// Removes a node that got a name.
@@ -82,15 +81,27 @@ impl<S: Store> Server<S> {
     /// Keeps a node without a name until each session that has it open has closed it: asks all that may have.
     pub(super) fn keep_orphan(&mut self, ino: Ino, remover: Option<u64>, is_closed: bool) {
         let others = self.sessions.iter();
-        let undecided: BTreeSet<u64> = others
+        let mut undecided: BTreeSet<u64> = others
             .filter(|(number, session)| Some(*number) != remover && session.has_heard_of(ino))
             .map(|(number, _)| number)
             .collect();
         for session in &undecided {
             self.recalls.request(*session, ino, LeaseKind::None, true, self.now);
         }
+        if self.is_grace() {
+            undecided.insert(ABSENT);
+        }
         self.orphans.insert(ino, remover.filter(|_| !is_closed), undecided);
         self.drop_if_unused(ino);
+    }
+
+    /// Asks about all orphans, when all clients that have one open have returned.
+    pub(super) fn ask_about_orphans(&mut self) {
+        for ino in self.store.orphans() {
+            self.keep_orphan(ino, None, true);
+            self.orphans.decide(ABSENT, ino, false);
+            self.drop_if_unused(ino);
+        }
     }
 
     /// Removes an orphan if no session has it open any more.

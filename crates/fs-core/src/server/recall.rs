@@ -1,221 +1,17 @@
-//! Recalls: what is asked back from each session, the callbacks outstanding, and what happens without an answer.
+//! Recalling: callbacks to clients, their outcomes, and what happens without an answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::limits::MAX_NODES;
-use apus_fs_wire::{Callback, CallbackResponse, Ino, LeaseKind, RecalledNode};
+use apus_fs_wire::{Callback, CallbackResponse, Ino, RecalledNode};
 use bytes::Bytes;
 
 use super::Server;
 use super::effect::{CallbackToken, ServerEffect};
+use super::recalls::SessionRecalls;
 use super::settings::{MAX_CALLBACKS, RECALL_TERMS, RETRY_PART, STUCK_TERMS};
 use crate::store::Store;
-
-/// What is asked of a session about a node.
-#[derive(Clone, Copy, Debug)]
-struct Recall {
-    keep: LeaseKind,
-    /// Whether a waiting request needs the lease: only then the session's life depends on the answer.
-    is_needed: bool,
-    is_removed: bool,
-}
-
-impl Recall {
-    fn merge(self, other: Self) -> Self {
-        Self {
-            keep: self.keep.min(other.keep),
-            is_needed: self.is_needed || other.is_needed,
-            is_removed: self.is_removed || other.is_removed,
-        }
-    }
-
-    /// Whether this asks for all that the other one asks for.
-    fn covers(self, other: Self) -> bool {
-        self.keep <= other.keep
-            && self.is_needed >= other.is_needed
-            && self.is_removed >= other.is_removed
-    }
-}
-
-/// Recalls of several nodes, and since when the oldest one is wanted.
-#[derive(Debug)]
-struct Recalled {
-    nodes: BTreeMap<Ino, Recall>,
-    since: Duration,
-}
-
-impl Recalled {
-    fn is_needed(&self) -> bool {
-        self.nodes.values().any(|recall| recall.is_needed)
-    }
-}
-
-#[derive(Debug, Default)]
-struct SessionRecalls {
-    /// Not sent yet.
-    pending: Option<Recalled>,
-    outstanding: BTreeMap<CallbackToken, Recalled>,
-    /// When to call again after a call that failed.
-    retry_at: Option<Duration>,
-}
-
-impl SessionRecalls {
-    fn all(&self) -> impl Iterator<Item = &Recalled> {
-        self.outstanding.values().chain(&self.pending)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.pending.is_none() && self.outstanding.is_empty()
-    }
-
-    /// Returns since when a waiting request needs an answer.
-    fn needed_since(&self) -> Option<Duration> {
-        let all = self.all().filter(|recalled| recalled.is_needed());
-        all.map(|recalled| recalled.since).min()
-    }
-
-    /// Returns since when an answer is wanted that no request needs.
-    fn asked_since(&self) -> Option<Duration> {
-        let all = self.all();
-        let asked = all.filter(|recalled| recalled.nodes.values().any(|recall| !recall.is_needed));
-        asked.map(|recalled| recalled.since).min()
-    }
-
-    fn add(&mut self, ino: Ino, recall: Recall, since: Duration) {
-        let pending =
-            self.pending.get_or_insert_with(|| Recalled { nodes: BTreeMap::new(), since });
-        pending.since = pending.since.min(since);
-        let node = pending.nodes.entry(ino).or_insert(recall);
-        *node = node.merge(recall);
-    }
-
-    /// Takes the nodes of the next call: none that is in another call already.
-    fn next_call(&mut self) -> Option<Recalled> {
-        let pending = self.pending.as_mut()?;
-        let outstanding = &self.outstanding;
-        let is_outstanding =
-            |ino: &Ino| outstanding.values().any(|recalled| recalled.nodes.contains_key(ino));
-        let inos = pending.nodes.keys().filter(|ino| !is_outstanding(ino)).take(MAX_NODES);
-        let inos: Vec<Ino> = inos.copied().collect();
-        if inos.is_empty() {
-            return None;
-        }
-        let since = pending.since;
-        let nodes = inos.iter().filter_map(|ino| pending.nodes.remove_entry(ino)).collect();
-        if pending.nodes.is_empty() {
-            self.pending = None;
-        }
-        Some(Recalled { nodes, since })
-    }
-}
-
-/// All recalls.
-#[derive(Debug, Default)]
-pub(super) struct Recalls {
-    last: u64,
-    sessions: BTreeMap<u64, SessionRecalls>,
-    tokens: BTreeMap<CallbackToken, u64>,
-    /// Sessions that may have something to be sent.
-    due: BTreeSet<u64>,
-}
-
-impl Recalls {
-    /// Returns the name of a new callback.
-    pub(super) fn draw_token(&mut self) -> CallbackToken {
-        self.last += 1;
-        CallbackToken(self.last)
-    }
-
-    /// Asks a session to give a lease back, or, if `is_removed`, whether it has the node open.
-    pub(super) fn request(
-        &mut self,
-        session: u64,
-        ino: Ino,
-        keep: LeaseKind,
-        is_removed: bool,
-        now: Duration,
-    ) {
-        let recall = Recall { keep, is_needed: !is_removed, is_removed };
-        let recalls = self.sessions.entry(session).or_default();
-        let is_known = recalls
-            .all()
-            .filter_map(|recalled| recalled.nodes.get(&ino))
-            .any(|known| known.covers(recall));
-        if !is_known {
-            recalls.add(ino, recall, now);
-            self.due.insert(session);
-        }
-    }
-
-    /// Returns what recalls let a session keep of a node; `None` without a recall.
-    pub(super) fn keep(&self, session: u64, ino: Ino) -> Option<LeaseKind> {
-        let recalls = self.sessions.get(&session)?;
-        let nodes = recalls.all().filter_map(|recalled| recalled.nodes.get(&ino));
-        nodes.map(|recall| recall.keep).min()
-    }
-
-    /// Sends a session's recalls again: it was heard.
-    pub(super) fn wake(&mut self, session: u64) {
-        if self.sessions.get(&session).is_some_and(|recalls| recalls.pending.is_some()) {
-            self.due.insert(session);
-        }
-    }
-
-    /// Withdraws a recall that was not sent: the client has given the lease back by itself.
-    pub(super) fn forget(&mut self, session: u64, ino: Ino, kept: LeaseKind) {
-        let Some(recalls) = self.sessions.get_mut(&session) else { return };
-        if let Some(pending) = &mut recalls.pending {
-            let is_met = |recall: &Recall| !recall.is_removed && kept <= recall.keep;
-            if pending.nodes.get(&ino).is_some_and(is_met) {
-                pending.nodes.remove(&ino);
-            }
-            if pending.nodes.is_empty() {
-                recalls.pending = None;
-            }
-        }
-        self.remove_if_empty(session);
-    }
-
-    /// Forgets all about a session that has ended.
-    pub(super) fn end(&mut self, session: u64) {
-        self.due.remove(&session);
-        if let Some(recalls) = self.sessions.remove(&session) {
-            for token in recalls.outstanding.keys() {
-                self.tokens.remove(token);
-            }
-        }
-    }
-
-    fn remove_if_empty(&mut self, session: u64) {
-        if self.sessions.get(&session).is_some_and(SessionRecalls::is_empty) {
-            self.sessions.remove(&session);
-        }
-    }
-
-    /// Takes questions about removed nodes that were not answered since `limit`.
-    fn give_up(&mut self, session: u64, limit: Duration) -> Vec<Ino> {
-        let mut nodes = Vec::new();
-        let Some(recalls) = self.sessions.get_mut(&session) else { return nodes };
-        let SessionRecalls { pending, outstanding, .. } = recalls;
-        let late = outstanding.values_mut().chain(pending.as_mut());
-        for recalled in late.filter(|recalled| recalled.since <= limit) {
-            recalled.nodes.retain(|ino, recall| {
-                if !recall.is_needed {
-                    nodes.push(*ino);
-                }
-                recall.is_needed
-            });
-        }
-        if pending.as_ref().is_some_and(|pending| pending.nodes.is_empty()) {
-            *pending = None;
-        }
-        // Empty calls stay outstanding until they end: they count.
-        self.remove_if_empty(session);
-        nodes
-    }
-}
 
 impl<S: Store> Server<S> {
     /// Calls all sessions from which something is wanted.
@@ -272,12 +68,20 @@ impl<S: Store> Server<S> {
                     }
                 }
             }
-            Some(CallbackResponse::UnknownSession) => {
+            Some(CallbackResponse::UnknownSession)
+                if self.sessions.get(number).is_some_and(|session| session.is_known) =>
+            {
                 self.end_session(number, false);
             }
-            Some(CallbackResponse::Malformed) | None => {
+            // A client that has not received its Welcome yet does not know the session either.
+            Some(CallbackResponse::UnknownSession | CallbackResponse::Malformed) | None => {
                 for (ino, recall) in recalled.nodes {
-                    recalls.add(ino, recall, recalled.since);
+                    if recall.is_removed || self.leases.held(number, ino) > recall.keep {
+                        recalls.add(ino, recall, recalled.since);
+                    } else {
+                        // The client has given the lease back by itself.
+                        self.queue.touch(ino);
+                    }
                 }
                 recalls.retry_at = Some(self.now + self.settings.term / RETRY_PART);
                 self.recalls.remove_if_empty(number);

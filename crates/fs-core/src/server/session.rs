@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub(super) applied: u64,
     /// Number of the next batch that may be appended.
     pub(super) expected: u64,
+    /// Whether the client has learned of the session: it has sent a request in it.
+    pub(super) is_known: bool,
     /// Whether a batch failed since the last Hello.
     pub(super) is_stopped: bool,
     /// The last batch that failed, its record, and why: a repeated call gets the same answer.
@@ -65,6 +67,7 @@ impl Session {
             ranges: Vec::new(),
             applied,
             expected: applied + 1,
+            is_known: false,
             is_stopped: false,
             last_failure: None,
             held: BTreeMap::new(),

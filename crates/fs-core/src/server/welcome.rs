@@ -25,6 +25,7 @@ impl<S: Store> Server<S> {
             return false;
         };
         session.last_heard = now;
+        session.is_known = true;
         self.recalls.wake(number);
         true
     }
@@ -56,6 +57,7 @@ impl<S: Store> Server<S> {
             session.peer = peer;
             session.last_heard = now;
             session.is_stopped = false;
+            session.is_known = true;
             session.read_only = hello.read_only;
         }
         self.recalls.wake(number);

@@ -160,6 +160,19 @@ fn changes_need_leases() {
     world.apply(0, &[unlink], b"");
 }
 
+/// FSSERVE-2: a number that another session knows cannot be created anew.
+#[test]
+fn a_node_that_others_have_leased_is_not_created_again() {
+    let mut world = world();
+    let root = world.root;
+    let file = world.create_file(0, root, "file");
+    world.release_all(0, &[file]);
+    world.lease(1, &[(file, Shared)]);
+    let again = World::create(root, "again", file.ino, NewNode::File);
+    let batch = world.batch(0, &[again]);
+    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(ESTALE)));
+}
+
 /// FSSERVE-2: the lease that a removal takes is recalled like others.
 #[test]
 fn a_node_that_only_loses_a_name_is_leased_until_the_change_is_applied() {

@@ -17,6 +17,9 @@ struct Belief {
     /// When the last request of the session was sent.
     sent: Duration,
     nodes: BTreeMap<Ino, (LeaseKind, Option<Version>)>,
+    /// What it may reclaim from a restarted server, and until when.
+    claims: BTreeMap<Ino, LeaseKind>,
+    claims_end: Duration,
 }
 
 /// What all clients believe.
@@ -113,6 +116,22 @@ impl Copies {
     pub(crate) fn give_back(&mut self, id: Id, nodes: &[RecalledNode]) {
         let belief = self.beliefs.entry(id).or_default();
         nodes.iter().for_each(|node| belief.reduce(node.node.ino, node.keep));
+    }
+
+    /// The server was restarted: what clients have until their term ends, they may reclaim until then.
+    pub(crate) fn restart(&mut self) {
+        self.calls.clear();
+        for belief in self.beliefs.values_mut() {
+            let nodes = belief.nodes.iter().map(|(ino, (kind, _))| (*ino, *kind));
+            belief.claims = nodes.collect();
+            belief.claims_end = belief.sent + TERM;
+        }
+    }
+
+    /// What a client may reclaim of a node.
+    pub(crate) fn claim(&self, id: Id, ino: Ino, now: Duration) -> LeaseKind {
+        let belief = self.beliefs.get(&id).filter(|belief| now < belief.claims_end);
+        belief.and_then(|belief| belief.claims.get(&ino)).copied().unwrap_or_default()
     }
 
     pub(crate) fn fence(&mut self, id: Id) {

@@ -39,6 +39,7 @@ enum Step {
         answer: Option<Vec<Handle>>,
     },
     Poll,
+    Restart,
 }
 
 /// Handles of few nodes, which collide: numbers of the first ranges, found nodes, and nonsense.
@@ -182,6 +183,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (client, proptest::option::weighted(0.8, vec(handle(), 0..3)))
             .prop_map(|(client, answer)| Step::Answer { client, answer }),
         4 => Just(Step::Poll),
+        1 => Just(Step::Restart),
     ]
 }
 
@@ -238,6 +240,11 @@ fn take_step(world: &mut World, step: Step) {
     match step {
         Step::Request { client, mut request } => {
             prove_all(world, &mut request);
+            if let SessionRequest::Reclaim { leases } = &mut request {
+                for (node, kind, _) in leases {
+                    *kind = world.copies.claim(client, node.ino, world.now).min(*kind);
+                }
+            }
             if let SessionRequest::Batch(batch) = &mut request {
                 let state = world.clients.get_mut(&client).unwrap();
                 batch.number = (state.batches + batch.number).saturating_sub(1) + 1;
@@ -268,13 +275,21 @@ fn take_step(world: &mut World, step: Step) {
             }
         }
         Step::Poll => world.poll(),
+        Step::Restart => {
+            world.restart();
+            // Two clients return at once; the third one later, or not at all.
+            for client in 0..2 {
+                let hello = Hello { ranges: vec![world.range(client)], ..World::hello(client) };
+                world.greet(client, hello).unwrap();
+            }
+        }
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
-    /// FSSERVE-1 to FSSERVE-6 as clients see them: after each step, no leased copy is out of date. FSSERVE-8 and FSSERVE-10 are asserted
+    /// FSSERVE-1 to FSSERVE-6 and FSSERVE-11 as clients see them: after each step, no leased copy is out of date. FSSERVE-8 and FSSERVE-10 are asserted
     /// by the store. FSSERVE-12: when all sessions have ended, each request has had its response.
     #[test]
     fn random_requests_do_no_harm(steps in vec(step(), 1..120)) {

@@ -182,6 +182,19 @@ fn a_client_that_does_not_know_the_session_has_no_leases() {
     world.server.handle_callback_response(world.now, callback, Some(unknown));
     world.poll();
     assert!(!world.is_waiting(wanted));
+    // One that has not received its Welcome yet will know the session.
+    world.release_all(1, &[root]);
+    world.join(2);
+    let wanted = world.send(1, World::wanted(&[(root, Exclusive)]));
+    let (callback, _) = world.recall(2);
+    let unknown = encode(&CallbackResponse::UnknownSession);
+    world.server.handle_callback_response(world.now, callback, Some(unknown));
+    assert!(world.is_waiting(wanted));
+    assert_eq!(world.ask(2, SessionRequest::Renew), Response::Done);
+    world.pass(TERM / 10);
+    let (callback, _) = world.recall(2);
+    world.answer(callback, &[]);
+    assert!(!world.is_waiting(wanted));
 }
 
 /// A recall names all nodes that are wanted at that time, and the next ones follow without waiting for the first answer.

@@ -1,20 +1,13 @@
 //! What clients had before a restart of the server is theirs, if they return within a term.
 
 use apus_fs_core::Store;
-use apus_fs_core::server::ServerSettings;
 use apus_fs_wire::{
     Handle, Hello, InoRange, LeaseKind, NewNode, Record, Response, SessionRequest, Version,
 };
 
-use crate::world::{TERM, World, name, settings};
+use crate::world::{TERM, World, name};
 
 use LeaseKind::{Exclusive, Shared};
-
-/// Restarts the server. Its clients know nothing of it yet.
-fn restart(world: World) -> World {
-    let settings = ServerSettings { grace: true, ..settings() };
-    World::with(world.server.into_store(), settings)
-}
 
 fn rejoin(world: &mut World, id: usize, range: InoRange) -> u64 {
     let hello = Hello { session: Some(1), ranges: vec![range], ..World::hello(id) };
@@ -47,7 +40,7 @@ fn leases_are_reclaimed_before_others_are_granted() {
     let file = world.find(0, root, "first", Shared).handle;
     let ranges = [world.range(0), world.range(1)];
 
-    let mut world = restart(world);
+    world.restart();
     assert_eq!(rejoin(&mut world, 1, ranges[1]), 0);
     let early = world.send(1, World::wanted(&[(root, Shared)]));
     world.pass(TERM / 2);
@@ -81,7 +74,7 @@ fn a_removal_waits_for_the_leases_of_others() {
     world.lease(0, &[(root, Exclusive)]);
     let file = world.create_file(0, root, "file");
     let range = world.range(0);
-    let mut world = restart(world);
+    world.restart();
     assert_eq!(rejoin(&mut world, 0, range), 1);
     reclaim(&mut world, 0, &[(root, Exclusive, Version::default())]);
     let unlink = Record::Unlink { parent: root, name: name("file"), node: file };
@@ -96,6 +89,37 @@ fn a_removal_waits_for_the_leases_of_others() {
     }
 }
 
+/// FSSERVE-10: also a file that is removed before the client has returned that has it open.
+#[test]
+fn a_file_is_kept_for_a_client_that_returns_later() {
+    let mut world = World::with_clients(2);
+    let root = world.root;
+    world.lease(0, &[(root, Exclusive)]);
+    let file = world.create_file(0, root, "file");
+    let ranges = [world.range(0), world.range(1)];
+    world.restart();
+    rejoin(&mut world, 0, ranges[0]);
+    let claims = [root, file].map(|node| (node, Exclusive, Version::default()));
+    reclaim(&mut world, 0, &claims);
+    let unlink = Record::Unlink { parent: root, name: name("file"), node: file };
+    world.apply(0, &[unlink, Record::Close { node: file }], b"");
+    world.pass(TERM / 2);
+    rejoin(&mut world, 1, ranges[1]);
+    reclaim(&mut world, 1, &[(file, LeaseKind::None, Version::default())]);
+    world.pass(TERM / 2);
+    let (callback, nodes) = world.recall(1);
+    assert!(nodes[0].is_removed);
+    world.answer(callback, &[file]);
+    assert_eq!(world.server.store().orphans(), [file.ino]);
+    world.ask(1, SessionRequest::Goodbye);
+    // The remover is asked, too: it has heard of the file.
+    while let Some((callback, _)) = world.callback(0) {
+        world.answer(callback, &[]);
+    }
+    world.pass(TERM * 20);
+    assert_eq!(world.server.store().orphans(), []);
+}
+
 /// FSSERVE-10: an orphan outlives a restart if a client has it open.
 #[test]
 fn orphans_are_kept_for_clients_that_return() {
@@ -108,7 +132,7 @@ fn orphans_are_kept_for_clients_that_return() {
         node
     });
     let range = world.range(0);
-    let mut world = restart(world);
+    world.restart();
     rejoin(&mut world, 0, range);
     let claims = files.map(|file| (file, LeaseKind::None, Version::default()));
     reclaim(&mut world, 0, &claims[..1]);

@@ -75,6 +75,10 @@ impl SmallStore {
         self.nodes.get(&ino).map(|node| node.attributes.version)
     }
 
+    pub(crate) fn crash(&mut self) {
+        self.appended.clear();
+    }
+
     fn node(&mut self, ino: Ino) -> Result<&mut Node, Errno> {
         self.nodes.get_mut(&ino).ok_or(ESTALE)
     }

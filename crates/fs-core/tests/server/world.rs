@@ -44,7 +44,7 @@ pub(crate) struct World {
     pub(crate) root: Handle,
     /// Handles that the server has named to any client.
     pub(crate) handles: BTreeMap<Ino, Handle>,
-    copies: Copies,
+    pub(crate) copies: Copies,
     taken: BTreeMap<CallbackToken, (Id, Vec<RecalledNode>)>,
     calls: u64,
     unanswered: BTreeSet<CallToken>,
@@ -94,6 +94,19 @@ impl World {
             world.release_all(id, &[world.root]);
         }
         world
+    }
+
+    /// Restarts the server: what was not committed is lost, and so are its calls. Its clients know nothing of it yet.
+    pub(crate) fn restart(&mut self) {
+        let other = Server::new(SmallStore::new(), settings(), self.now).unwrap();
+        let mut store = std::mem::replace(&mut self.server, other).into_store();
+        store.crash();
+        let settings = ServerSettings { grace: true, ..settings() };
+        self.server = Server::new(store, settings, self.now).unwrap();
+        self.copies.restart();
+        self.unanswered.clear();
+        self.callbacks.clear();
+        self.taken.clear();
     }
 
     pub(crate) fn send_bytes(&mut self, id: Id, message: Bytes) -> CallToken {
