@@ -73,13 +73,22 @@ impl Calls {
             purpose,
             request,
             waiters: Vec::new(),
-            voided: HashSet::new(),
+            voided: self.being_released(),
             sent_at: now,
             retry_at: None,
             failures: 0,
         };
         self.outstanding.insert(call, outstanding);
         call
+    }
+
+    /// Nodes whose leases are being given back: the server may grant one anew before it takes it back.
+    fn being_released(&self) -> HashSet<Ino> {
+        let releases = self.outstanding.values().filter_map(|call| match &call.request {
+            Some(SessionRequest::Release { leases }) => Some(leases),
+            _ => None,
+        });
+        releases.flatten().map(|(node, _)| node.ino).collect()
     }
 
     /// Returns the call with a purpose, if it has not returned.

@@ -93,6 +93,11 @@ impl Client {
             }
             (Purpose::Lease(nodes), Response::Leased(leases)) => {
                 for ((ino, _), (kind, attributes)) in nodes.iter().zip(&leases) {
+                    if attributes.is_none() && *kind == LeaseKind::None {
+                        // The node is gone, and the name that led to it is looked up again.
+                        self.lose_node(*ino);
+                        continue;
+                    }
                     let kind = if voided.contains(ino) { LeaseKind::None } else { *kind };
                     if let Ok(handle) = self.handle(*ino) {
                         self.install_leased(handle, attributes.as_ref(), kind);
@@ -162,10 +167,11 @@ impl Client {
             return;
         }
         self.session.number = None;
+        self.session.was_away = clock.now >= self.session.valid_until;
         self.greet_again(clock);
         let mut data = Vec::new();
         for node in self.nodes.values_mut() {
-            if node.lease > LeaseKind::None {
+            if node.lease > LeaseKind::None || (node.is_orphan && node.openings > 0) {
                 self.to_reclaim.push((node.ino(), node.lease));
                 node.lease = LeaseKind::None;
             }
@@ -272,10 +278,12 @@ impl Client {
             }
             let Some(node) = self.nodes.get_mut(ino) else { continue };
             let dirty = node.is_dirty(applied);
-            if dirty && kind < LeaseKind::Exclusive {
+            // A client that was away for longer than its term may have lost the lease before the server was restarted.
+            let certain = valid || !self.session.was_away;
+            if dirty && (kind < LeaseKind::Exclusive || !certain) {
                 conflicts = true;
             }
-            if kind > LeaseKind::None && (valid || dirty) {
+            if kind > LeaseKind::None && (valid || (dirty && certain)) {
                 node.lease = kind;
             } else {
                 // Attributes are fetched again before they are used.
@@ -288,7 +296,8 @@ impl Client {
             }
         }
         if conflicts {
-            self.lose_log(clock, Errno::IO, "another client has changed the same files meanwhile");
+            let why = "another client has changed the same files meanwhile";
+            return self.lose_log(clock, Errno::IO, why);
         }
         self.reclaim_next(clock);
     }
@@ -308,14 +317,15 @@ impl Client {
             Some(token) => {
                 self.syncing.remove(&token);
                 self.fail_waiters(&[token], error);
+                self.applied(done.applied);
+                self.greet_again(clock);
             }
             None => {
                 let why = format!("record {record} of batch {} failed: {error}", done.applied);
                 self.lose_log(clock, error, &why);
+                self.applied(done.applied);
             }
         }
-        self.applied(done.applied);
-        self.greet_again(clock);
     }
 
     fn batch_refused(&mut self, clock: &Clock, number: u64, failure: &Failure) {
@@ -329,7 +339,6 @@ impl Client {
                     _ => Errno::IO,
                 };
                 self.lose_log(clock, error, &format!("batch {number}: {failure}"));
-                self.greet_again(clock);
             }
         }
     }
@@ -352,29 +361,25 @@ impl Client {
                 self.reply(token, Err(error));
             }
         }
-        self.forget_everything(clock);
+        self.forget_everything();
+        // In a new session: batches of this one that are still under way are refused, and their numbers are used again.
+        self.session.number = None;
+        self.greet_again(clock);
     }
 
     /// Drops the whole cache.
-    fn forget_everything(&mut self, clock: &Clock) {
-        let mut leases = Vec::new();
+    fn forget_everything(&mut self) {
         let mut kernel = vec![Invalidation::Names];
         for node in self.nodes.values_mut() {
             kernel.push(Invalidation::Node { node: node.ino(), data: node.kernel_data });
-            if node.lease > LeaseKind::None {
-                leases.push((node.handle, LeaseKind::None));
-            }
             node.lease = LeaseKind::None;
+            node.recall = None;
             (node.last_batch, node.barrier, node.last_cut) = (0, 0, 0);
             node.drop_cache();
         }
-        let nodes: Vec<Ino> = self.nodes.keys().copied().collect();
-        nodes.iter().for_each(|ino| self.calls.void(*ino));
+        self.drop_recalls();
+        self.to_reclaim.clear();
         self.invalidate(kernel);
-        for part in leases.chunks(MAX_NODES) {
-            let request = SessionRequest::Release { leases: part.to_vec() };
-            self.call(clock, Purpose::Farewell, request);
-        }
     }
 
     /// The server does not know a node any more.

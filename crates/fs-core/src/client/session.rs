@@ -62,6 +62,8 @@ pub(super) struct Session {
     pub(super) last_sent: Duration,
     /// Since when the server has not responded; `None` while it does.
     pub(super) silent_since: Option<Duration>,
+    /// The session before was not renewed in its term.
+    pub(super) was_away: bool,
     /// Numbers for new nodes that are left.
     next_ino: u64,
     end_ino: u64,
@@ -87,6 +89,7 @@ impl Session {
             has_lapsed: false,
             last_sent: now,
             silent_since: Some(now),
+            was_away: false,
             next_ino: 0,
             end_ino: 0,
             ranges: Vec::new(),
