@@ -6,8 +6,8 @@ use apus_fs_core::client::Clock;
 use apus_fs_wire::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the time since the machine was started, suspensions included.
-pub(crate) fn now() -> Duration {
+/// Returns the time since the machine was started, suspensions included: the time that the cores want.
+pub fn boot_time() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
@@ -15,5 +15,8 @@ pub(crate) fn now() -> Duration {
 /// Returns the time since the machine was started, and the time of day.
 pub(crate) fn clock() -> Clock {
     let wall = clock_gettime(ClockId::Realtime);
-    Clock { now: now(), wall: Time { seconds: wall.tv_sec, nanoseconds: wall.tv_nsec as u32 } }
+    Clock {
+        now: boot_time(),
+        wall: Time { seconds: wall.tv_sec, nanoseconds: wall.tv_nsec as u32 },
+    }
 }

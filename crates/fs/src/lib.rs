@@ -33,5 +33,7 @@ pub mod server_status;
 pub mod status;
 pub mod trust;
 
+pub use clock::boot_time;
+
 /// Passes on a line for people: a warning, or a change that they should know of.
 pub type Report = Box<dyn Fn(&str) + Send>;

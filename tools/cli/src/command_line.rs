@@ -10,8 +10,8 @@ use crate::failure::Failure;
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    bench, call, completions, decode, demo, doctor, fabric, lab, man, metrics, serve, sim, trace,
-    tune,
+    bench, call, completions, decode, demo, doctor, fabric, fs, lab, man, metrics, serve, sim,
+    trace, tune,
 };
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Lab(lab::Arguments),
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
+    Fs(fs::Arguments),
     Decode(decode::Arguments),
     Doctor(doctor::Arguments),
     Tune(tune::Arguments),
@@ -77,7 +78,7 @@ pub(crate) fn definitions() -> clap::Command {
 ///
 /// [`Failure::CommandLine`] if the arguments are wrong, or if they ask for help.
 pub(crate) fn parse() -> Result<Command, Failure> {
-    parse_from(env::args_os()).map_err(Failure::CommandLine)
+    parse_from(fs::translate(env::args_os()).into_iter()).map_err(Failure::CommandLine)
 }
 
 fn parse_from(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
@@ -91,7 +92,7 @@ fn parse_from(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap
 pub(crate) fn example() -> Option<String> {
     let definitions = definitions();
     let mut command = &definitions;
-    for argument in env::args_os().skip(1) {
+    for argument in fs::translate(env::args_os()).into_iter().skip(1) {
         command = command.find_subcommand(argument).unwrap_or(command);
     }
     examples(command).into_iter().next()

@@ -5,6 +5,7 @@
 //!   lab                   known failures of network software and their cures (apus-labs)
 //!   sim                   the protocol in a simulated fabric                (apus-sim, apus-sweep, apus-swarm)
 //!   fabric                a network of several hosts on this machine        (apus-testbed)
+//!   fs                    a directory served and mounted                    (apus-fs)
 //!   decode                the packets of a capture as text                  (apus-decode)
 //!   trace                 where the microseconds of RPCs go                 (apus-traces)
 //!   serve, call           an echo service, and calls by hand                (apus)
@@ -48,6 +49,7 @@ mod experiment;
 mod fabric;
 mod failure;
 mod files;
+mod fs;
 mod lab;
 mod man;
 mod metrics;
@@ -99,6 +101,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
+        Command::Fs(arguments) => fs::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),

@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 7] = [
         "demo",
         "doctor",
         "fabric",
+        "fs",
         "lab",
         "man",
         "metrics",

@@ -1,6 +1,7 @@
 //! The owner of a mount: one thread between the kernel, the core and the server.
 
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::network::Network;
 use super::notifications::Notifications;
 use super::settings::MountSettings;
 use crate::Report;
-use crate::clock::{clock, now};
+use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
 use crate::poll::Idleness;
 use crate::status::{MountStatus, Role, Status, StatusService};
@@ -64,6 +65,7 @@ impl Stopper {
 
 /// A mounted directory of a server.
 pub struct Mounted {
+    path: PathBuf,
     client: Client,
     network: Network,
     /// `None` when the connection to the kernel has ended.
@@ -109,6 +111,7 @@ impl Mounted {
             kernel_drops_names: kernel.drops_names(),
         };
         let mut mounted = Self {
+            path: settings.path.clone(),
             client: Client::new(client, &clock()),
             network,
             kernel: Some(kernel),
@@ -124,6 +127,11 @@ impl Mounted {
         };
         mounted.greet(settings.first_response)?;
         Ok(mounted)
+    }
+
+    /// Returns the mount point, as an absolute path without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns what ends the mount from another thread.

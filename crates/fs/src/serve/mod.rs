@@ -16,7 +16,7 @@ use apus_fs_core::store::Store;
 use apus_fs_wire::{Failure, Response, frame};
 
 use crate::Report;
-use crate::clock::now;
+use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
 use crate::poll::Idleness;
 use crate::status::{Role, Status, StatusService};

@@ -1,0 +1,71 @@
+//! The arguments with which mount(8) calls a helper for a type of file system.
+//!
+//! ```text
+//!   mount.fuse.apus HOST:PORT PATH [-sfnvrw] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]
+//! ```
+//!
+//! mount(8) runs `/sbin/mount.fuse.apus`, which is a link to this program.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Name of the link.
+const NAME: &str = "mount.fuse.apus";
+
+/// Returns the arguments of `apus fs mount` if `arguments` are those of a mount helper; others unchanged.
+pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let arguments: Vec<OsString> = arguments.collect();
+    let program = arguments.first().map(Path::new).and_then(Path::file_name);
+    if program.is_none_or(|name| name != NAME) {
+        return arguments;
+    }
+    let mut words: Vec<OsString> =
+        ["apus", "fs", "mount", "--daemon", "--quiet"].map(Into::into).into();
+    let mut rest = arguments.into_iter().skip(1);
+    while let Some(word) = rest.next() {
+        match word.to_str() {
+            // The type is known, and the namespace is entered by mount(8).
+            Some("-t" | "-N") => drop(rest.next()),
+            Some("-r") => words.extend(["-o".into(), "ro".into()]),
+            Some("-o") => {
+                words.push(word);
+                words.extend(rest.next());
+            }
+            // Sloppy, fake, not in mtab, verbose, writable: nothing to do with them.
+            Some(flags)
+                if flags.len() > 1
+                    && flags.starts_with('-')
+                    && !flags.contains(|c: char| !"-sfnvw".contains(c)) => {}
+            _ => words.push(word),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(line: &str) -> String {
+        let words = translate(line.split(' ').map(OsString::from));
+        let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn a_helper_mounts_in_the_background() {
+        assert_eq!(
+            translated("/sbin/mount.fuse.apus files:4000 /mnt -sn -o rw,lost=wait -t fuse.apus"),
+            "apus fs mount --daemon --quiet files:4000 /mnt -o rw,lost=wait"
+        );
+        assert_eq!(
+            translated("mount.fuse.apus files:4000 /mnt -r"),
+            "apus fs mount --daemon --quiet files:4000 /mnt -o ro"
+        );
+    }
+
+    #[test]
+    fn other_names_change_nothing() {
+        assert_eq!(translated("apus fs mount a:1 /mnt -o ro"), "apus fs mount a:1 /mnt -o ro");
+    }
+}
