@@ -6,7 +6,7 @@ use apus::{Endpoint, PollMode};
 use apus_fs::serve::{Export, Service};
 use apus_fs::trust::{Network, Trust};
 use apus_fs_core::server::{Server, ServerSettings};
-use apus_fs_store::directory::{DirectoryOptions, DirectoryStore};
+use apus_fs_store::{DirectoryOptions, DirectoryStore};
 use clap::Args;
 use serde_json::json;
 
