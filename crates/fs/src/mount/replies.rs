@@ -25,12 +25,12 @@ pub(super) enum Shape {
     Statx,
     /// A directory is opened.
     OpenDirectory,
-    /// Data with room for so many bytes; 0 asks for its length.
+    /// Data for which there is `room`; 0 asks for its length.
     Sized {
         /// Room in bytes.
         room: u32,
     },
-    /// Names, with room for so many bytes.
+    /// Names for which there is `room`.
     Directory {
         /// Room in bytes.
         room: u32,

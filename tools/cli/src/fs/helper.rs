@@ -4,24 +4,23 @@
 //!   mount.fuse.apus HOST:PORT PATH [-sfnvrw] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]
 //! ```
 //!
-//! mount(8) runs `/sbin/mount.fuse.apus`, which is a link to this program.
+//! mount(8) runs `/sbin/mount.fuse.apus`, which is a link to this program, or a script that passes this name as the first
+//! argument.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Name of the link.
+/// Name of the link, and first argument of the script.
 const NAME: &str = "mount.fuse.apus";
 
 /// Returns the arguments of `apus fs mount` if `arguments` are those of a mount helper; others unchanged.
 pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
-    let program = arguments.first().map(Path::new).and_then(Path::file_name);
-    if program.is_none_or(|name| name != NAME) {
-        return arguments;
-    }
+    let is_helper = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == NAME);
+    let Some(before) = arguments.iter().take(2).position(is_helper) else { return arguments };
     let mut words: Vec<OsString> =
         ["apus", "fs", "mount", "--daemon", "--quiet"].map(Into::into).into();
-    let mut rest = arguments.into_iter().skip(1);
+    let mut rest = arguments.into_iter().skip(before + 1);
     while let Some(word) = rest.next() {
         match word.to_str() {
             // The type is known, and the namespace is entered by mount(8).
@@ -59,7 +58,7 @@ mod tests {
             "apus fs mount --daemon --quiet files:4000 /mnt -o rw,lost=wait"
         );
         assert_eq!(
-            translated("mount.fuse.apus files:4000 /mnt -r"),
+            translated("/usr/bin/apus mount.fuse.apus files:4000 /mnt -r"),
             "apus fs mount --daemon --quiet files:4000 /mnt -o ro"
         );
     }

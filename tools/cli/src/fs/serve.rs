@@ -25,8 +25,8 @@ const STORE: &str = ".apus-fs";
 /// signal ends it immediately, which loses nothing. Every change is written to a log in DIR/.apus-fs and made durable before
 /// a client learns that it is.
 ///
-/// Packets are not encrypted: whoever can read or forge packets can read and change the files. So clients are served only on
-/// this host, and in networks that --trust names. A server that an ordinary user runs has that user's rights; started by root,
+/// Packets are not encrypted: a machine that can read or forge them can read and change the files. So clients are served only
+/// on this host, and in networks that --trust names. A server that an ordinary user runs has that user's rights; started by root,
 /// it serves files of all users, and believes its clients who their users are.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
