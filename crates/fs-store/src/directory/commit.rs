@@ -180,10 +180,11 @@ impl DirectoryStore {
     pub(crate) fn write_entries(&mut self, entries: &[(Entry, Bytes)]) -> Result<bool, StoreError> {
         let mut result = self.log.write(entries, true);
         // A checkpoint frees the space of the log so far. If there is no space even for that, the log is as it was.
-        if matches!(result, Err(WriteError::Full)) && self.log.length() > 0 {
-            if self.checkpoint().is_ok() {
-                result = self.log.write(entries, true);
-            }
+        if matches!(result, Err(WriteError::Full))
+            && self.log.length() > 0
+            && self.checkpoint().is_ok()
+        {
+            result = self.log.write(entries, true);
         }
         match result {
             Ok(()) => Ok(true),

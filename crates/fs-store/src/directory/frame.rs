@@ -171,12 +171,12 @@ pub(crate) fn scan(magic: u64, bytes: &Bytes, mut next: u64) -> Result<Scanned, 
     // What follows may be the rest of a write that was torn: then no frame was written after it was durable.
     let pattern = magic.to_le_bytes();
     for at in end..bytes.len().saturating_sub(PREFIX - 1) {
-        if bytes[at] == pattern[0] && bytes[at..].starts_with(&pattern) {
-            if let Found::Frame { frame, .. } = decode(magic, bytes, at) {
-                if frame.durable > next {
-                    return Err(end);
-                }
-            }
+        if bytes[at] == pattern[0]
+            && bytes[at..].starts_with(&pattern)
+            && let Found::Frame { frame, .. } = decode(magic, bytes, at)
+            && frame.durable > next
+        {
+            return Err(end);
         }
     }
     Ok(Scanned { frames, end })
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// FRAME-2: every bit of a frame matters; damage to the last one cannot be told from a torn write.
+    /// FRAME-2: every bit of a frame matters; damage to the last one is no different from a torn write.
     #[test]
     fn damage_is_noticed() {
         let (bytes, ends) = log();

@@ -54,7 +54,6 @@ pub(crate) struct Status {
 }
 
 /// Converts an error of a system call.
-#[expect(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 pub(crate) fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error() as u16)
 }

@@ -197,10 +197,11 @@ impl DirectoryStore {
     fn sorted_names(&mut self, directory: Ino) -> Result<Vec<Name>, Errno> {
         let file = self.files.directory(&self.knowledge.table, directory)?;
         let change = status_of(&file)?.attributes.version.change;
-        if let Some(listing) = self.listing.take() {
-            if listing.directory == directory && listing.change == change {
-                return Ok(listing.names);
-            }
+        if let Some(listing) = self.listing.take()
+            && listing.directory == directory
+            && listing.change == change
+        {
+            return Ok(listing.names);
         }
         let names = listing::names(&file)?.into_iter();
         let mut names: Vec<Name> = names.filter_map(|name| Name::new(name).ok()).collect();
