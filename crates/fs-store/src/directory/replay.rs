@@ -50,6 +50,8 @@ pub(crate) fn open(
         OpenError::Store(failed("read", directory)(error))
     })?;
     loop {
+        // An earlier attempt may have created nodes again.
+        files.forget_all();
         let Stored { mut knowledge, frames, mut log, uncertain } =
             read(&files.state, secret, &fail_point)?;
         match replay(&mut files, &mut knowledge, &mut log, &frames) {
