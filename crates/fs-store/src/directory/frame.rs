@@ -54,8 +54,19 @@ pub(crate) enum Observation {
     Dropped { ino: Ino },
     /// A client will not return.
     Forgotten { client: [u8; 16] },
+    /// All frames before this one were applied, while the export was mounted as `mount` says.
+    Applied { mount: Mount },
     /// A batch failed before it was logged.
     Refused { client: [u8; 16], number: u64 },
+}
+
+/// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    /// Random number of the machine's start; zeros if it is not known.
+    pub(crate) boot: [u8; 16],
+    /// The kernel's number of the mount.
+    pub(crate) id: u64,
 }
 
 /// Consecutive records of a batch.
