@@ -14,8 +14,8 @@ use directory_support::records::{Numbers, Random, set_up};
 use directory_support::{open, options, temporary};
 
 /// Opens a store that may crash while it opens.
-fn try_open(directory: &Path, fail_point: FailPoint) -> Option<DirectoryStore> {
-    let opened = catch_unwind(|| DirectoryStore::open(directory, options(fail_point)));
+fn try_open(directory: &Path, fail_point: FailPoint, replays_all: bool) -> Option<DirectoryStore> {
+    let opened = catch_unwind(|| DirectoryStore::open(directory, options(fail_point, replays_all)));
     match opened {
         Ok(store) => Some(store.expect("it opens")),
         Err(cause) => {
@@ -45,19 +45,21 @@ fn after_a_crash_at_any_change_there_is_a_prefix() {
             set_up(directory.path());
             let mut numbers = Numbers(Vec::new());
             // Opening a directory for the first time changes nothing in it.
-            let mut store = try_open(directory.path(), FailPoint::after(changes)).expect("empty");
+            let mut store =
+                try_open(directory.path(), FailPoint::after(changes), true).expect("empty");
             numbers.0 = Numbers::of(&mut store).0;
             let result = history.run(&mut store, &numbers, group);
             let (confirmed, sent) = result.err().unwrap_or((8, 8));
             drop(store);
             let mut random = Random(seed ^ (changes << 32));
+            let replays_all = random.below(2) == 0;
             let mut store = loop {
                 let limit = 1 << random.below(8);
                 let fail_point = match random.below(3) {
                     0 => FailPoint::default(),
                     _ => FailPoint::after(random.below(limit) as u64),
                 };
-                if let Some(store) = try_open(directory.path(), fail_point) {
+                if let Some(store) = try_open(directory.path(), fail_point, replays_all) {
                     break store;
                 }
             };
@@ -125,17 +127,19 @@ fn after_a_crash_of_the_machine_there_is_a_prefix() {
             let mut kept = BTreeSet::new();
             inodes(directory.path(), &mut kept);
             let changes = random.below(100) as u64;
-            let mut store = try_open(directory.path(), FailPoint::after(changes)).expect("empty");
+            let mut store =
+                try_open(directory.path(), FailPoint::after(changes), true).expect("empty");
             let numbers = Numbers::of(&mut store);
             let result = history.run(&mut store, &numbers, 2);
             let (confirmed, sent) = result.err().unwrap_or((8, 8));
             drop(store);
             lose(directory.path(), &kept, &mut random);
             lose(&directory.path().join(".apus-fs/orphans"), &kept, &mut random);
+            let replays_all = true;
             // Crashes of the process while the store opens.
             let mut fail_point = FailPoint::after(random.below(30) as u64);
             let mut store = loop {
-                if let Some(store) = try_open(directory.path(), fail_point) {
+                if let Some(store) = try_open(directory.path(), fail_point, replays_all) {
                     break store;
                 }
                 fail_point = FailPoint::default();

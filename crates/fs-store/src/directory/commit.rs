@@ -60,6 +60,9 @@ impl DirectoryStore {
         }
         if running.is_empty() {
             self.write_observations()?;
+            if self.log.length() > self.checkpoint_bytes {
+                self.checkpoint()?;
+            }
             return Ok(Vec::new());
         }
         let mut group = Vec::new();
@@ -170,6 +173,11 @@ impl DirectoryStore {
             let progress = self.knowledge.clients.entry(client).or_default();
             progress.advance(part.number, part.next.filter(|_| !run.is_finished));
         }
+        // After the end of this process, nothing of this is replayed, and new files are known.
+        if let (true, Some(mount)) = (is_logged, self.mount) {
+            self.pending.push(Observation::Applied { mount });
+            self.write_observations()?;
+        }
         if self.log.length() > self.checkpoint_bytes {
             self.checkpoint()?;
         }
@@ -180,10 +188,11 @@ impl DirectoryStore {
     pub(crate) fn write_entries(&mut self, entries: &[(Entry, Bytes)]) -> Result<bool, StoreError> {
         let mut result = self.log.write(entries, true);
         // A checkpoint frees the space of the log so far. If there is no space even for that, the log is as it was.
-        if matches!(result, Err(WriteError::Full)) && self.log.length() > 0 {
-            if self.checkpoint().is_ok() {
-                result = self.log.write(entries, true);
-            }
+        if matches!(result, Err(WriteError::Full))
+            && self.log.length() > 0
+            && self.checkpoint().is_ok()
+        {
+            result = self.log.write(entries, true);
         }
         match result {
             Ok(()) => Ok(true),
@@ -224,9 +233,6 @@ impl DirectoryStore {
                 self.is_broken = true;
                 return Err(error);
             }
-        }
-        if self.log.length() > self.checkpoint_bytes {
-            self.checkpoint()?;
         }
         Ok(())
     }

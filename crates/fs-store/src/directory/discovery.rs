@@ -3,7 +3,7 @@
 //! The second pass of a replay. A crash of the process leaves the effects of the first records, a crash of the machine those of
 //! any, up to what the file system orders. So each node is sought in all places where the log had it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use apus_fs_wire::{Errno, Ino, Name, NodeKind};
 
@@ -87,7 +87,18 @@ impl Discovery {
         directory: Ino,
     ) -> Result<(), Errno> {
         let file = files.directory(table, directory)?;
-        for name in listing::names(&file)? {
+        let names = listing::names(&file)?;
+        let there: HashSet<&[u8]> = names.iter().map(Vec::as_slice).collect();
+        let known = table.names(directory).map(|(name, ino)| (name.clone(), ino));
+        let gone = known.filter(|(name, _)| !there.contains(name.as_bytes()));
+        // Dropped just before the crash.
+        for (name, ino) in gone.collect::<Vec<_>>() {
+            table.remove_place(&(directory, name));
+            if table.node(ino).is_some_and(|node| node.places.is_empty()) {
+                table.remove(ino);
+            }
+        }
+        for name in names {
             let Ok(name) = Name::new(name) else { continue };
             let number = str::from_utf8(name.as_bytes()).ok().and_then(|text| text.parse().ok());
             let status = files.status_at(&file, &name)?;

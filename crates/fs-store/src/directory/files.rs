@@ -228,6 +228,12 @@ impl Files {
         }
     }
 
+    /// Closes all descriptors of nodes.
+    pub(crate) fn forget_all(&mut self) {
+        self.directories.clear();
+        self.open.clear();
+    }
+
     /// Closes the descriptors of a node that is gone.
     pub(crate) fn forget(&mut self, ino: Ino) {
         self.directories.pop(&ino);

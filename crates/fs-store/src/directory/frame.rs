@@ -54,8 +54,19 @@ pub(crate) enum Observation {
     Dropped { ino: Ino },
     /// A client will not return.
     Forgotten { client: [u8; 16] },
+    /// All frames before this one were applied, while the export was mounted as `mount` says.
+    Applied { mount: Mount },
     /// A batch failed before it was logged.
     Refused { client: [u8; 16], number: u64 },
+}
+
+/// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    /// Random number of the machine's start; zeros if it is not known.
+    pub(crate) boot: [u8; 16],
+    /// The kernel's number of the mount.
+    pub(crate) id: u64,
 }
 
 /// Consecutive records of a batch.
@@ -171,12 +182,12 @@ pub(crate) fn scan(magic: u64, bytes: &Bytes, mut next: u64) -> Result<Scanned, 
     // What follows may be the rest of a write that was torn: then no frame was written after it was durable.
     let pattern = magic.to_le_bytes();
     for at in end..bytes.len().saturating_sub(PREFIX - 1) {
-        if bytes[at] == pattern[0] && bytes[at..].starts_with(&pattern) {
-            if let Found::Frame { frame, .. } = decode(magic, bytes, at) {
-                if frame.durable > next {
-                    return Err(end);
-                }
-            }
+        if bytes[at] == pattern[0]
+            && bytes[at..].starts_with(&pattern)
+            && let Found::Frame { frame, .. } = decode(magic, bytes, at)
+            && frame.durable > next
+        {
+            return Err(end);
         }
     }
     Ok(Scanned { frames, end })
@@ -211,7 +222,7 @@ mod tests {
         }
     }
 
-    /// FRAME-2: every bit of a frame matters; damage to the last one cannot be told from a torn write.
+    /// FRAME-2: every bit of a frame matters; damage to the last one is no different from a torn write.
     #[test]
     fn damage_is_noticed() {
         let (bytes, ends) = log();

@@ -54,7 +54,6 @@ pub(crate) struct Status {
 }
 
 /// Converts an error of a system call.
-#[expect(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 pub(crate) fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error() as u16)
 }
@@ -98,7 +97,9 @@ fn has_xattrs(directory: impl AsFd, name: &[u8]) -> bool {
     }
     let mut list = [0_u8; 1_024];
     match rustix::fs::listxattr(path, &mut list[..]) {
-        Ok(length) => list[..length].split(|byte| *byte == 0).any(|name| name.starts_with(b"user.")),
+        Ok(length) => {
+            list[..length].split(|byte| *byte == 0).any(|name| name.starts_with(b"user."))
+        }
         Err(error) => error == rustix::io::Errno::RANGE,
     }
 }

@@ -123,6 +123,7 @@ impl Journeys {
                     node.visit(&place);
                 }
             }
+            Observation::Applied { .. } => {}
             Observation::Absent { parent, name } => table.forget_place(&(*parent, name.clone())),
             Observation::Created { ino, identity } => {
                 table.identify(*ino, *identity);

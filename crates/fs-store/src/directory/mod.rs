@@ -50,7 +50,7 @@ pub use error::OpenError;
 pub use fail_point::{Crashed, FailPoint};
 
 use files::Files;
-use frame::{Entry, Observation, Progress};
+use frame::{Entry, Mount, Observation, Progress};
 use identity::{errno, status_of};
 use listing::Listing;
 use log::Log;
@@ -71,6 +71,9 @@ pub struct DirectoryOptions {
     pub directories: NonZeroUsize,
     /// Descriptors of files that are kept.
     pub files: NonZeroUsize,
+    /// Whether a test replays what is known to be applied, as after a crash of the machine.
+    #[doc(hidden)]
+    pub replays_all: bool,
     /// Where a test lets the store crash.
     #[doc(hidden)]
     pub fail_point: FailPoint,
@@ -83,6 +86,7 @@ impl Default for DirectoryOptions {
             // Together below half of the usual limit of 1,024.
             directories: NonZeroUsize::new(256).expect("not zero"),
             files: NonZeroUsize::new(128).expect("not zero"),
+            replays_all: false,
             fail_point: FailPoint::default(),
         }
     }
@@ -95,6 +99,8 @@ pub struct DirectoryStore {
     knowledge: Knowledge,
     log: Log,
     secret: [u8; 16],
+    /// `None` if every replay begins with the first frame.
+    mount: Option<Mount>,
     /// What the next frame says about nodes.
     pending: Vec<Observation>,
     appended: Vec<ClientBatch>,
@@ -197,10 +203,11 @@ impl DirectoryStore {
     fn sorted_names(&mut self, directory: Ino) -> Result<Vec<Name>, Errno> {
         let file = self.files.directory(&self.knowledge.table, directory)?;
         let change = status_of(&file)?.attributes.version.change;
-        if let Some(listing) = self.listing.take() {
-            if listing.directory == directory && listing.change == change {
-                return Ok(listing.names);
-            }
+        if let Some(listing) = self.listing.take()
+            && listing.directory == directory
+            && listing.change == change
+        {
+            return Ok(listing.names);
         }
         let names = listing::names(&file)?.into_iter();
         let mut names: Vec<Name> = names.filter_map(|name| Name::new(name).ok()).collect();
@@ -343,7 +350,8 @@ impl Store for DirectoryStore {
     fn drop_orphan(&mut self, node: Ino) {
         let step = self.knowledge.table.check_close(node);
         let record = Record::Close { node: apus_fs_wire::Handle::created(node) };
-        if self.files.perform(&self.knowledge.table, &step, &record).is_ok() {
+        let done = self.files.perform(&self.knowledge.table, &step, &record);
+        if matches!(done, Ok(_) | Err(names::ENOENT)) {
             self.knowledge.table.apply(&step, NodeKind::File);
             self.pending.push(Observation::Dropped { ino: node });
         }

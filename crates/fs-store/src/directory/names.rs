@@ -163,7 +163,11 @@ impl Table {
 
     fn occupied(&self, parent: Ino, name: &Name, node: Ino) -> Result<Place, Errno> {
         let place = self.place(parent, name)?;
-        if self.at(parent, name) == Some(node) { Ok(place) } else { Err(ESTALE) }
+        match self.at(parent, name) {
+            Some(is) if is == node => Ok(place),
+            Some(_) => Err(ESTALE),
+            None => Err(ENOENT),
+        }
     }
 
     fn removal(&self, ino: Ino, place: Place) -> Removal {
@@ -244,6 +248,10 @@ impl Table {
                 true => Err(EINVAL),
                 false => Ok(Step::Exchange { first: (ino, from), second: (other, to) }),
             };
+        }
+        // As Linux does, before it compares kinds.
+        if self.is_within(from.0, other) {
+            return Err(ENOTEMPTY);
         }
         let is_directory = |ino| self.kind(ino).map(|kind| kind == NodeKind::Directory);
         match (is_directory(ino)?, is_directory(other)?) {

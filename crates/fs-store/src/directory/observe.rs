@@ -50,7 +50,7 @@ impl DirectoryStore {
     pub(crate) fn observe_names_of(&mut self, record: &Record) {
         match record {
             Record::Create { parent: Some((parent, name)), .. } => {
-                self.observe_one(parent.ino, name)
+                self.observe_one(parent.ino, name);
             }
             Record::Link { parent, name, .. } | Record::Unlink { parent, name, .. } => {
                 self.observe_one(parent.ino, name);

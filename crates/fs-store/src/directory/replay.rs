@@ -14,7 +14,7 @@ use super::arrange::{Arrangement, Failure};
 use super::discovery::Discovery;
 use super::error::{OpenError, failed};
 use super::files::Files;
-use super::frame::{self, Entry, Frame};
+use super::frame::{self, Entry, Frame, Mount, Observation};
 use super::identity::status_of;
 use super::journeys::Journeys;
 use super::log::{Log, WriteError};
@@ -49,10 +49,14 @@ pub(crate) fn open(
         let error = std::io::Error::from_raw_os_error(errno.0.into());
         OpenError::Store(failed("read", directory)(error))
     })?;
+    let mount = files.state.mount();
+    let trusted = mount.filter(|_| !options.replays_all);
     loop {
+        // An earlier attempt may have created nodes again.
+        files.forget_all();
         let Stored { mut knowledge, frames, mut log, uncertain } =
             read(&files.state, secret, &fail_point)?;
-        match replay(&mut files, &mut knowledge, &mut log, &frames) {
+        match replay(&mut files, &mut knowledge, &mut log, &frames, trusted) {
             Ok(()) => {
                 let next_ino = knowledge.reserved;
                 let mut store = DirectoryStore {
@@ -60,6 +64,7 @@ pub(crate) fn open(
                     knowledge,
                     log,
                     secret,
+                    mount,
                     pending: Vec::new(),
                     appended: Vec::new(),
                     next_ino,
@@ -142,6 +147,32 @@ fn read(
 
 /// Brings the directory to the state that the frames describe.
 fn replay(
+    files: &mut Files,
+    knowledge: &mut Knowledge,
+    log: &mut Log,
+    frames: &[Frame],
+    mount: Option<Mount>,
+) -> Result<(), Failure> {
+    let is_applied = |frame: &Frame| {
+        match &frame.entry {
+        Entry::Observed(observations) => observations.iter().any(|observation| {
+            matches!(observation, Observation::Applied { mount: then } if mount == Some(*then))
+        }),
+        _ => false,
+    }
+    };
+    let applied = frames.iter().rposition(is_applied).map_or(0, |index| index + 1);
+    Journeys::run_all(knowledge, &frames[..applied]);
+    replay_frames(files, knowledge, log, &frames[applied..]).map_err(|failure| match failure {
+        Failure::Record((frame, record), errno) => {
+            Failure::Record((frame + applied, record), errno)
+        }
+        other => other,
+    })
+}
+
+/// Brings the directory from a state where any records may be applied to the one that the frames describe.
+fn replay_frames(
     files: &mut Files,
     knowledge: &mut Knowledge,
     log: &mut Log,

@@ -28,10 +28,10 @@ impl DirectoryStore {
                 if is_hidden(parent, &name) {
                     continue;
                 }
-                if let Ok(Some((ino, status))) = self.observe(parent, &name) {
-                    if status.attributes.kind == NodeKind::Directory {
-                        directories.push(ino);
-                    }
+                if let Ok(Some((ino, status))) = self.observe(parent, &name)
+                    && status.attributes.kind == NodeKind::Directory
+                {
+                    directories.push(ino);
                 }
             }
         }

@@ -5,10 +5,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::error::{OpenError, failed};
+use super::frame::Mount;
 use super::names::STATE;
 use apus_fs_core::store::StoreError;
 
@@ -54,6 +55,17 @@ impl State {
             DIRECTORIES.map(|name| open_directory(&directory, name.as_bytes(), &path.join(name)));
         let (orphans, replay, lost) = (orphans?, replay?, lost?);
         Ok(Self { root, directory, orphans, replay, lost, path, _lock: lock })
+    }
+
+    /// Returns which life of the mounted file system this is; `None` if it cannot be known.
+    pub(crate) fn mount(&self) -> Option<Mount> {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+        let boot = u128::from_str_radix(&digits, 16).ok()?.to_le_bytes();
+        let wanted = StatxFlags::MNT_ID;
+        let statx = rustix::fs::statx(&self.root, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let is_known = statx.stx_mask & wanted.bits() != 0;
+        is_known.then_some(Mount { boot, id: statx.stx_mnt_id })
     }
 
     /// Returns the secret; draws it when the directory is served for the first time.

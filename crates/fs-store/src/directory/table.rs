@@ -129,10 +129,10 @@ impl Table {
         if let Some(before) = before.filter(|before| *before != identity) {
             self.identities.remove(&before);
         }
-        if let Some(other) = self.identities.insert(identity, ino).filter(|other| *other != ino) {
-            if let Some(other) = self.nodes.get_mut(&other) {
-                other.identity = None;
-            }
+        if let Some(other) = self.identities.insert(identity, ino).filter(|other| *other != ino)
+            && let Some(other) = self.nodes.get_mut(&other)
+        {
+            other.identity = None;
         }
     }
 
@@ -181,10 +181,10 @@ impl Table {
             }
         }
         let node = self.nodes.remove(&ino).expect("it was there");
-        if let Some(identity) = node.identity {
-            if self.identities.get(&identity) == Some(&ino) {
-                self.identities.remove(&identity);
-            }
+        if let Some(identity) = node.identity
+            && self.identities.get(&identity) == Some(&ino)
+        {
+            self.identities.remove(&identity);
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod confinement;
 mod differential;
+mod directory;
 mod durability;
 mod export;
 mod files;
@@ -72,3 +73,4 @@ macro_rules! contract {
 }
 
 contract!(memory_store, crate::memory::MemoryWorld);
+contract!(directory_store, crate::directory::DirectoryWorld);

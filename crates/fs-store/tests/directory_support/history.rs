@@ -56,7 +56,7 @@ impl History {
                 records,
                 payload: payload.into(),
             };
-            this.append_and_commit(&mut store, &numbers, &[batch.clone()]);
+            this.append_and_commit(&mut store, &numbers, std::slice::from_ref(&batch));
             this.batches.push(batch);
             this.states.push(state(&mut store, &symbol));
         }

@@ -29,8 +29,8 @@ pub(crate) fn open(directory: &Path) -> DirectoryStore {
     DirectoryStore::open(directory, DirectoryOptions::default()).expect("it opens")
 }
 
-pub(crate) fn options(fail_point: FailPoint) -> DirectoryOptions {
-    DirectoryOptions { fail_point, ..DirectoryOptions::default() }
+pub(crate) fn options(fail_point: FailPoint, replays_all: bool) -> DirectoryOptions {
+    DirectoryOptions { fail_point, replays_all, ..DirectoryOptions::default() }
 }
 
 pub(crate) fn name(text: &str) -> Name {

@@ -170,7 +170,8 @@ impl Belief {
                     parent: (!is_nameless).then_some((symbol(place.0), place.1)),
                     ino: Ino(ino),
                     node,
-                    mode: 0o600 + random.below(64) as u16,
+                    // An ordinary user's server needs the owner's permissions.
+                    mode: 0o700 + random.below(64) as u16,
                     uid: 0,
                     gid: 0,
                     time: Time { seconds: random.below(1000) as i64, nanoseconds: 7 },
