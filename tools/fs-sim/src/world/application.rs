@@ -144,9 +144,7 @@ impl Application {
         recorder: &mut Recorder,
     ) {
         let Ok(reply) = result else {
-            if let Intent::Open(file) | Intent::Read { file, .. } = &current.intent {
-                self.opened.retain(|open| open != file);
-            }
+            self.forget(&current.intent);
             return;
         };
         match &current.intent {
@@ -197,6 +195,26 @@ impl Application {
         }
     }
 
+    /// Forgets the node of an operation that failed: it may have gone.
+    fn forget(&mut self, intent: &Intent) {
+        match intent {
+            Intent::Open(file)
+            | Intent::Read { file, .. }
+            | Intent::Write { file, .. }
+            | Intent::Append { file, .. }
+            | Intent::Truncate { file, .. }
+            | Intent::Sync(file)
+            | Intent::Size(file)
+            | Intent::Link { node: file, .. } => self.opened.retain(|open| open != file),
+            Intent::OpenDirectory(directory)
+            | Intent::LookUp((directory, _))
+            | Intent::Create { at: (directory, _), .. } => {
+                self.directories.retain(|known| known != directory || *known == Ino::ROOT);
+            }
+            _ => {}
+        }
+    }
+
     fn find(&mut self, ino: Ino, kind: NodeKind, recorder: &mut Recorder) {
         match kind {
             NodeKind::Directory => {
@@ -230,7 +248,7 @@ impl Application {
     /// Draws an operation on shared names.
     fn shared_intent(&mut self, random: &mut Pcg64Mcg) -> Intent {
         if !self.opened.contains(&self.log) {
-            return Intent::Open(self.log);
+            return Intent::LookUp((Ino::ROOT, name("log")));
         }
         if self.opened.len() > MOST_OPEN {
             return Intent::Release(self.opened.remove(1));
@@ -290,7 +308,7 @@ impl Application {
             return Intent::Create { at, is_directory: true };
         };
         if !self.opened.contains(&self.log) {
-            return Intent::Open(self.log);
+            return Intent::LookUp((Ino::ROOT, name("log")));
         }
         self.unsynced += 1;
         match random.random_range(0..12) {

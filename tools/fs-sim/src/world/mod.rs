@@ -10,6 +10,7 @@ mod event;
 mod faults;
 mod host;
 mod intent;
+mod kernel;
 mod network;
 mod record;
 mod recorder;
@@ -40,7 +41,7 @@ use recorder::Recorder;
 const MOST_EVENTS: u64 = 3_000_000;
 
 /// Lines of the trace that are kept.
-const MOST_LINES: usize = 60;
+const MOST_LINES: usize = 400;
 
 struct World {
     scenario: Scenario,
@@ -161,7 +162,11 @@ impl World {
             | Event::Callback { .. }
             | Event::Answer { .. }
             | Event::CallbackFailed { .. } => self.handle_message(event),
-            Event::Notified { host, mount, notification } => {
+            Event::Notified { host, mount, notification, ref items } => {
+                if self.hold(host, mount, &event) {
+                    return Ok(());
+                }
+                self.hosts[host].kernel.invalidate(items);
                 self.with_client(host, mount, &event, |client, clock| {
                     client.notified(clock, notification);
                 });
@@ -243,11 +248,27 @@ impl World {
         let line = format!("{} thread {thread} begins {intent:?}", machine.mount);
         machine.waiting.insert(token, thread);
         let clock = machine.clock.read(self.now);
+        if let Some(reply) = machine.kernel.serve(intent, clock.now) {
+            self.totals.hits += 1;
+            self.note(|| line);
+            return self.end(host, token, &Ok(reply));
+        }
         if let Some(client) = &mut machine.client {
             client.submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
         }
         self.note(|| line);
         self.drain_client(host);
+    }
+
+    /// Lets a kernel learn from a reply of its client.
+    fn learn(&mut self, host: usize, token: OpToken, result: &Result<Reply, Errno>) {
+        let machine = &mut self.hosts[host];
+        let now = machine.clock.local(self.now);
+        let thread = machine.waiting.get(&token);
+        let application = thread.map(|thread| &machine.applications[*thread]);
+        if let Some(current) = application.and_then(|one| one.current.as_ref()) {
+            machine.kernel.learn(&current.intent, result, now);
+        }
     }
 
     /// Gives a result to the application that waits for it.
@@ -279,7 +300,10 @@ impl World {
         let mount = self.hosts[host].mount;
         while let Some(effect) = self.hosts[host].client.as_mut().and_then(Client::take_effect) {
             match effect {
-                ClientEffect::Reply { operation, result } => self.end(host, operation, &result),
+                ClientEffect::Reply { operation, result } => {
+                    self.learn(host, operation, &result);
+                    self.end(host, operation, &result);
+                }
                 ClientEffect::Call { call, header, payload } => {
                     let bytes = [vec![header], payload].concat().concat().into();
                     self.send_request(host, call, bytes);
@@ -287,9 +311,10 @@ impl World {
                 ClientEffect::Answer { callback, message } => {
                     self.send_answer(callback.0, message);
                 }
-                ClientEffect::Invalidate { notification, .. } => {
+                ClientEffect::Invalidate { notification, items } => {
                     let delay = Duration::from_micros(self.random.random_range(1..500));
-                    self.schedule(self.now + delay, Event::Notified { host, mount, notification });
+                    let event = Event::Notified { host, mount, notification, items };
+                    self.schedule(self.now + delay, event);
                 }
                 ClientEffect::Warn(text) => self.note(|| format!("{mount} warns: {text}")),
             }
