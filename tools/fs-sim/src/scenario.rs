@@ -57,6 +57,8 @@ pub struct Scenario {
     pub lost_per_mille: u32,
     /// Largest deviation of a clock's rate, in parts per million.
     pub drift: i64,
+    /// Whether directories are renamed into other directories, also into themselves, which a kernel would refuse.
+    pub moves_directories: bool,
     /// Disturbances, with their times.
     pub faults: Vec<(Duration, Fault)>,
 }
@@ -98,6 +100,7 @@ impl Scenario {
             delay: Duration::from_micros(random.random_range(20..20_000)),
             lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
             drift: 10_000,
+            moves_directories: false,
             faults,
         }
     }

@@ -38,6 +38,7 @@ pub(super) struct Application {
     thread: u64,
     /// The file that is only appended to, and on which locks are taken.
     log: Ino,
+    moves_directories: bool,
     pub(super) current: Option<Current>,
     next: Option<Intent>,
     directories: Vec<Ino>,
@@ -53,16 +54,22 @@ pub(super) struct Application {
     pub(super) is_done: bool,
 }
 
+/// Returns whether a name is one that directories have, while they do not move.
+fn is_directory_name(at: &(Ino, Name)) -> bool {
+    NAMES[..2].iter().any(|text| text.as_bytes() == at.1.as_bytes())
+}
+
 fn name(text: &str) -> Name {
     Name::new(text.to_owned()).expect("a good name")
 }
 
 impl Application {
-    pub(super) fn new(mount: MountId, thread: u64, log: Ino) -> Self {
+    pub(super) fn new(mount: MountId, thread: u64, log: Ino, moves_directories: bool) -> Self {
         Self {
             mount,
             thread,
             log,
+            moves_directories,
             current: None,
             next: None,
             directories: vec![Ino::ROOT],
@@ -259,7 +266,8 @@ impl Application {
         let file = self.opened[random.random_range(0..self.opened.len())];
         let directory = self.directories[random.random_range(0..self.directories.len())];
         let at = self.place(random);
-        let is_directory = random.random_ratio(1, 3);
+        let is_directory =
+            random.random_ratio(1, 2) && (self.moves_directories || is_directory_name(&at));
         match random.random_range(0..30) {
             0..=3 => Intent::LookUp(at),
             4..=7 => Intent::Create { at, is_directory },
@@ -267,11 +275,15 @@ impl Application {
             10..=12 => {
                 let modes = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
                 let mode = modes[random.random_range(0..3)];
-                Intent::Rename { from: at, to: self.place(random), mode }
+                Intent::Rename { to: self.rename_to(&at, random), from: at, mode }
             }
             13..=14 => Intent::OpenDirectory(directory),
             15 if file != self.log => Intent::Link { node: file, at },
-            16..=19 => Intent::Read { file, offset: random.random_range(0..40), length: 4096 },
+            16..=17 => Intent::Read { file, offset: 0, length: 4096 },
+            18..=19 => {
+                let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
+                Intent::Read { file, offset, length }
+            }
             20..=21 => Intent::Size(file),
             22 => Intent::Sync(file),
             23 if self.hold.is_none() => Intent::Lock {
@@ -288,6 +300,20 @@ impl Application {
             29 if file != self.log => Intent::Truncate { file, size: random.random_range(0..60) },
             _ => Intent::LookUp(at),
         }
+    }
+
+    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them, directories keep their places.
+    fn rename_to(&self, from: &(Ino, Name), random: &mut Pcg64Mcg) -> (Ino, Name) {
+        let mut to = self.place(random);
+        if !self.moves_directories {
+            let may_be_directory = is_directory_name(from);
+            let names = if may_be_directory { &NAMES[..2] } else { &NAMES[2..] };
+            to.1 = name(names[random.random_range(0..names.len())]);
+            if may_be_directory {
+                to.0 = from.0;
+            }
+        }
+        to
     }
 
     fn place(&self, random: &mut Pcg64Mcg) -> (Ino, Name) {

@@ -60,7 +60,14 @@ impl Host {
     }
 
     /// Mounts.
-    pub(super) fn mount(&mut self, mount: MountId, threads: usize, log: Ino, now: Duration) {
+    pub(super) fn mount(
+        &mut self,
+        mount: MountId,
+        threads: usize,
+        log: Ino,
+        moves: bool,
+        now: Duration,
+    ) {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&mount.0.to_le_bytes());
         let settings = ClientSettings {
@@ -73,8 +80,9 @@ impl Host {
         self.mount = mount;
         self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
         self.client = Some(Client::new(settings, &self.clock.read(now)));
-        self.applications =
-            (0..=threads as u64).map(|thread| Application::new(mount, thread, log)).collect();
+        self.applications = (0..=threads as u64)
+            .map(|thread| Application::new(mount, thread, log, moves))
+            .collect();
         self.kernel = Kernel::default();
         self.waiting.clear();
         self.held.clear();

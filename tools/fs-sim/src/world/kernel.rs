@@ -42,6 +42,14 @@ impl Kernel {
             }
             Intent::Read { file, offset, length } => {
                 let bytes = self.pages.get(file)?;
+                // Beyond the end, the size must be valid. Source: Linux `fuse_cache_read_iter`.
+                let end = offset + u64::from(*length);
+                let is_current = |(attributes, until): &&(Attributes, Duration)| {
+                    *until > now && attributes.size == bytes.len() as u64
+                };
+                if end > bytes.len() as u64 {
+                    self.attributes.get(file).filter(is_current)?;
+                }
                 let start = bytes.len().min(*offset as usize);
                 let end = bytes.len().min(start.saturating_add(*length as usize));
                 Reply::Data(vec![Bytes::copy_from_slice(&bytes[start..end])])

@@ -133,6 +133,7 @@ impl World {
             self.now = at;
             self.totals.milliseconds = at.as_millis() as u64;
             self.handle(event)?;
+            self.recorder.check_troubles()?;
             if at > end || (self.is_closing && self.hosts.iter().all(Host::is_done)) {
                 return Ok(());
             }
@@ -387,7 +388,7 @@ impl World {
         self.mounts += 1;
         let mount = MountId(self.mounts);
         let (threads, log, now) = (self.scenario.threads, self.log, self.now);
-        self.hosts[host].mount(mount, threads, log, now);
+        self.hosts[host].mount(mount, threads, log, self.scenario.moves_directories, now);
         self.hosts[host].heard = (now, self.recorder.moment());
         self.note(|| format!("host {host} has {mount}"));
         for thread in 0..=threads {

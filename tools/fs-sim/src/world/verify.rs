@@ -28,13 +28,6 @@ impl World {
             }
         }
         ending::check(&waiting)?;
-        let lost = |mount: &MountId| self.recorder.has_lost(*mount);
-        if let Some((mount, what)) = self.recorder.troubles.iter().find(|(mount, _)| !lost(mount)) {
-            return Err(Violation::new(
-                "no operation fails without a cause",
-                format!("{mount}: {what}"),
-            ));
-        }
         let Some(server) = &self.server else { return Ok(()) };
         let mut store = server.store().clone();
         self.observe(&mut store);
@@ -42,33 +35,6 @@ impl World {
         let contents = store.read(self.log, 0, u32::MAX).unwrap_or_default();
         append::check(&contents, &self.recorder.owed_appends())?;
         lock::check(&self.recorder.holds)?;
-        eprintln!(
-            "DBG names {} files {} events {} appends {} holds {} log {} troubles {:?}",
-            self.recorder.names.len(),
-            self.recorder.files.len(),
-            self.recorder.files.values().map(Vec::len).sum::<usize>(),
-            self.recorder.owed_appends().len(),
-            self.recorder.holds.len(),
-            contents.len(),
-            self.recorder.troubles.len()
-        );
-        let mut c = std::collections::BTreeMap::new();
-        for e in &self.recorder.names {
-            let t = format!("{:?}", e.action);
-            let k = format!(
-                "{} {}",
-                t.split(' ').next().unwrap(),
-                if t.contains("Ok(") {
-                    "ok"
-                } else if t.contains("Errno(") {
-                    &t[t.find("Errno(").unwrap()..]
-                } else {
-                    "none"
-                }
-            );
-            *c.entry(k).or_insert(0) += 1;
-        }
-        eprintln!("{c:?}");
         let directories: Vec<Ino> = self.recorder.directories.iter().copied().collect();
         let history = self.recorder.history(&self.recorder.names);
         let is_decided = names::check(&history, &directories)?;
