@@ -38,7 +38,7 @@ pub(super) struct Application {
     thread: u64,
     /// The file that is only appended to, and on which locks are taken.
     log: Ino,
-    moves_directories: bool,
+    is_harsh: bool,
     pub(super) current: Option<Current>,
     next: Option<Intent>,
     directories: Vec<Ino>,
@@ -64,12 +64,12 @@ fn name(text: &str) -> Name {
 }
 
 impl Application {
-    pub(super) fn new(mount: MountId, thread: u64, log: Ino, moves_directories: bool) -> Self {
+    pub(super) fn new(mount: MountId, thread: u64, log: Ino, is_harsh: bool) -> Self {
         Self {
             mount,
             thread,
             log,
-            moves_directories,
+            is_harsh,
             current: None,
             next: None,
             directories: vec![Ino::ROOT],
@@ -190,7 +190,10 @@ impl Application {
             }
             Intent::Sync(_) => {
                 recorder.sync(self.mount, current.invoked);
-                if let Some(private) = recorder.privates.get_mut(&self.mount) {
+                // An action that the first thread has not finished is not owed to a sync of another thread.
+                if self.thread == 0
+                    && let Some(private) = recorder.privates.get_mut(&self.mount)
+                {
                     private.synced = private.synced.max(current.actions);
                 }
             }
@@ -266,19 +269,18 @@ impl Application {
         let file = self.opened[random.random_range(0..self.opened.len())];
         let directory = self.directories[random.random_range(0..self.directories.len())];
         let at = self.place(random);
-        let is_directory =
-            random.random_ratio(1, 2) && (self.moves_directories || is_directory_name(&at));
+        let is_directory = random.random_ratio(1, 2) && (self.is_harsh || is_directory_name(&at));
         match random.random_range(0..30) {
             0..=3 => Intent::LookUp(at),
             4..=7 => Intent::Create { at, is_directory },
-            8..=9 => Intent::Remove { at, is_directory },
+            8..=9 => Intent::Remove { at, is_directory: is_directory && self.is_harsh },
             10..=12 => {
                 let modes = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
-                let mode = modes[random.random_range(0..3)];
+                let mode = modes[random.random_range(usize::from(!self.is_harsh)..3)];
                 Intent::Rename { to: self.rename_to(&at, random), from: at, mode }
             }
             13..=14 => Intent::OpenDirectory(directory),
-            15 if file != self.log => Intent::Link { node: file, at },
+            15 if file != self.log && self.is_harsh => Intent::Link { node: file, at },
             16..=17 => Intent::Read { file, offset: 0, length: 4096 },
             18..=19 => {
                 let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
@@ -305,7 +307,7 @@ impl Application {
     /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them, directories keep their places.
     fn rename_to(&self, from: &(Ino, Name), random: &mut Pcg64Mcg) -> (Ino, Name) {
         let mut to = self.place(random);
-        if !self.moves_directories {
+        if !self.is_harsh {
             let may_be_directory = is_directory_name(from);
             let names = if may_be_directory { &NAMES[..2] } else { &NAMES[2..] };
             to.1 = name(names[random.random_range(0..names.len())]);

@@ -65,7 +65,7 @@ impl Host {
         mount: MountId,
         threads: usize,
         log: Ino,
-        moves: bool,
+        is_harsh: bool,
         now: Duration,
     ) {
         let mut id = [0; 16];
@@ -81,7 +81,7 @@ impl Host {
         self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
         self.client = Some(Client::new(settings, &self.clock.read(now)));
         self.applications = (0..=threads as u64)
-            .map(|thread| Application::new(mount, thread, log, moves))
+            .map(|thread| Application::new(mount, thread, log, is_harsh))
             .collect();
         self.kernel = Kernel::default();
         self.waiting.clear();

@@ -388,7 +388,7 @@ impl World {
         self.mounts += 1;
         let mount = MountId(self.mounts);
         let (threads, log, now) = (self.scenario.threads, self.log, self.now);
-        self.hosts[host].mount(mount, threads, log, self.scenario.moves_directories, now);
+        self.hosts[host].mount(mount, threads, log, self.scenario.is_harsh, now);
         self.hosts[host].heard = (now, self.recorder.moment());
         self.note(|| format!("host {host} has {mount}"));
         for thread in 0..=threads {
