@@ -57,6 +57,9 @@ pub struct Scenario {
     pub lost_per_mille: u32,
     /// Largest deviation of a clock's rate, in parts per million.
     pub drift: i64,
+    /// Whether applications also do what most kernels refuse by themselves, from what they know: move directories into themselves,
+    /// link files that have lost their last name, create in directories that were removed.
+    pub is_harsh: bool,
     /// Disturbances, with their times.
     pub faults: Vec<(Duration, Fault)>,
 }
@@ -98,6 +101,7 @@ impl Scenario {
             delay: Duration::from_micros(random.random_range(20..20_000)),
             lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
             drift: 10_000,
+            is_harsh: false,
             faults,
         }
     }

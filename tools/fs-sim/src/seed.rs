@@ -11,6 +11,8 @@ use crate::world;
 pub struct Totals {
     /// Operations that returned.
     pub operations: u64,
+    /// Operations that a kernel's cache served.
+    pub hits: u64,
     /// Requests that the server received.
     pub requests: u64,
     /// Callbacks that clients received.

@@ -15,6 +15,7 @@ fn promises_are_kept() {
         match check_seed(seed) {
             Ok(run) => {
                 totals.operations += run.operations;
+                totals.hits += run.hits;
                 totals.requests += run.requests;
                 totals.callbacks += run.callbacks;
                 totals.lost += run.lost;

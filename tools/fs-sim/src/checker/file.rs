@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::linearise::{Model, Verdict, search};
+use super::linearise::{Model, Verdict, explain, search};
 use crate::Violation;
 use crate::history::{FileAction, ObjectHistory};
 
@@ -61,7 +61,7 @@ pub fn check(file: &str, history: &ObjectHistory<FileAction>) -> Result<bool, Vi
         Verdict::Linearisable => Ok(true),
         Verdict::Undecided => Ok(false),
         Verdict::Impossible { event } => {
-            let what = format!("{file}: nothing explains {:?}", history[event]);
+            let what = format!("{file}: {}", explain(history, event));
             Err(Violation::new("operations on a file are linearisable", what))
         }
     }

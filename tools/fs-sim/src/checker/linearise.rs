@@ -13,6 +13,9 @@ use std::hash::Hash;
 
 use crate::history::{Event, Happening, MountId};
 
+/// Events that are shown before one that nothing explains.
+const EXPLAINED: usize = 40;
+
 /// An object with operations.
 pub trait Model {
     /// State of the object.
@@ -64,6 +67,28 @@ struct Entry {
 struct Past<S> {
     state: Lossy<S>,
     effective: BTreeSet<usize>,
+}
+
+/// Writes down an event that nothing explains, and the events before it.
+pub(super) fn explain<A: std::fmt::Debug>(
+    events: &[Event<Happening<A>>],
+    impossible: usize,
+) -> String {
+    let event = &events[impossible];
+    let end = event.returned.unwrap_or(event.invoked);
+    let is_shown = |other: &&Event<Happening<A>>| {
+        other.invoked < end && !matches!(other.action, Happening::Synced)
+    };
+    let mut before: Vec<_> = events.iter().filter(is_shown).collect();
+    before.sort_by_key(|other| other.invoked);
+    let start = before.len().saturating_sub(EXPLAINED);
+    let mut text = format!("nothing explains {:?} of {}; before it:", event.action, event.mount);
+    for other in &before[start..] {
+        let returned = other.returned.map_or("-".to_owned(), |at| at.0.to_string());
+        let (mount, invoked, action) = (other.mount, other.invoked.0, &other.action);
+        text.push_str(&format!("\n    {invoked} to {returned}, {mount}: {action:?}"));
+    }
+    text
 }
 
 struct Search<'a, M: Model> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use apus_fs_wire::{Errno, Ino, Name};
 
-use super::linearise::{Model, Verdict, search};
+use super::linearise::{Model, Verdict, explain, search};
 use crate::Violation;
 use crate::history::{Happening, NameAction, ObjectHistory, RenameMode};
 
@@ -279,7 +279,7 @@ pub fn check(history: &ObjectHistory<NameAction>, directories: &[Ino]) -> Result
         Verdict::Linearisable => Ok(true),
         Verdict::Undecided => Ok(false),
         Verdict::Impossible { event } => {
-            let what = format!("nothing explains {:?}", history[event]);
+            let what = explain(history, event);
             Err(Violation::new("operations on names are linearisable", what))
         }
     }

@@ -38,6 +38,7 @@ pub(super) struct Application {
     thread: u64,
     /// The file that is only appended to, and on which locks are taken.
     log: Ino,
+    is_harsh: bool,
     pub(super) current: Option<Current>,
     next: Option<Intent>,
     directories: Vec<Ino>,
@@ -53,16 +54,22 @@ pub(super) struct Application {
     pub(super) is_done: bool,
 }
 
+/// Returns whether a name is one that directories have, while they do not move.
+fn is_directory_name(at: &(Ino, Name)) -> bool {
+    NAMES[..2].iter().any(|text| text.as_bytes() == at.1.as_bytes())
+}
+
 fn name(text: &str) -> Name {
     Name::new(text.to_owned()).expect("a good name")
 }
 
 impl Application {
-    pub(super) fn new(mount: MountId, thread: u64, log: Ino) -> Self {
+    pub(super) fn new(mount: MountId, thread: u64, log: Ino, is_harsh: bool) -> Self {
         Self {
             mount,
             thread,
             log,
+            is_harsh,
             current: None,
             next: None,
             directories: vec![Ino::ROOT],
@@ -144,9 +151,7 @@ impl Application {
         recorder: &mut Recorder,
     ) {
         let Ok(reply) = result else {
-            if let Intent::Open(file) | Intent::Read { file, .. } = &current.intent {
-                self.opened.retain(|open| open != file);
-            }
+            self.forget(&current.intent);
             return;
         };
         match &current.intent {
@@ -185,13 +190,36 @@ impl Application {
             }
             Intent::Sync(_) => {
                 recorder.sync(self.mount, current.invoked);
-                if let Some(private) = recorder.privates.get_mut(&self.mount) {
+                // An action that the first thread has not finished is not owed to a sync of another thread.
+                if self.thread == 0
+                    && let Some(private) = recorder.privates.get_mut(&self.mount)
+                {
                     private.synced = private.synced.max(current.actions);
                 }
             }
             Intent::Lock { file, owner, kind, range, .. } if *kind != LockKind::Unlock => {
                 let hold = recorder.hold(*file, self.mount, *owner, *kind, *range, returned);
                 self.hold = Some(hold);
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets the node of an operation that failed: it may have gone.
+    fn forget(&mut self, intent: &Intent) {
+        match intent {
+            Intent::Open(file)
+            | Intent::Read { file, .. }
+            | Intent::Write { file, .. }
+            | Intent::Append { file, .. }
+            | Intent::Truncate { file, .. }
+            | Intent::Sync(file)
+            | Intent::Size(file)
+            | Intent::Link { node: file, .. } => self.opened.retain(|open| open != file),
+            Intent::OpenDirectory(directory)
+            | Intent::LookUp((directory, _))
+            | Intent::Create { at: (directory, _), .. } => {
+                self.directories.retain(|known| known != directory || *known == Ino::ROOT);
             }
             _ => {}
         }
@@ -230,7 +258,7 @@ impl Application {
     /// Draws an operation on shared names.
     fn shared_intent(&mut self, random: &mut Pcg64Mcg) -> Intent {
         if !self.opened.contains(&self.log) {
-            return Intent::Open(self.log);
+            return Intent::LookUp((Ino::ROOT, name("log")));
         }
         if self.opened.len() > MOST_OPEN {
             return Intent::Release(self.opened.remove(1));
@@ -241,19 +269,23 @@ impl Application {
         let file = self.opened[random.random_range(0..self.opened.len())];
         let directory = self.directories[random.random_range(0..self.directories.len())];
         let at = self.place(random);
-        let is_directory = random.random_ratio(1, 3);
+        let is_directory = random.random_ratio(1, 2) && (self.is_harsh || is_directory_name(&at));
         match random.random_range(0..30) {
             0..=3 => Intent::LookUp(at),
             4..=7 => Intent::Create { at, is_directory },
-            8..=9 => Intent::Remove { at, is_directory },
+            8..=9 => Intent::Remove { at, is_directory: is_directory && self.is_harsh },
             10..=12 => {
                 let modes = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
-                let mode = modes[random.random_range(0..3)];
-                Intent::Rename { from: at, to: self.place(random), mode }
+                let mode = modes[random.random_range(usize::from(!self.is_harsh)..3)];
+                Intent::Rename { to: self.rename_to(&at, random), from: at, mode }
             }
             13..=14 => Intent::OpenDirectory(directory),
-            15 if file != self.log => Intent::Link { node: file, at },
-            16..=19 => Intent::Read { file, offset: random.random_range(0..40), length: 4096 },
+            15 if file != self.log && self.is_harsh => Intent::Link { node: file, at },
+            16..=17 => Intent::Read { file, offset: 0, length: 4096 },
+            18..=19 => {
+                let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
+                Intent::Read { file, offset, length }
+            }
             20..=21 => Intent::Size(file),
             22 => Intent::Sync(file),
             23 if self.hold.is_none() => Intent::Lock {
@@ -270,6 +302,20 @@ impl Application {
             29 if file != self.log => Intent::Truncate { file, size: random.random_range(0..60) },
             _ => Intent::LookUp(at),
         }
+    }
+
+    /// Draws where a name moves. Kernels refuse a rename of a directory into itself; without them, directories keep their places.
+    fn rename_to(&self, from: &(Ino, Name), random: &mut Pcg64Mcg) -> (Ino, Name) {
+        let mut to = self.place(random);
+        if !self.is_harsh {
+            let may_be_directory = is_directory_name(from);
+            let names = if may_be_directory { &NAMES[..2] } else { &NAMES[2..] };
+            to.1 = name(names[random.random_range(0..names.len())]);
+            if may_be_directory {
+                to.0 = from.0;
+            }
+        }
+        to
     }
 
     fn place(&self, random: &mut Pcg64Mcg) -> (Ino, Name) {
@@ -290,7 +336,7 @@ impl Application {
             return Intent::Create { at, is_directory: true };
         };
         if !self.opened.contains(&self.log) {
-            return Intent::Open(self.log);
+            return Intent::LookUp((Ino::ROOT, name("log")));
         }
         self.unsynced += 1;
         match random.random_range(0..12) {

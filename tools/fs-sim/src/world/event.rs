@@ -1,6 +1,6 @@
 //! Events of a world.
 
-use apus_fs_core::client::{ClientCall, NotifyToken};
+use apus_fs_core::client::{ClientCall, Invalidation, NotifyToken};
 use apus_fs_core::server::CallbackToken;
 use bytes::Bytes;
 
@@ -23,7 +23,7 @@ pub(super) enum Event {
     /// The server's transport gives a callback up.
     CallbackFailed { callback: u64 },
     /// A client's kernel has dropped what it was to drop.
-    Notified { host: usize, mount: MountId, notification: NotifyToken },
+    Notified { host: usize, mount: MountId, notification: NotifyToken, items: Vec<Invalidation> },
     /// A client's deadline.
     ClientWake { host: usize, mount: MountId },
     /// The server's deadline, or the end of a burst.

@@ -12,12 +12,14 @@ use bytes::Bytes;
 use super::application::Application;
 use super::clock::LocalClock;
 use super::event::Event;
+use super::kernel::Kernel;
 use crate::history::{Moment, MountId};
 
 /// A machine with a client, or one that is down.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) client: Option<Client>,
+    pub(super) kernel: Kernel,
     pub(super) mount: MountId,
     pub(super) address: SocketAddr,
     pub(super) clock: LocalClock,
@@ -41,6 +43,7 @@ impl Host {
     pub(super) fn new(clock: LocalClock) -> Self {
         Self {
             client: None,
+            kernel: Kernel::default(),
             mount: MountId(0),
             address: SocketAddr::from(([10, 0, 0, 1], 0)),
             clock,
@@ -57,7 +60,14 @@ impl Host {
     }
 
     /// Mounts.
-    pub(super) fn mount(&mut self, mount: MountId, threads: usize, log: Ino, now: Duration) {
+    pub(super) fn mount(
+        &mut self,
+        mount: MountId,
+        threads: usize,
+        log: Ino,
+        is_harsh: bool,
+        now: Duration,
+    ) {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&mount.0.to_le_bytes());
         let settings = ClientSettings {
@@ -70,8 +80,10 @@ impl Host {
         self.mount = mount;
         self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
         self.client = Some(Client::new(settings, &self.clock.read(now)));
-        self.applications =
-            (0..=threads as u64).map(|thread| Application::new(mount, thread, log)).collect();
+        self.applications = (0..=threads as u64)
+            .map(|thread| Application::new(mount, thread, log, is_harsh))
+            .collect();
+        self.kernel = Kernel::default();
         self.waiting.clear();
         self.held.clear();
         self.paused_until = None;

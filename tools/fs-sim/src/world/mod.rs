@@ -10,6 +10,7 @@ mod event;
 mod faults;
 mod host;
 mod intent;
+mod kernel;
 mod network;
 mod record;
 mod recorder;
@@ -40,7 +41,7 @@ use recorder::Recorder;
 const MOST_EVENTS: u64 = 3_000_000;
 
 /// Lines of the trace that are kept.
-const MOST_LINES: usize = 60;
+const MOST_LINES: usize = 400;
 
 struct World {
     scenario: Scenario,
@@ -132,6 +133,7 @@ impl World {
             self.now = at;
             self.totals.milliseconds = at.as_millis() as u64;
             self.handle(event)?;
+            self.recorder.check_troubles()?;
             if at > end || (self.is_closing && self.hosts.iter().all(Host::is_done)) {
                 return Ok(());
             }
@@ -161,7 +163,11 @@ impl World {
             | Event::Callback { .. }
             | Event::Answer { .. }
             | Event::CallbackFailed { .. } => self.handle_message(event),
-            Event::Notified { host, mount, notification } => {
+            Event::Notified { host, mount, notification, ref items } => {
+                if self.hold(host, mount, &event) {
+                    return Ok(());
+                }
+                self.hosts[host].kernel.invalidate(items);
                 self.with_client(host, mount, &event, |client, clock| {
                     client.notified(clock, notification);
                 });
@@ -243,11 +249,27 @@ impl World {
         let line = format!("{} thread {thread} begins {intent:?}", machine.mount);
         machine.waiting.insert(token, thread);
         let clock = machine.clock.read(self.now);
+        if let Some(reply) = machine.kernel.serve(intent, clock.now) {
+            self.totals.hits += 1;
+            self.note(|| line);
+            return self.end(host, token, &Ok(reply));
+        }
         if let Some(client) = &mut machine.client {
             client.submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
         }
         self.note(|| line);
         self.drain_client(host);
+    }
+
+    /// Lets a kernel learn from a reply of its client.
+    fn learn(&mut self, host: usize, token: OpToken, result: &Result<Reply, Errno>) {
+        let machine = &mut self.hosts[host];
+        let now = machine.clock.local(self.now);
+        let thread = machine.waiting.get(&token);
+        let application = thread.map(|thread| &machine.applications[*thread]);
+        if let Some(current) = application.and_then(|one| one.current.as_ref()) {
+            machine.kernel.learn(&current.intent, result, now);
+        }
     }
 
     /// Gives a result to the application that waits for it.
@@ -279,7 +301,10 @@ impl World {
         let mount = self.hosts[host].mount;
         while let Some(effect) = self.hosts[host].client.as_mut().and_then(Client::take_effect) {
             match effect {
-                ClientEffect::Reply { operation, result } => self.end(host, operation, &result),
+                ClientEffect::Reply { operation, result } => {
+                    self.learn(host, operation, &result);
+                    self.end(host, operation, &result);
+                }
                 ClientEffect::Call { call, header, payload } => {
                     let bytes = [vec![header], payload].concat().concat().into();
                     self.send_request(host, call, bytes);
@@ -287,9 +312,10 @@ impl World {
                 ClientEffect::Answer { callback, message } => {
                     self.send_answer(callback.0, message);
                 }
-                ClientEffect::Invalidate { notification, .. } => {
+                ClientEffect::Invalidate { notification, items } => {
                     let delay = Duration::from_micros(self.random.random_range(1..500));
-                    self.schedule(self.now + delay, Event::Notified { host, mount, notification });
+                    let event = Event::Notified { host, mount, notification, items };
+                    self.schedule(self.now + delay, event);
                 }
                 ClientEffect::Warn(text) => self.note(|| format!("{mount} warns: {text}")),
             }
@@ -362,7 +388,7 @@ impl World {
         self.mounts += 1;
         let mount = MountId(self.mounts);
         let (threads, log, now) = (self.scenario.threads, self.log, self.now);
-        self.hosts[host].mount(mount, threads, log, now);
+        self.hosts[host].mount(mount, threads, log, self.scenario.is_harsh, now);
         self.hosts[host].heard = (now, self.recorder.moment());
         self.note(|| format!("host {host} has {mount}"));
         for thread in 0..=threads {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use apus_fs_wire::{Errno, Ino, LockKind, LockRange};
 use bytes::Bytes;
 
+use crate::Violation;
 use crate::checker::append::Append;
 use crate::checker::lock::Hold;
 use crate::checker::prefix::PrivateAction;
@@ -23,7 +24,7 @@ pub(super) struct Recorder {
     appends: Vec<(MountId, Bytes, Option<Moment>)>,
     pub(super) holds: Vec<Hold>,
     /// Operations that failed for reasons that are not those of POSIX.
-    pub(super) troubles: Vec<(MountId, String)>,
+    troubles: Vec<(MountId, String)>,
     pub(super) privates: BTreeMap<MountId, Private>,
 }
 
@@ -119,6 +120,18 @@ impl Recorder {
 
     pub(super) fn trouble(&mut self, mount: MountId, what: &str, errno: Errno) {
         self.troubles.push((mount, format!("{what}: error {}", errno.0)));
+    }
+
+    /// Checks that operations failed only where changes were lost.
+    pub(super) fn check_troubles(&mut self) -> Result<(), Violation> {
+        let troubles = std::mem::take(&mut self.troubles);
+        match troubles.iter().find(|(mount, _)| !self.has_lost(*mount)) {
+            None => Ok(()),
+            Some((mount, what)) => {
+                let what = format!("{mount}: {what}");
+                Err(Violation::new("no operation fails without a cause", what))
+            }
+        }
     }
 
     /// Returns all appends, with those that must be in the file.
