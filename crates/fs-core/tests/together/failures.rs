@@ -43,7 +43,7 @@ fn a_batch_whose_response_was_lost_takes_effect_once() {
     assert_eq!(world.read(1, file), b"0;1;2;3;4;5;6;7;8;9;");
 }
 
-/// FS-8: the error is told once, to the file that lost its changes; what came before stays.
+/// FS-8: the error is reported once, for the file that lost its changes; what came before stays.
 #[test]
 fn a_full_disk_is_reported_by_fsync() {
     let mut world = World::new(2);
