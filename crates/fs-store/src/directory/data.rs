@@ -2,20 +2,17 @@
 
 use std::os::fd::OwnedFd;
 
-use apus_fs_wire::{
-    AllocateMode, Data, Errno, Ino, NodeKind, Record, SeekTarget, SetAttributes, Time,
-};
+use apus_fs_wire::{AllocateMode, Data, Errno, Ino, Record, SeekTarget, SetAttributes, Time};
 use bytes::Bytes;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
 
 use super::change::set_owner;
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{errno, status_of};
-use super::names::EINVAL;
+use super::names::{EINVAL, EOPNOTSUPP};
 use super::table::Table;
 
 const EIO: Errno = Errno(5);
-const EOPNOTSUPP: Errno = Errno(95);
 
 /// Returns times as system calls take them; `None` stays.
 pub(crate) fn times(atime: Option<Time>, mtime: Option<Time>) -> Timestamps {
@@ -87,9 +84,6 @@ impl Files {
             set_owner(&file, set.uid, set.gid)?;
         }
         if let Some(mode) = set.mode {
-            if table.node(ino).is_some_and(|node| node.kind == NodeKind::Symlink) {
-                return Err(EOPNOTSUPP);
-            }
             self.fail_point.pass();
             rustix::fs::chmod(proc_path(&file), mode_of(mode)).map_err(errno)?;
         }

@@ -16,6 +16,7 @@ const EISDIR: Errno = Errno(21);
 pub(crate) const EINVAL: Errno = Errno(22);
 pub(crate) const ENOSPC: Errno = Errno(28);
 const ENOTEMPTY: Errno = Errno(39);
+pub(crate) const EOPNOTSUPP: Errno = Errno(95);
 pub(crate) const ESTALE: Errno = Errno(116);
 
 /// Name of the store's own directory in the root.
@@ -116,6 +117,19 @@ impl Table {
                 _ => self.file(*file),
             },
             Record::SetAttributes { node, set } if set.size.is_some() => self.file(*node),
+            // What Linux refuses for a kind of node is refused here, because a replay cannot try it on a node that is gone.
+            Record::SetAttributes { node, set } if set.mode.is_some() => {
+                match self.kind(node.ino)? {
+                    NodeKind::Symlink => Err(EOPNOTSUPP),
+                    _ => Ok(Step::Nothing),
+                }
+            }
+            Record::SetXattr { node, name, .. } if name.starts_with(b"user.") => {
+                match self.kind(node.ino)? {
+                    NodeKind::File | NodeKind::Directory => Ok(Step::Nothing),
+                    _ => Err(EPERM),
+                }
+            }
             Record::SetAttributes { node, .. }
             | Record::SetXattr { node, .. }
             | Record::RemoveXattr { node, .. } => self.kind(node.ino).map(|_| Step::Nothing),
@@ -231,14 +245,14 @@ impl Table {
         if self.at(to.0, &to.1) != replaced {
             return Err(ESTALE);
         }
+        if exchange && replaced.is_none() {
+            return Err(ENOENT);
+        }
         if self.is_within(to.0, ino) {
             return Err(EINVAL);
         }
         let Some(other) = replaced else {
-            return match exchange {
-                true => Err(ENOENT),
-                false => Ok(Step::Move { ino, from, to, replaced: None }),
-            };
+            return Ok(Step::Move { ino, from, to, replaced: None });
         };
         if other == ino {
             return Ok(Step::Nothing);
