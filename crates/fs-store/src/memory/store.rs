@@ -284,3 +284,45 @@ impl Store for MemoryStore {
         self.secret
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create(store: &mut MemoryStore, number: u64, text: &str) -> Option<(u32, Errno)> {
+        let record = Record::Create {
+            parent: Some((Handle::created(Ino::ROOT), Name::new(text.to_owned()).unwrap())),
+            ino: Ino(FIRST_INO + number),
+            node: NewNode::Directory,
+            mode: 0o755,
+            uid: 0,
+            gid: 0,
+            time: Time::default(),
+        };
+        let client = ClientId([1; 16]);
+        let payload = Bytes::new();
+        store.append(ClientBatch { client, number, records: vec![record], payload });
+        store.commit().unwrap().remove(0).failed
+    }
+
+    #[test]
+    fn one_record_fails_and_directories_are_counted() {
+        let mut store = MemoryStore::default();
+        store.reserve_inos(100).unwrap();
+        store.fail_record_after(1);
+        assert_eq!(create(&mut store, 1, "a"), None);
+        assert_eq!(create(&mut store, 2, "b"), Some((0, ENOSPC)));
+        assert_eq!(create(&mut store, 3, "b"), None);
+        // As on ext4: one link for each directory in it.
+        assert_eq!(store.attributes(Ino::ROOT).unwrap().links, 4);
+    }
+
+    #[test]
+    fn commits_fail_until_a_crash() {
+        let mut store = MemoryStore::default();
+        store.fail_commits();
+        assert!(store.commit().is_err());
+        store.crash(0);
+        assert!(store.commit().is_ok());
+    }
+}
