@@ -56,6 +56,8 @@ impl Kernel {
         // See `notifications`: pages that the kernel has not dropped yet are not used after a change.
         wanted.flags.remove(InitFlags::EXPLICIT_INVAL_DATA);
         wanted.flags.insert(InitFlags::AUTO_INVAL_DATA);
+        // Files that are open for writing bypass the kernel's cache, and can be mapped all the same.
+        wanted.flags.insert(InitFlags::DIRECT_IO_ALLOW_MMAP);
         let session =
             Session::new(device, wanted).map_err(|source| MountFailure::Session { source })?;
         let mut buffer = RequestBuffer::new(&wanted);

@@ -117,7 +117,7 @@ fn reads_and_writes_of_two_mounts_end() {
             let mut last = 0;
             while last < ROUNDS {
                 let now = fs::read(&path).unwrap()[LENGTH - 1];
-                assert!(now >= last, "{now} after {last}");
+                assert!(now >= last, "{}: {now} after {last}", path.display());
                 last = now;
             }
         })
