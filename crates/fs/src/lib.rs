@@ -8,8 +8,8 @@
 //!
 //! - [`serve::Service`] serves a store: one thread that receives requests, hands them to the server's core, commits once for
 //!   each burst, and responds.
-//! - [`mount::Mounted`] mounts a served directory: one thread that serves the kernel and the network, and a second one that
-//!   does nothing but notify the kernel, because a notification may wait for replies of the first.
+//! - [`mount::Mounted`] mounts a served directory: one thread that serves the kernel and the network, and others that do
+//!   nothing but notify the kernel, because a notification may wait for replies of the first.
 //!
 //! Both threads sleep on all that concerns them in one system call ([`apus::Endpoint::recv_arrival`]).
 //!
@@ -21,6 +21,7 @@
 //! - **FSRUN-3** References to nodes that the kernel did not take, because it no longer waited for the reply or the reply
 //!   had no room, are given back.
 //! - **FSRUN-4** A mount ends with all changes at the server, unless a person ends it at once.
+//! - **FSRUN-5** No lease is given back later because an operation of the kernel waits for a lease.
 
 #![forbid(unsafe_code)]
 

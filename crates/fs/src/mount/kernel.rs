@@ -6,7 +6,7 @@ use std::path::Path;
 
 use apus_fs_core::client::{Caller, Client, Clock, OpToken, Operation, Reply};
 use apus_fs_wire::{Errno as WireErrno, Ino};
-use apus_fuse::codec::{self, Request};
+use apus_fuse::codec::{self, InitFlags, Request};
 use apus_fuse::{
     Errno, Mount, MountOptions, Notifier, ReadError, ReadOutcome, RequestBuffer, Session,
     SessionSettings, Unmount,
@@ -52,7 +52,12 @@ impl Kernel {
         options.allow_other = settings.allow_other;
         options.fs_name.clone_from(&settings.source);
         let (mount, device) = Mount::new(&settings.path, &options)?;
-        let wanted = SessionSettings::default();
+        let mut wanted = SessionSettings::default();
+        // See `notifications`: pages that the kernel has not dropped yet are not used after a change.
+        wanted.flags.remove(InitFlags::EXPLICIT_INVAL_DATA);
+        wanted.flags.insert(InitFlags::AUTO_INVAL_DATA);
+        // Files that are open for writing bypass the kernel's cache, and can be mapped all the same.
+        wanted.flags.insert(InitFlags::DIRECT_IO_ALLOW_MMAP);
         let session =
             Session::new(device, wanted).map_err(|source| MountFailure::Session { source })?;
         let mut buffer = RequestBuffer::new(&wanted);

@@ -1,7 +1,13 @@
-//! Notifications of the kernel, from a thread that does nothing else.
+//! Notifications of the kernel, from two threads that do nothing else.
 //!
-//! A notification waits until operations under way have let pages and directories go, and so for replies of the thread that
-//! serves the kernel.
+//! A client gives a lease back when the kernel uses nothing any more that it has cached under it. The kernel cannot be asked
+//! to drop pages for that: it would wait for pages that are locked by reads and writes under way, these wait for a lease, and
+//! that lease is given to this client only after it has given the first one back. Two mounts that append to one file would wait
+//! for each other until the server ends a session.
+//!
+//! So the kernel is asked to forget the attributes, which never waits. It then asks for them before each use of its pages, and
+//! drops the pages if time of modification or size have changed (`AUTO_INVAL_DATA`, fs/fuse/inode.c `fuse_change_attributes`). The
+//! pages are dropped in addition, by a second thread, which may wait: programs that have mapped the file ask for no attributes.
 
 use std::io;
 use std::sync::Arc;
@@ -14,58 +20,86 @@ use apus_fuse::codec::Notification;
 
 use crate::mailbox::Mailbox;
 
-/// What is to be dropped, and its name.
+/// What is to be forgotten, and its name.
 type Order = (NotifyToken, Vec<Invalidation>);
 
-/// The thread's orders. It ends when this is dropped, and when the notification that it sends has ended.
+/// Nodes whose pages wait to be dropped. Beyond that, new ones are left to the attributes: a hundred thousand nodes are recalled
+/// at once when a session ends.
+const MOST_NODES: usize = 1 << 16;
+
+/// The threads' orders. They end when this is dropped, and when the notification that they send has ended.
 #[derive(Debug)]
 pub(super) struct Notifications(Sender<Order>);
 
 impl Notifications {
-    /// Starts the thread. It puts a letter into `mailbox` for each order that is carried out.
+    /// Starts the threads. A letter is put into `mailbox` for each order that is carried out.
     ///
     /// # Errors
     ///
     /// The system grants no thread.
     pub(super) fn start<T: From<NotifyToken> + Send + 'static>(
-        notifier: Notifier,
+        notifier: &Notifier,
         mailbox: Arc<Mailbox<T>>,
     ) -> io::Result<Self> {
         let (sender, orders) = channel();
-        let thread = thread::Builder::new().name("apus-fs-notify".to_owned());
-        thread.spawn(move || carry_out(&orders, &notifier, &mailbox))?;
+        let (pages, nodes) = channel();
+        let own = notifier.clone();
+        thread("apus-fs-notify").spawn(move || carry_out(&orders, &own, &pages, &mailbox))?;
+        let own = notifier.clone();
+        thread("apus-fs-pages").spawn(move || drop_pages(&nodes, &own))?;
         Ok(Self(sender))
     }
 
-    /// Has the kernel drop what it has cached. Returns whether the thread is alive.
+    /// Has the kernel forget. Returns whether the thread is alive.
     pub(super) fn send(&self, token: NotifyToken, items: Vec<Invalidation>) -> bool {
         self.0.send((token, items)).is_ok()
     }
 }
 
+fn thread(name: &str) -> thread::Builder {
+    thread::Builder::new().name(name.to_owned())
+}
+
 fn carry_out<T: From<NotifyToken>>(
     orders: &Receiver<Order>,
     notifier: &Notifier,
+    pages: &Sender<u64>,
     mailbox: &Mailbox<T>,
 ) {
     while let Ok((token, items)) = orders.recv() {
         for item in items {
             // What the kernel does not know, it has not cached; and after the end of the connection it has nothing cached.
-            let _ = notifier.send(&notification(&item));
+            let _ = notifier.send(&forget(&item));
+            if let Invalidation::Node { node, data: true } = item {
+                let _ = pages.send(node.0);
+            }
         }
         mailbox.send(token.into());
     }
 }
 
-fn notification(item: &Invalidation) -> Notification<'static> {
-    /// An offset that leaves the data alone.
-    const NO_DATA: i64 = -1;
+/// Returns a notification that never waits.
+fn forget(item: &Invalidation) -> Notification<'static> {
+    /// An offset that leaves the pages alone.
+    const NO_PAGES: i64 = -1;
     match item {
-        Invalidation::Node { node, data } => {
-            let offset = if *data { 0 } else { NO_DATA };
-            Notification::InvalInode { node: node.0, offset, length: 0 }
+        Invalidation::Node { node, .. } => {
+            Notification::InvalInode { node: node.0, offset: NO_PAGES, length: 0 }
         }
         Invalidation::Names => Notification::IncEpoch,
+    }
+}
+
+fn drop_pages(nodes: &Receiver<u64>, notifier: &Notifier) {
+    while let Ok(first) = nodes.recv() {
+        // While this thread waited, many nodes may have come, and some of them often.
+        let mut all: Vec<u64> = std::iter::once(first).chain(nodes.try_iter()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.truncate(MOST_NODES);
+        for node in all {
+            let _ = notifier.send(&Notification::InvalInode { node, offset: 0, length: 0 });
+        }
     }
 }
 
@@ -75,11 +109,10 @@ mod tests {
     use apus_fs_wire::Ino;
 
     #[test]
-    fn attributes_can_be_dropped_without_data() {
-        let offset = |data| match notification(&Invalidation::Node { node: Ino(3), data }) {
-            Notification::InvalInode { node: 3, offset, length: 0 } => offset,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!((offset(true), offset(false)), (0, -1));
+    fn no_notification_that_is_waited_for_drops_pages() {
+        for data in [false, true] {
+            let sent = forget(&Invalidation::Node { node: Ino(3), data });
+            assert!(matches!(sent, Notification::InvalInode { node: 3, offset: -1, length: 0 }));
+        }
     }
 }

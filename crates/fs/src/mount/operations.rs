@@ -73,9 +73,14 @@ pub(super) fn task<'a>(node: u64, request: &Request<'a>) -> Result<Task<'a>, Err
             create(place(name)?, new_node(mode, device)?, mode, false)
         }
         Request::Mkdir { name, mode, .. } => create(place(name)?, NewNode::Directory, mode, false),
-        Request::Create(new) => create(place(new.name)?, NewNode::File, new.mode, true),
+        Request::Create(new) => {
+            let operation = create(place(new.name)?, NewNode::File, new.mode, true);
+            return Ok(Task::Submit(operation, opening(new.flags)));
+        }
         Request::Tmpfile(new) => {
-            Operation::CreateTemporary { directory: node, mode: permissions(new.mode) }
+            let mode = permissions(new.mode);
+            let operation = Operation::CreateTemporary { directory: node, mode };
+            return Ok(Task::Submit(operation, opening(new.flags)));
         }
         Request::Unlink { name } => Operation::Unlink(place(name)?),
         Request::Rmdir { name } => Operation::RemoveDirectory(place(name)?),
@@ -95,12 +100,15 @@ pub(super) fn task<'a>(node: u64, request: &Request<'a>) -> Result<Task<'a>, Err
         Request::Link { existing, new_name } => {
             Operation::Link { node: Ino(existing), place: place(new_name)? }
         }
-        Request::Open { flags, kill_suid_gid } => Operation::Open {
-            node,
-            truncate: flags & O_TRUNC != 0,
-            writable: flags & O_ACCMODE != 0,
-            kill_privileges: kill_suid_gid,
-        },
+        Request::Open { flags, kill_suid_gid } => {
+            let operation = Operation::Open {
+                node,
+                truncate: flags & O_TRUNC != 0,
+                writable: flags & O_ACCMODE != 0,
+                kill_privileges: kill_suid_gid,
+            };
+            return Ok(Task::Submit(operation, opening(flags)));
+        }
         Request::Read(read) => Operation::Read { node, offset: read.offset, size: read.size },
         Request::Write(write) => Operation::Write {
             node,
@@ -174,6 +182,10 @@ pub(super) fn task<'a>(node: u64, request: &Request<'a>) -> Result<Task<'a>, Err
         _ => return Err(Errno::NOSYS),
     };
     Ok(Task::Submit(operation, Shape::Plain))
+}
+
+fn opening(flags: u32) -> Shape {
+    Shape::Open { writable: flags & O_ACCMODE != 0 }
 }
 
 fn name(bytes: &[u8]) -> Result<Name, Errno> {

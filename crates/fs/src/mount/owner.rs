@@ -97,7 +97,7 @@ impl Mounted {
         let kernel = Kernel::mount(settings)?;
         let path = kernel.path().unwrap_or(&settings.path).to_owned();
         let settings = &MountSettings { path, ..settings.clone() };
-        let notifications = Notifications::start(kernel.notifier(), mailbox.clone())
+        let notifications = Notifications::start(&kernel.notifier(), mailbox.clone())
             .map_err(system("start a thread"))?;
         let mut id = [0; 16];
         getrandom::fill(&mut id)

@@ -23,6 +23,11 @@ pub(super) enum Shape {
     Plain,
     /// Attributes with the time of creation.
     Statx,
+    /// A file is opened.
+    Open {
+        /// It can be written.
+        writable: bool,
+    },
     /// A directory is opened.
     OpenDirectory,
     /// Data for which there is `room`; 0 asks for its length.
@@ -87,13 +92,14 @@ fn send_one(session: &Session, unique: u64, shape: Shape, reply: &Reply) -> Resu
             }
         }
         Reply::Opened { handle, keep_cache } => {
-            let mut flags = OpenFlags::empty();
+            let mut flags = open_flags(shape);
             flags.set(OpenFlags::KEEP_CACHE, *keep_cache);
             flags.set(OpenFlags::CACHE_DIR, *keep_cache && shape == Shape::OpenDirectory);
             send(&Answer::Opened(Opened { handle: *handle, flags }))
         }
         Reply::Created(new) => {
-            let opened = Opened { handle: 0, flags: OpenFlags::KEEP_CACHE };
+            let flags = open_flags(shape) | OpenFlags::KEEP_CACHE;
+            let opened = Opened { handle: 0, flags };
             send(&Answer::Created(&entry(new), opened))
         }
         Reply::Data(pieces) => match shape {
@@ -112,6 +118,15 @@ fn send_one(session: &Session, unique: u64, shape: Shape, reply: &Reply) -> Resu
         Reply::Copied(length) => send(&Answer::Copied(*length)),
         // Only requests for names are replied to with names.
         Reply::Entries(_) => session.fail(unique, Errno::IO),
+    }
+}
+
+/// A file that can be written bypasses the kernel's cache: other programs of this host would read from there what is being
+/// written, before the write has its lease, and then again what was there before. Writes take one request either way.
+fn open_flags(shape: Shape) -> OpenFlags {
+    match shape {
+        Shape::Open { writable: true } => OpenFlags::DIRECT_IO,
+        _ => OpenFlags::empty(),
     }
 }
 

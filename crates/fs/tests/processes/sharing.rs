@@ -57,6 +57,7 @@ fn open_files_see_the_changes_of_the_other_mount() {
     }
 }
 
+/// FSRUN-5: each mount holds pages locked for the write that waits while its lease is recalled.
 #[test]
 fn appends_of_two_mounts_do_not_overwrite_each_other() {
     const LINES: usize = 40;
@@ -92,4 +93,35 @@ fn appends_of_two_mounts_do_not_overwrite_each_other() {
         let expected: Vec<String> = (0..LINES).map(|line| format!("{name} {line}")).collect();
         assert_eq!(lines, expected);
     }
+}
+
+/// FSRUN-5, with pages that are locked for reads.
+#[test]
+fn reads_and_writes_of_two_mounts_end() {
+    const ROUNDS: u8 = 40;
+    const LENGTH: usize = 100_000;
+    if !can_mount() {
+        return;
+    }
+    let world = World::new();
+    let server = world.serve(None);
+    let (_one, here) = world.mount(&server.ready, "one");
+    let (_other, there) = world.mount(&server.ready, "other");
+    fs::write(here.join("file"), [0; LENGTH]).unwrap();
+    let writer = OpenOptions::new().write(true).open(here.join("file")).unwrap();
+    let writer = thread::spawn(move || {
+        (1..=ROUNDS).for_each(|round| writer.write_all_at(&[round; LENGTH], 0).unwrap());
+    });
+    let readers = [here.join("file"), there.join("file")].map(|path| {
+        thread::spawn(move || {
+            let mut last = 0;
+            while last < ROUNDS {
+                let now = fs::read(&path).unwrap()[LENGTH - 1];
+                assert!(now >= last, "{}: {now} after {last}", path.display());
+                last = now;
+            }
+        })
+    });
+    writer.join().unwrap();
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
 }
