@@ -93,6 +93,8 @@ pub(super) struct Node {
     pub(super) kernel_names: bool,
     /// Its last name is gone; the server keeps it for this client until it is closed.
     pub(super) is_orphan: bool,
+    /// It was created without a name, and can get one.
+    pub(super) is_nameless: bool,
     /// A directory in which it was last found.
     pub(super) parent: Option<Ino>,
     /// Names, if it is a directory.
@@ -125,6 +127,7 @@ impl Node {
             kernel_data: false,
             kernel_names: false,
             is_orphan: false,
+            is_nameless: false,
             parent: None,
             names: Names::default(),
             contents: Contents::at_server(),

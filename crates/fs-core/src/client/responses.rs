@@ -288,11 +288,6 @@ impl Client {
             } else {
                 // Attributes are fetched again before they are used.
                 node.drop_cache();
-                let release = vec![(node.handle, LeaseKind::None)];
-                if kind > LeaseKind::None {
-                    let request = SessionRequest::Release { leases: release };
-                    self.call(clock, Purpose::Farewell, request);
-                }
             }
         }
         if conflicts {

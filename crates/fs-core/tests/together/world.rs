@@ -216,7 +216,8 @@ impl World {
         let next = next.expect("something is waited for");
         self.now = self.now.max(next) + Duration::from_micros(1);
         let clock = self.clock();
-        let (noticed, lost): (Vec<_>, Vec<_>) = self.lost.iter().partition(|(at, _)| *at <= self.now);
+        let (noticed, lost): (Vec<_>, Vec<_>) =
+            self.lost.iter().partition(|(at, _)| *at <= self.now);
         self.lost = lost;
         for (_, call) in noticed {
             match call {

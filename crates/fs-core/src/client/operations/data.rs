@@ -119,24 +119,34 @@ impl Client {
         offset: u64,
         length: u64,
     ) -> Attempt<Reply> {
+        let extends = matches!(mode, AllocateMode::Extend | AllocateMode::Zero);
+        if self.syncing.contains_key(&turn.token) {
+            self.apply_alone(turn, &[ino], || unreachable!("it was applied"))?;
+            if let Some(node) = self.nodes.get_mut(&ino) {
+                let end = offset.saturating_add(length);
+                if extends && node.lease == LeaseKind::Exclusive && end > node.attributes.size {
+                    node.contents.extend(node.attributes.size);
+                    node.attributes.size = end;
+                }
+            }
+            return Ok(Reply::Done);
+        }
         self.file(ino)?;
         self.room(turn, 0)?;
         let end = offset.checked_add(length).filter(|end| *end <= MOST_SIZE && length > 0);
-        let end = end.ok_or(if length == 0 { Errno::INVAL } else { Errno::FBIG })?;
+        end.ok_or(if length == 0 { Errno::INVAL } else { Errno::FBIG })?;
         self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
         let file = self.handle(ino)?;
-        self.apply_alone(turn, ino, || Record::Allocate { file, mode, offset, length })?;
-        let node = self.node_mut(ino)?;
-        if matches!(mode, AllocateMode::Extend | AllocateMode::Zero) && end > node.attributes.size {
-            node.contents.extend(node.attributes.size);
-            node.attributes.size = end;
-        }
         if !matches!(mode, AllocateMode::Extend | AllocateMode::KeepSize) {
+            // The range is read at the server from then on, when the server has done it.
+            let number = self.log.open_number() + 1;
+            let node = self.node_mut(ino)?;
             node.contents.forget(offset, length);
-            node.contents.extend_to_server(end.min(node.attributes.size));
+            node.contents.extend_to_server(node.attributes.size);
+            node.barrier = number;
         }
-        node.attributes.mtime = turn.clock.wall;
-        Ok(Reply::Done)
+        let record = || Record::Allocate { file, mode, offset, length };
+        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
     }
 
     pub(super) fn seek(

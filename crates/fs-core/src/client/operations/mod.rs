@@ -284,15 +284,19 @@ impl Client {
     fn apply_alone(
         &mut self,
         turn: &Turn,
-        ino: Ino,
+        nodes: &[Ino],
         record: impl FnOnce() -> Record,
     ) -> Attempt<()> {
-        if self.syncing.remove(&turn.token).is_some() {
+        if let Some(number) = self.syncing.get(&turn.token).copied() {
+            if number > self.log.applied() {
+                return Err(self.wait_for_batch(turn, number));
+            }
+            self.syncing.remove(&turn.token);
             return Ok(());
         }
         self.log.seal();
         let number = self.log.open_number();
-        self.record(turn, &[ino], record());
+        self.record(turn, nodes, record());
         self.log.seal_alone(turn.token);
         self.syncing.insert(turn.token, number);
         Err(self.wait_for_batch(turn, number))

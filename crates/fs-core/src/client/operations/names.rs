@@ -28,6 +28,9 @@ impl Client {
             return Err(Errno::EXIST.into());
         }
         self.lease(turn, &[(place.directory, LeaseKind::Exclusive)])?;
+        if self.node(place.directory)?.attributes.links == 0 {
+            return Err(Errno::NOENT.into());
+        }
         // The lease may have been granted after another client has changed the directory.
         match self.resolve(turn, place.directory, &place.name)? {
             Some(_) => Err(Errno::EXIST.into()),
@@ -77,7 +80,7 @@ impl Client {
         let entry = self.make(turn, None, &NewNode::File, mode)?;
         let node = self.node_mut(entry.node)?;
         node.attributes.links = 0;
-        node.is_orphan = true;
+        (node.is_orphan, node.is_nameless) = (true, true);
         self.add_opening(entry.node, true)?;
         Ok(Reply::Created(NodeEntry { attributes: self.node(entry.node)?.attributes, ..entry }))
     }
@@ -239,7 +242,7 @@ impl Client {
             return Err(Errno::PERM.into());
         }
         // A node that has lost its last name cannot get one again, but one that was created without a name can.
-        if node.attributes.links == 0 && !node.is_orphan {
+        if node.attributes.links == 0 && !node.is_nameless {
             return Err(Errno::NOENT.into());
         }
         if node.attributes.links >= MOST_LINKS {
@@ -251,7 +254,7 @@ impl Client {
         self.change_directory(turn, place.directory, |names| names.put(place.name.clone(), ino));
         let node = self.node_mut(ino)?;
         node.attributes.links += 1;
-        node.is_orphan = false;
+        (node.is_orphan, node.is_nameless) = (false, false);
         node.parent = Some(place.directory);
         Ok(Reply::Entry(self.entry(turn, Some(place.directory), ino)?))
     }
@@ -265,6 +268,9 @@ impl Client {
         no_replace: bool,
     ) -> Attempt<Reply> {
         self.room(turn, 0)?;
+        if self.syncing.contains_key(&turn.token) {
+            return self.renamed_at_server(turn, from, to);
+        }
         let Some(moved) = self.resolve(turn, from.directory, &from.name)? else {
             return Err(Errno::NOENT.into());
         };
@@ -295,6 +301,9 @@ impl Client {
                 _ => {}
             }
         }
+        if self.node(to.directory)?.attributes.links == 0 {
+            return Err(Errno::NOENT.into());
+        }
         let record = Record::Rename {
             from: (self.handle(from.directory)?, from.name.clone()),
             to: (self.handle(to.directory)?, to.name.clone()),
@@ -303,6 +312,11 @@ impl Client {
             exchange,
         };
         let changed: Vec<Ino> = wanted.iter().map(|(ino, _)| *ino).collect();
+        let moves_any = moves_directory || replaces_directory == Some(true);
+        if moves_any && from.directory != to.directory {
+            // Whether a directory would get into itself is known only at the server.
+            return self.apply_alone(turn, &changed, || record).map(|()| Reply::Done);
+        }
         self.record(turn, &changed, record);
         self.change_directory(turn, from.directory, |names| match replaced {
             Some(ino) if exchange => names.put(from.name.clone(), ino),
@@ -332,6 +346,18 @@ impl Client {
                 self.node_mut(ino)?.attributes.links = 0;
             } else {
                 self.drop_link(turn, ino);
+            }
+        }
+        Ok(Reply::Done)
+    }
+
+    /// The server has renamed: names of both directories are asked for again.
+    fn renamed_at_server(&mut self, turn: &Turn, from: &Place, to: &Place) -> Attempt<Reply> {
+        self.apply_alone(turn, &[], || unreachable!("it was applied"))?;
+        for ino in [from.directory, to.directory] {
+            self.calls.void(ino);
+            if let Some(node) = self.nodes.get_mut(&ino) {
+                node.names = Names::default();
             }
         }
         Ok(Reply::Done)

@@ -78,13 +78,15 @@ impl Client {
         (create, replace): (bool, bool),
         response: Option<Response>,
     ) -> Attempt<Reply> {
+        if self.syncing.contains_key(&turn.token) {
+            return self.changed_at_server(turn, ino);
+        }
         self.room(turn, value.len())?;
         self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
         if !name.starts_with(b"user.") {
             return Err(Errno::OPNOTSUPP.into());
         }
-        let begun = self.syncing.contains_key(&turn.token);
-        if (create || replace) && !begun {
+        if create || replace {
             let exists = self.has_xattr(turn, ino, name, response)?;
             match (exists, create) {
                 (true, true) => return Err(Errno::EXIST.into()),
@@ -94,16 +96,7 @@ impl Client {
         }
         let handle = self.handle(ino)?;
         let record = || Record::SetXattr { node: handle, name: name.clone(), value: value.clone() };
-        self.apply_alone(turn, ino, record)?;
-        let node = self.node_mut(ino)?;
-        if node.xattrs.is_none() && !node.attributes.has_xattrs {
-            node.xattrs = Some(std::collections::BTreeMap::new());
-        }
-        node.attributes.has_xattrs = true;
-        if let Some(all) = &mut node.xattrs {
-            all.insert(name.clone(), value.clone());
-        }
-        Ok(Reply::Done)
+        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
     }
 
     pub(super) fn remove_xattr(
@@ -113,18 +106,24 @@ impl Client {
         name: &Bytes,
         response: Option<Response>,
     ) -> Attempt<Reply> {
+        if self.syncing.contains_key(&turn.token) {
+            return self.changed_at_server(turn, ino);
+        }
         self.room(turn, 0)?;
         self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
-        let begun = self.syncing.contains_key(&turn.token);
-        if !begun && !self.has_xattr(turn, ino, name, response)? {
+        if !self.has_xattr(turn, ino, name, response)? {
             return Err(Errno::NODATA.into());
         }
         let handle = self.handle(ino)?;
         let record = || Record::RemoveXattr { node: handle, name: name.clone() };
-        self.apply_alone(turn, ino, record)?;
-        let node = self.node_mut(ino)?;
-        if let Some(all) = &mut node.xattrs {
-            all.remove(name);
+        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
+    }
+
+    /// The server has changed attributes: they are asked for again.
+    fn changed_at_server(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {
+        self.apply_alone(turn, &[ino], || unreachable!("it was applied"))?;
+        if let Some(node) = self.nodes.get_mut(&ino) {
+            node.xattrs = None;
         }
         Ok(Reply::Done)
     }
