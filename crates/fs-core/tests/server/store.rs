@@ -36,6 +36,7 @@ pub(crate) struct SmallStore {
 fn attributes(kind: NodeKind) -> Attributes {
     let zero = Time::default();
     Attributes {
+        has_xattrs: false,
         kind,
         mode: 0o755,
         links: 1,
