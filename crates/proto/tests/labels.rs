@@ -14,6 +14,9 @@ use std::fmt::Write as _;
 const SKIPPED_FILES: [&str; 3] =
     ["CHANGELOG.md", "crates/proto/tests/labels.rs", "crates/proto/tests/citations.rs"];
 
+/// Folders whose pages define requirements.
+const PAGES: [&str; 2] = ["docs/spec/", "docs/fs/"];
+
 /// Words that look like labels with a prefix and are none.
 const FOREIGN: [&str; 7] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB"];
 
@@ -127,7 +130,9 @@ fn wrong_labels(files: &[(String, String)]) -> Vec<String> {
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     let mut homes: BTreeMap<String, String> = BTreeMap::new();
     let mut areas = BTreeSet::new();
-    for (path, text) in files.iter().filter(|(path, _)| path.starts_with("docs/spec/")) {
+    for (path, text) in
+        files.iter().filter(|(path, _)| PAGES.iter().any(|page| path.starts_with(page)))
+    {
         for id in requirements(text) {
             areas.insert(label(&id).unwrap().0.to_owned());
             places.insert(id, path.clone());

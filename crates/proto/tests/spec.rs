@@ -1,6 +1,6 @@
 //! The agreement of the specification and the code.
 //!
-//! `docs/spec` defines requirements (`**RPC-3.** …` at the beginning of a line). Every one must be cited
+//! `docs/spec`, and `docs/fs` for the file service, define requirements (`**RPC-3.** …` at the beginning of a line). Every one must be cited
 //! from the code and from a test, everything that is cited must exist, and the table of parameters must be the
 //! one in the code. In a packaged crate there is no `docs`: the tests say so and pass.
 
@@ -13,7 +13,8 @@ use std::fs;
 use std::path::Path;
 
 /// The areas, as requirements begin.
-const AREAS: [&str; 9] = ["WIRE", "RPC", "AMO", "PRIO", "GRANT", "SEND", "TIME", "CAP", "BAD"];
+const AREAS: [&str; 10] =
+    ["WIRE", "RPC", "AMO", "PRIO", "GRANT", "SEND", "TIME", "CAP", "BAD", "FS"];
 
 /// The Rust files of all crates.
 fn sources(root: &Path) -> Vec<(String, String)> {
@@ -75,7 +76,8 @@ fn every_requirement_is_cited_and_every_citation_exists() {
     let Some(root) = workspace() else { return };
     let mut requirements = BTreeSet::new();
     let mut wrong = Vec::new();
-    for (path, text) in files(&root.join("docs/spec"), &[".md"]) {
+    let pages = ["docs/spec", "docs/fs"].map(|folder| files(&root.join(folder), &[".md"]));
+    for (path, text) in pages.into_iter().flatten() {
         for id in defined(&text) {
             if names(&id, &AREAS).is_empty() {
                 wrong.push(format!("{id} is not numbered as requirements are"));

@@ -1,6 +1,6 @@
 //! The ordered log of changes that are not at the server yet.
 //!
-//! - **FSLOG-1** Changes are applied in the order in which operations made them; a write is merged only with the write right before
+//! - **FSLOG-1** Changes are applied in the order in which operations made them (FS-9, FS-10); a write is merged only with the write right before
 //!   it in the same batch.
 //! - **FSLOG-2** A batch keeps its number and its records until the server has applied it, however often it is sent.
 
@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::effect::{ClientCall, OpToken};
 
-/// Bytes from which a batch leaves.
+/// Bytes from which a batch leaves (FS-6).
 const FULL_BYTES: usize = 1 << 20;
 /// Records from which a batch leaves.
 const FULL_RECORDS: usize = 1_000;

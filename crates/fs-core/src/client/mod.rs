@@ -1,7 +1,7 @@
 //! The client: a cache of nodes under leases, and an ordered log of changes.
 //!
 //! An operation is attempted from its start each time something it waited for has come: nothing changes before everything that
-//! it needs is there. So an operation takes effect at one instant, under leases that are all valid at that instant.
+//! it needs is there. So an operation takes effect at one instant, under leases that are all valid at that instant (FS-1).
 //!
 //! # Invariants
 //!
@@ -153,7 +153,7 @@ impl Client {
         self.run(clock);
     }
 
-    /// Ends an operation with `EINTR`, if it has not ended.
+    /// Ends an operation with `EINTR`, if it has not ended (FS-16).
     pub fn interrupt(&mut self, clock: &Clock, token: OpToken) {
         if let Some(pending) = self.pending.remove(&token) {
             self.syncing.remove(&token);

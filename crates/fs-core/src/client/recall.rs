@@ -1,4 +1,4 @@
-//! Recalls of leases by the server.
+//! Recalls of leases by the server: what this host has cached goes before another client's change takes effect (FS-5).
 //!
 //! A recall goes through two stages ([`RecallStage`]). While the kernel drops what it has cached, operations go on, because the kernel
 //! waits for those that have its pages locked. Then operations wait, until the nodes' changes are applied at the server.

@@ -161,7 +161,7 @@ impl Client {
         self.session.silent_since.get_or_insert(since);
     }
 
-    /// The session has ended: the next one begins, and claims what this one had.
+    /// The session has ended: the next one begins, and claims what this one had (FS-13).
     pub(super) fn end_session(&mut self, clock: &Clock) {
         if self.session.state == SessionState::Refused {
             return;
@@ -338,7 +338,7 @@ impl Client {
         }
     }
 
-    /// Gives up all changes that are not applied: they cannot be. Syncs of their nodes report it, and all of the cache is fetched again.
+    /// Gives up all changes that are not applied: they cannot be. Syncs of their nodes report it (FS-8, FS-14), and all of the cache is fetched again.
     fn lose_log(&mut self, clock: &Clock, error: Errno, why: &str) {
         let lost = self.log.drop_all();
         let records = lost.iter().map(|batch| batch.batch.records.len()).sum::<usize>();

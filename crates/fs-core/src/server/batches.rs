@@ -1,4 +1,4 @@
-//! Batches: in the order of their numbers, each once, answered when they are durable.
+//! Batches: in the order of their numbers, each once, answered when they are durable. A number is applied once (FS-12).
 
 use std::collections::{BTreeMap, BTreeSet};
 

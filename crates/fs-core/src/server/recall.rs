@@ -90,6 +90,7 @@ impl<S: Store> Server<S> {
     }
 
     /// Returns when a session ends that does not answer; `None` if nothing is wanted of it.
+    /// The others go on then (FS-15).
     fn fence_deadline(&self, number: u64, recalls: &SessionRecalls) -> Option<Duration> {
         let term = self.settings.term;
         let since = recalls.needed_since()?;

@@ -57,6 +57,7 @@ impl Locks {
     }
 }
 
+/// FS-3.
 #[test]
 fn locks_conflict_where_ranges_overlap() {
     let mut locks = Locks::new(2);

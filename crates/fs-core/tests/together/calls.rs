@@ -12,6 +12,7 @@ fn calls(world: &mut World, work: impl FnOnce(&mut World)) -> u64 {
     world.requests[0] - before
 }
 
+/// FS-6.
 #[test]
 fn five_hundred_small_files_are_at_the_server_after_few_calls() {
     let mut world = World::new(1);

@@ -5,7 +5,7 @@ use apus_fs_wire::{Errno, Ino};
 
 use crate::world::{World, place, write};
 
-/// FSCLIENT-2, FSCLIENT-4.
+/// FS-1, FS-5, FSCLIENT-2, FSCLIENT-4.
 #[test]
 fn a_file_that_one_client_writes_is_read_by_the_other() {
     let mut world = World::new(2);
@@ -37,6 +37,7 @@ fn a_name_that_did_not_exist_is_seen_when_it_does() {
     assert_eq!(world.look_up(0, directory, "inside"), None);
 }
 
+/// FS-2.
 #[test]
 fn appends_of_several_clients_are_all_there() {
     let mut world = World::new(3);
@@ -87,6 +88,7 @@ fn operations_that_want_the_same_at_once_all_end() {
     assert_eq!(world.list(1, Ino::ROOT).len(), 31);
 }
 
+/// FS-1, FS-9: what was written before the rename is there after it.
 #[test]
 fn renames_between_directories_are_seen() {
     let mut world = World::new(2);

@@ -5,6 +5,7 @@ use apus_fs_wire::{Errno, Ino};
 
 use crate::world::{World, place, write};
 
+/// FS-7, FS-11, FS-13.
 #[test]
 fn a_restart_of_the_server_loses_nothing_that_was_written() {
     let mut world = World::new(2);
@@ -24,7 +25,7 @@ fn a_restart_of_the_server_loses_nothing_that_was_written() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// The response to a batch is lost with the server that applied it.
+/// FS-12: the response to a batch is lost with the server that applied it.
 #[test]
 fn a_batch_whose_response_was_lost_takes_effect_once() {
     let mut world = World::new(2);
@@ -63,7 +64,7 @@ fn a_full_disk_is_reported_by_fsync() {
     assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
 }
 
-/// FS-14: a client whose session ended while another one changed the same file.
+/// FS-14, FS-15: a client whose session ended while another one changed the same file.
 #[test]
 fn a_client_that_was_away_for_too_long_says_what_it_lost() {
     let mut world = World::new(2);

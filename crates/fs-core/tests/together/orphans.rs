@@ -6,6 +6,7 @@ use apus_fs_wire::Ino;
 
 use crate::world::{World, place};
 
+/// FS-4.
 #[test]
 fn a_file_that_another_client_removes_is_readable_until_it_is_closed() {
     let mut world = World::new(2);

@@ -1,4 +1,4 @@
-//! A directory of the server's file system, and the log that makes changes to it durable and repeatable.
+//! A directory of the server's file system, and the log that makes changes to it durable and repeatable. After a crash it holds what was confirmed (FS-11).
 //!
 //! Every batch is written to the log and made durable before it is applied to the directory with ordinary system calls. After a
 //! crash, [`replay`] brings the directory to the state after the last batch of the log, whatever part of it was applied before.

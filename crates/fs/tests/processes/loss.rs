@@ -32,6 +32,7 @@ fn a_server_that_is_killed_and_restarted_has_what_was_synchronised() {
 /// The session of a client that was killed ends with its term, and others go on.
 #[test]
 fn a_mount_that_is_killed_blocks_the_others_for_one_term() {
+    // FS-10, FS-15.
     if !can_mount() {
         return;
     }
@@ -52,6 +53,7 @@ fn a_mount_that_is_killed_blocks_the_others_for_one_term() {
 /// FSRUN-2: a program that waits for a lost server can be killed.
 #[test]
 fn a_program_that_waits_for_a_lost_server_can_be_killed() {
+    // FS-16.
     if !can_mount() {
         return;
     }

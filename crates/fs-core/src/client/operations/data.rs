@@ -83,6 +83,7 @@ impl Client {
         }
         let node = self.node(ino)?;
         let (size, mode) = (node.attributes.size, node.attributes.mode);
+        // The kernel's idea of the end may be out of date (FS-2).
         let at = if append { size } else { offset };
         let end = at.checked_add(data.len() as u64).filter(|end| *end <= MOST_SIZE);
         let end = end.ok_or(Errno::FBIG)?;

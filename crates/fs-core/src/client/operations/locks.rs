@@ -1,4 +1,4 @@
-//! Locks. The server keeps them.
+//! Locks. The server keeps them, so that they exclude between mounts (FS-3).
 
 use apus_fs_wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
 

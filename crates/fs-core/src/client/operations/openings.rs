@@ -92,12 +92,14 @@ impl Client {
         let node = self.node_mut(ino)?;
         node.openings = node.openings.saturating_sub(1);
         node.writers = node.writers.saturating_sub(u32::from(writable));
+        // Until then the server has kept it (FS-4).
         if node.openings == 0 && node.is_orphan {
             self.close_orphan(turn, ino);
         }
         Ok(Reply::Done)
     }
 
+    /// Waits for the last batch that has a change: its response says that it is durable, and all before it (FS-7).
     pub(super) fn sync(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {
         if let Some(error) = self.lost_changes.remove(&ino) {
             return Err(error.into());
