@@ -2,9 +2,11 @@
 //!
 //! The tests need root and FUSE, and say so if they are missing.
 
+mod crashes;
 mod endings;
 mod harness;
 mod loss;
+mod programs;
 mod sharing;
 
 /// The process that [`harness`] starts; does nothing in a run of all tests.

@@ -144,7 +144,7 @@ impl Client {
         self.record(turn, &[ino, place.directory], record);
         self.change_directory(turn, place.directory, |names| names.put(place.name.clone(), ino));
         if kind == NodeKind::Directory {
-            self.node_mut(place.directory)?.attributes.links += 1;
+            self.gain_directory(place.directory)?;
         }
         self.entry(turn, Some(place.directory), ino)
     }
@@ -155,6 +155,20 @@ impl Client {
             change(&mut node.names);
             node.attributes.mtime = turn.clock.wall;
         }
+    }
+
+    /// A directory has one directory less. What the server says of the number of links is not relied on.
+    fn lose_directory(&mut self, parent: Ino) -> Result<(), Errno> {
+        let attributes = &mut self.node_mut(parent)?.attributes;
+        attributes.links = attributes.links.saturating_sub(1);
+        Ok(())
+    }
+
+    /// A directory has one directory more.
+    fn gain_directory(&mut self, parent: Ino) -> Result<(), Errno> {
+        let attributes = &mut self.node_mut(parent)?.attributes;
+        attributes.links = attributes.links.saturating_add(1);
+        Ok(())
     }
 
     /// Requires exclusive leases of a directory and of what one of its names leads to.
@@ -226,7 +240,7 @@ impl Client {
         let record = Record::RemoveDirectory { parent, name, node };
         self.record(turn, &[ino, place.directory], record);
         self.change_directory(turn, place.directory, |names| names.remove(&place.name));
-        self.node_mut(place.directory)?.attributes.links -= 1;
+        self.lose_directory(place.directory)?;
         self.node_mut(ino)?.attributes.links = 0;
         Ok(Reply::Done)
     }
@@ -253,7 +267,7 @@ impl Client {
         self.record(turn, &[ino, place.directory], record);
         self.change_directory(turn, place.directory, |names| names.put(place.name.clone(), ino));
         let node = self.node_mut(ino)?;
-        node.attributes.links += 1;
+        node.attributes.links = node.attributes.links.saturating_add(1);
         (node.is_orphan, node.is_nameless) = (false, false);
         node.parent = Some(place.directory);
         Ok(Reply::Entry(self.entry(turn, Some(place.directory), ino)?))
@@ -331,18 +345,18 @@ impl Client {
             }
             if moves_directory != back {
                 let (loses, gains) = if moves_directory { (from, to) } else { (to, from) };
-                self.node_mut(loses.directory)?.attributes.links -= 1;
-                self.node_mut(gains.directory)?.attributes.links += 1;
+                self.lose_directory(loses.directory)?;
+                self.gain_directory(gains.directory)?;
             }
             return Ok(Reply::Done);
         }
         if moves_directory {
-            self.node_mut(from.directory)?.attributes.links -= 1;
-            self.node_mut(to.directory)?.attributes.links += 1;
+            self.lose_directory(from.directory)?;
+            self.gain_directory(to.directory)?;
         }
         if let Some(ino) = replaced {
             if back {
-                self.node_mut(to.directory)?.attributes.links -= 1;
+                self.lose_directory(to.directory)?;
                 self.node_mut(ino)?.attributes.links = 0;
             } else {
                 self.drop_link(turn, ino);
