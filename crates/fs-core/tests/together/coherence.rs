@@ -140,3 +140,33 @@ fn sizes_and_times_are_those_of_the_last_change() {
     };
     assert_eq!((attributes.size, attributes.mode), (300, 0o644));
 }
+
+/// As git replaces a file: a new one beside it, renamed over it; by one client after the other.
+#[test]
+fn a_file_is_replaced_by_one_client_after_the_other() {
+    let mut world = World::new(2);
+    let directory = world.mkdir(0, Ino::ROOT, "refs");
+    let first = world.create(0, directory, "master");
+    world.write(0, first, 0, b"0");
+    world.close(0, first);
+    assert_eq!(world.look_up(1, Ino::ROOT, "refs"), Some(directory));
+    for round in 1..6_u8 {
+        let client = usize::from(round % 2);
+        let old = world.look_up(client, directory, "master").unwrap();
+        assert_eq!(world.read(client, old), [b'0' + round - 1]);
+        assert_eq!(world.look_up(client, directory, "master.lock"), None);
+        let new = world.create(client, directory, "master.lock");
+        world.write(client, new, 0, &[b'0' + round]);
+        world.close(client, new);
+        let rename = Operation::Rename {
+            from: place(directory, "master.lock"),
+            to: place(directory, "master"),
+            exchange: false,
+            no_replace: false,
+        };
+        assert_eq!(world.run(client, rename), Ok(Reply::Done), "round {round}");
+        assert_eq!(world.list(client, directory), ["master"]);
+        assert_eq!(world.look_up(client, directory, "master"), Some(new));
+    }
+    assert_eq!(world.warnings, [""; 0]);
+}

@@ -41,7 +41,7 @@ fn script(seed: usize, steps: usize) -> Vec<Step> {
         script.push(match (index + seed) % 7 {
             0 => Step::Directory(format!("directory-{index}")),
             1 | 2 => Step::Create(name(index)),
-            3 => Step::Rename(name(index - 1), format!("moved-{index}")),
+            3 if index > 0 => Step::Rename(name(index - 1), format!("moved-{index}")),
             4 => Step::Append("log".to_owned()),
             5 if index >= 7 => Step::Remove(format!("moved-{}", index - 2)),
             6 if index % 3 == 0 => Step::Sync("log".to_owned()),
@@ -178,11 +178,12 @@ fn a_script_ends_complete_although_the_server_is_killed() {
     for round in 0..rounds() {
         let script = script(round + 3, 150);
         let world = World::new();
-        let mut server = world.serve(None);
+        let server = world.serve(None);
         let address = server.ready.clone();
         let (mount, place) = world.mount(&address, "mount");
         let progress = AtomicUsize::new(0);
-        thread::scope(|scope| {
+        let server = thread::scope(|scope| {
+            let mut server = server;
             let worker = scope.spawn(|| {
                 for (index, step) in script.iter().enumerate() {
                     perform(&place, index, step)
@@ -198,6 +199,7 @@ fn a_script_ends_complete_although_the_server_is_killed() {
                 server.kill();
                 server = world.serve(Some(&address));
             }
+            server
         });
         assert!(mount.stop().success() && server.stop().success());
         assert_eq!(read_tree(&world.directory()), *prefixes(&script).last().unwrap());

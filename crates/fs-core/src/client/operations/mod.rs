@@ -180,6 +180,9 @@ impl Client {
         let mut nodes = wanted.to_vec();
         nodes.sort_unstable();
         nodes.dedup_by_key(|(ino, _)| *ino);
+        // What the client has created and not sent yet is its own, and unknown to the server.
+        let applied = self.log.applied();
+        nodes.retain(|(ino, _)| self.nodes[ino].created_in <= applied);
         let handles = self.handles(&nodes)?;
         debug_assert!(handles.len() <= MAX_NODES);
         Err(self.wait_for(&turn.clock, turn.token, Purpose::Lease(nodes), |_| {
