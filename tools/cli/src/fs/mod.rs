@@ -4,6 +4,7 @@
 //!   serve                     a directory as a service
 //!   mount, umount             a served directory in the tree of files
 //!   status                    what mounts and servers do
+//!   bench                     beside other file systems                          (apus-files)
 //!   check                     consistency of several mounts                        (apus-files)
 //!
 //!   helper                    the arguments with which mount(8) calls this program
@@ -20,8 +21,10 @@ mod serve;
 mod status;
 mod umount;
 
+use apus_files::bench;
 use clap::{Args, Subcommand};
 
+use crate::experiment::Arguments as Experiment;
 use crate::failure::Failure;
 
 pub(crate) use helper::translate;
@@ -39,6 +42,7 @@ pub(crate) use helper::translate;
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs status
   apus fs umount /mnt/shared
+  apus fs bench --rtt 2.3
   apus fs check /mnt/one /mnt/two"
 )]
 pub(crate) struct Arguments {
@@ -52,6 +56,7 @@ enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
     Status(status::Arguments),
+    Bench(Experiment<bench::Options>),
     Check(check::Arguments),
 }
 
@@ -62,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Mount(arguments) => mount::run(arguments),
         Command::Umount(arguments) => umount::run(arguments),
         Command::Status(arguments) => status::run(arguments),
+        Command::Bench(experiment) => experiment.run(),
         Command::Check(arguments) => check::run(arguments),
     }
 }
