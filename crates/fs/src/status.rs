@@ -132,3 +132,17 @@ pub fn all() -> Result<Vec<Status>, introspection::Error> {
     let ask = |process: Process| serde_json::from_slice(&process.request(REQUEST).ok()?).ok();
     Ok(introspection::processes()?.into_iter().filter_map(ask).collect())
 }
+
+/// Returns the status of one process.
+///
+/// # Errors
+///
+/// The process has no endpoint, does not answer, or neither serves nor mounts a directory.
+pub fn of(pid: u32) -> Result<Status, introspection::Error> {
+    let response = Process::new(pid).request(REQUEST)?;
+    let invalid = |error: serde_json::Error| introspection::Error::InvalidResponse {
+        pid,
+        message: error.to_string(),
+    };
+    serde_json::from_slice(&response).map_err(invalid)
+}

@@ -5,7 +5,7 @@
 //!   lab                   known failures of network software and their cures (apus-labs)
 //!   sim                   the protocol in a simulated fabric                (apus-sim, apus-sweep, apus-swarm)
 //!   fabric                a network of several hosts on this machine        (apus-testbed)
-//!   fs                    a directory served and mounted                    (apus-fs)
+//!   fs                    a directory served, mounted, measured, checked    (apus-fs, apus-files)
 //!   decode                the packets of a capture as text                  (apus-decode)
 //!   trace                 where the microseconds of RPCs go                 (apus-traces)
 //!   serve, call           an echo service, and calls by hand                (apus)
@@ -69,6 +69,7 @@ mod tune;
 use std::env;
 use std::process::ExitCode;
 
+use apus_testbed::delay;
 use apus_testbed::fabric::persistent;
 use apus_testbed::process::{agent_main, run_job};
 
@@ -79,7 +80,8 @@ fn main() -> ExitCode {
     // Experiments start this program again for each of their sides.
     if env::args_os().nth(1).is_some_and(|first| first == apus_testbed::process::AGENT) {
         return agent_main(|task, control| {
-            run_job(&[apus_bench::agent::JOBS, apus_labs::agent::JOBS].concat(), task, control)
+            let jobs = [apus_bench::agent::JOBS, apus_labs::agent::JOBS, delay::JOBS].concat();
+            run_job(&jobs, task, control)
         });
     }
     // `apus fabric up` starts it again as the process that owns the fabric.

@@ -1,8 +1,9 @@
 //! Checks and measures of mounted file systems.
 //!
 //! [`check`] asks several mounts of the same directory to keep what a local file system keeps: it works on any paths, those of other
-//! file systems included.
+//! file systems included. [`bench`] measures the file service of apus beside other ones.
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod check;

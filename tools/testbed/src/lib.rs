@@ -3,6 +3,7 @@
 //! ```text
 //!   process            agents: each side of an experiment in a process of its own
 //!   fabric             network namespaces, a switch with priorities, shaped links
+//!   delay              two hosts with a fixed delay between them
 //!   launch, launcher   agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!   machine, clock     cores, background load, time
 //!   repeat             phases that were disturbed are attempted again, and the rest is kept
@@ -10,11 +11,12 @@
 //!   layers             import order of a crate's modules, for tests
 //! ```
 //!
-//! Only [`fabric`] needs privileges (root or user namespaces), and only [`launch`] reaches other hosts.
+//! Only [`fabric`] and [`delay`] need privileges (root or user namespaces), and only [`launch`] reaches other hosts.
 
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod delay;
 pub mod error;
 pub mod fabric;
 pub mod launch;

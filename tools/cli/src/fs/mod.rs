@@ -4,12 +4,15 @@
 //!   serve                     a directory as a service
 //!   mount, umount             a served directory in the tree of files
 //!   status                    what mounts and servers do
+//!   bench                     beside other file systems                          (apus-files)
+//!   check                     consistency of several mounts                        (apus-files)
 //!
 //!   helper                    the arguments with which mount(8) calls this program
 //!   options                   the list behind -o
 //!   daemon                    a process that outlives its command
 //! ```
 
+mod check;
 mod daemon;
 mod helper;
 mod mount;
@@ -18,8 +21,10 @@ mod serve;
 mod status;
 mod umount;
 
+use apus_files::bench;
 use clap::{Args, Subcommand};
 
+use crate::experiment::Arguments as Experiment;
 use crate::failure::Failure;
 
 pub(crate) use helper::translate;
@@ -36,7 +41,9 @@ pub(crate) use helper::translate;
   apus fs serve /srv/shared --listen 10.0.0.1:4000 --trust 10.0.0.0/24
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs status
-  apus fs umount /mnt/shared"
+  apus fs umount /mnt/shared
+  apus fs bench --rtt 2.3
+  apus fs check /mnt/one /mnt/two"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -49,6 +56,8 @@ enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
     Status(status::Arguments),
+    Bench(Experiment<bench::Options>),
+    Check(check::Arguments),
 }
 
 /// Serves, mounts, unmounts or shows.
@@ -58,5 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Mount(arguments) => mount::run(arguments),
         Command::Umount(arguments) => umount::run(arguments),
         Command::Status(arguments) => status::run(arguments),
+        Command::Bench(experiment) => experiment.run(),
+        Command::Check(arguments) => check::run(arguments),
     }
 }

@@ -96,13 +96,27 @@ pub fn run(
     let mut report = CheckReport::default();
     for work in Work::ALL {
         progress(work);
-        report.add(match work {
-            Work::Registers => registers::run(settings, &places)?,
-            Work::Appends => appends::run(settings, &places)?,
-            Work::Locks => locks::run(settings, &places)?,
-            Work::Names => names::run(settings, &places)?,
-        });
+        let checked = match work {
+            Work::Registers => registers::run(settings, &places),
+            Work::Appends => appends::run(settings, &places),
+            Work::Locks => locks::run(settings, &places),
+            Work::Names => names::run(settings, &places),
+        };
+        match checked {
+            Ok(more) => report.add(more),
+            Err(error) => {
+                // The first error says more than that of a directory which the same trouble keeps from being removed.
+                let _ = places.remove();
+                return Err(error);
+            }
+        }
     }
     places.remove()?;
     Ok(report)
+}
+
+/// Returns the name of the directory in which this process checks.
+#[must_use]
+pub fn directory_name() -> String {
+    format!("apus-check-{}", std::process::id())
 }

@@ -129,7 +129,8 @@ impl RouterPath {
         self.configure(PathNode::Sink, &up(Self::SINK))
     }
 
-    fn configure(&self, node: PathNode, lines: &str) -> Result<(), Error> {
+    /// Runs commands of `ip` in `node`, one per line.
+    pub(crate) fn configure(&self, node: PathNode, lines: &str) -> Result<(), Error> {
         Tool::Ip.run(node.name(), &self.enter(node), &["-batch", "-"], lines).map(drop)
     }
 }
