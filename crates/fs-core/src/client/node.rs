@@ -89,6 +89,8 @@ pub(super) struct Node {
     pub(super) writers: u32,
     /// The kernel may have pages of it.
     pub(super) kernel_data: bool,
+    /// The kernel was given attributes of this directory that it may use for some time.
+    pub(super) kernel_attributes: bool,
     /// The kernel may have names of this directory.
     pub(super) kernel_names: bool,
     /// Its last name is gone; the server keeps it for this client until it is closed.
@@ -125,6 +127,7 @@ impl Node {
             openings: 0,
             writers: 0,
             kernel_data: false,
+            kernel_attributes: false,
             kernel_names: false,
             is_orphan: false,
             is_nameless: false,

@@ -355,13 +355,15 @@ impl Client {
 
     /// How long the kernel may use attributes of a node. Those of a dirty node will change once more, when the server has applied the
     /// change.
-    fn attributes_valid(&self, turn: &Turn, ino: Ino) -> Duration {
-        match self.nodes.get(&ino) {
+    fn attributes_valid(&mut self, turn: &Turn, ino: Ino) -> Duration {
+        let applied = self.log.applied();
+        match self.nodes.get_mut(&ino) {
             Some(node)
                 if node.recall.is_none()
                     && node.lease > LeaseKind::None
-                    && !node.is_dirty(self.log.applied()) =>
+                    && !node.is_dirty(applied) =>
             {
+                node.kernel_attributes |= node.is_directory();
                 self.session.rest(turn.clock.now)
             }
             _ => Duration::ZERO,

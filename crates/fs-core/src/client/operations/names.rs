@@ -6,7 +6,7 @@ use super::{Turn, new_attributes};
 use crate::client::contents::Contents;
 use crate::client::node::{Names, Node};
 use crate::client::operation::{NodeEntry, Place, Reply};
-use crate::client::{Attempt, Client, Stop};
+use crate::client::{Attempt, Client, Invalidation, Stop};
 
 /// Set-group-ID.
 const SETGID: u16 = 0o2000;
@@ -150,10 +150,16 @@ impl Client {
     }
 
     /// Changes names of a directory, and its times.
+    ///
+    /// The kernel drops the directory's attributes by itself then, but takes a reply with attributes for newer if a thread gets round
+    /// to it later (`fuse_dir_changed` counts no version, as notifications do).
     fn change_directory(&mut self, turn: &Turn, directory: Ino, change: impl FnOnce(&mut Names)) {
         if let Some(node) = self.nodes.get_mut(&directory) {
             change(&mut node.names);
             node.attributes.mtime = turn.clock.wall;
+            if std::mem::take(&mut node.kernel_attributes) {
+                self.invalidate(vec![Invalidation::Node { node: directory, data: false }]);
+            }
         }
     }
 
