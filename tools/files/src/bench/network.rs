@@ -50,6 +50,11 @@ impl Network {
         if self.is_delayed() { DelayedPath::SERVER } else { IpAddr::V4(Ipv4Addr::LOCALHOST) }
     }
 
+    /// Returns the network that the server has to trust; `None` if it is this host.
+    pub(super) fn trusted(&self) -> Option<String> {
+        self.is_delayed().then(|| DelayedPath::NETWORK.to_owned())
+    }
+
     pub(super) fn at_server(&self) -> Vec<OsString> {
         self.delayed.as_ref().map(DelayedPath::at_server).unwrap_or_default()
     }

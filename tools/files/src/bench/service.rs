@@ -109,10 +109,11 @@ impl Service {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns why it is of no use: what it has written last.
+    /// Returns why it is of no use: what it has written to standard error.
     fn failure(&self) -> Error {
         let said = fs::read_to_string(&self.complaints).unwrap_or_default();
-        let said = said.trim().lines().last().unwrap_or("it has ended").to_owned();
+        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let said = if lines.is_empty() { "it has ended".to_owned() } else { lines.join("; ") };
         Error::Agent { agent: self.name.clone(), said }
     }
 }

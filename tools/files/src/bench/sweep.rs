@@ -127,6 +127,7 @@ impl Bench<'_> {
             server: network.at_server(),
             client: network.at_client(),
             address: network.server_address(),
+            trusted: network.trusted(),
             name: network.name(),
             workspace: self.workspace,
             interrupt: &self.interrupt,

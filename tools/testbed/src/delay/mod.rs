@@ -46,6 +46,8 @@ pub struct DelayedPath {
 }
 
 impl DelayedPath {
+    /// The network of both hosts.
+    pub const NETWORK: &str = "10.91.0.0/24";
     /// Address of the server.
     pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 91, 0, 2));
     /// Address of the client.

@@ -53,8 +53,8 @@ impl Apus {
             "--poll".into(),
             poll.clone().into(),
         ]);
-        if !site.address.is_loopback() {
-            serve.extend(["--trust".into(), format!("{}/24", site.address).into()]);
+        if let Some(trusted) = &site.trusted {
+            serve.extend(["--trust".into(), trusted.into()]);
         }
         let mut server = Service::start("apus fs serve", &serve, &folder, site.interrupt)?;
         let line = server.first_line()?;

@@ -55,6 +55,8 @@ pub(super) struct Site<'a> {
     pub(super) client: Vec<OsString>,
     /// The server's address.
     pub(super) address: IpAddr,
+    /// The network that the server has to trust; `None` if it is this host.
+    pub(super) trusted: Option<String>,
     /// A name of the network, for directories.
     pub(super) name: String,
     /// Where directories are created.
