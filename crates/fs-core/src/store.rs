@@ -166,7 +166,8 @@ pub trait Store {
     /// Returns the nodes without a name that are kept.
     fn orphans(&self) -> Vec<Ino>;
 
-    /// Removes a node without a name.
+    /// Removes a node without a name. Nothing else removes it: a record [`Close`](apus_fs_wire::Record::Close) changes nothing in
+    /// the store.
     fn drop_orphan(&mut self, node: Ino);
 
     /// Returns the key of the proofs in handles: random, and the same for the lifetime of the export.

@@ -60,6 +60,8 @@ impl Client {
                         }
                     }
                     node.attributes = *attributes;
+                    node.server_times = None;
+                    node.is_gone = false;
                 }
                 node.lease = node.lease.max(lease);
             }
@@ -142,7 +144,7 @@ impl Client {
         let Some(node) = self.nodes.get_mut(&handle.ino) else { return };
         node.handle = handle;
         if node.last_batch <= number {
-            node.attributes = *attributes;
+            node.take_changed(attributes);
         } else {
             node.attributes.version = attributes.version;
         }

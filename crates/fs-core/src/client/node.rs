@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Attributes, Handle, Ino, LeaseKind, LockOwner, Name, NodeKind};
+use apus_fs_wire::{Attributes, Handle, Ino, LeaseKind, LockOwner, Name, NodeKind, Time};
 use bytes::Bytes;
 
 use super::contents::Contents;
@@ -95,6 +95,13 @@ pub(super) struct Node {
     pub(super) kernel_names: bool,
     /// Its last name is gone; the server keeps it for this client until it is closed.
     pub(super) is_orphan: bool,
+    /// The server does not know it any more, though the kernel still may: a removed directory, or a file that was closed after its
+    /// last name. Nothing that concerns it is recorded.
+    pub(super) is_gone: bool,
+    /// The times of its last change are the client's own: the server's differ by the delay of the batch.
+    pub(super) has_own_times: bool,
+    /// Times of last modification and change at the server, if the client shows its own under an exclusive lease.
+    pub(super) server_times: Option<(Time, Time)>,
     /// It was created without a name, and can get one.
     pub(super) is_nameless: bool,
     /// A directory in which it was last found.
@@ -130,6 +137,9 @@ impl Node {
             kernel_attributes: false,
             kernel_names: false,
             is_orphan: false,
+            is_gone: false,
+            has_own_times: false,
+            server_times: None,
             is_nameless: false,
             parent: None,
             names: Names::default(),
@@ -150,7 +160,40 @@ impl Node {
 
     /// Returns whether operations may use the lease, and it is at least `kind`.
     pub(super) fn permits(&self, kind: LeaseKind) -> bool {
-        self.lease >= kind && self.recall != Some(RecallStage::Flush)
+        self.is_gone || (self.lease >= kind && self.recall != Some(RecallStage::Flush))
+    }
+
+    /// Takes the attributes that it has at the server after the client's last change. A program that has seen the times which that
+    /// change was given here would take others for another change: they are shown while no other client can see the server's.
+    pub(super) fn take_changed(&mut self, attributes: &Attributes) {
+        let own = std::mem::replace(&mut self.attributes, *attributes);
+        self.server_times = None;
+        if self.has_own_times && self.lease == LeaseKind::Exclusive {
+            self.server_times = Some((attributes.mtime, attributes.ctime));
+            (self.attributes.mtime, self.attributes.ctime) = (own.mtime, own.ctime);
+        }
+    }
+
+    /// Returns whether other clients will see other times than the kernel has seen.
+    pub(super) fn differs_in_times(&self, applied: u64) -> bool {
+        self.server_times.is_some() || self.is_dirty(applied)
+    }
+
+    /// Reduces its lease to `keep`.
+    pub(super) fn reduce_lease(&mut self, keep: LeaseKind) {
+        self.lease = self.lease.min(keep);
+        if self.lease < LeaseKind::Exclusive
+            && let Some((mtime, ctime)) = self.server_times.take()
+        {
+            (self.attributes.mtime, self.attributes.ctime) = (mtime, ctime);
+        }
+    }
+
+    /// Makes it a directory that was removed: empty, and usable by those who have it open.
+    pub(super) fn become_removed(&mut self) {
+        self.is_gone = true;
+        self.attributes.links = 0;
+        self.names = Names { complete: true, ..Names::default() };
     }
 
     /// Returns whether changes of it may not be at the server yet.

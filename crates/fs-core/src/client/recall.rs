@@ -80,12 +80,14 @@ impl Client {
     /// Asks the kernel to drop what it has of the nodes; `None` if it has nothing.
     fn ask_kernel(&mut self, nodes: &[RecalledNode]) -> Option<NotifyToken> {
         let (mut items, mut names) = (Vec::new(), false);
+        let applied = self.log.applied();
         for recalled in nodes {
             let Some(node) = self.nodes.get_mut(&recalled.node.ino) else { continue };
             node.read_in_recall = false;
             // Pages of a shared mapping are written when they are dropped.
             let data = node.kernel_data && (recalled.keep == LeaseKind::None || node.writers > 0);
-            let attributes = recalled.keep == LeaseKind::None && node.references > 0;
+            let changes = recalled.keep == LeaseKind::None || node.differs_in_times(applied);
+            let attributes = changes && node.references > 0;
             names |= recalled.keep == LeaseKind::None && node.kernel_names;
             if data || attributes {
                 items.push(Invalidation::Node { node: recalled.node.ino, data });
@@ -162,7 +164,7 @@ impl Client {
         for recalled in &recall.nodes {
             let Some(node) = self.nodes.get_mut(&recalled.node.ino) else { continue };
             node.recall = None;
-            node.lease = node.lease.min(recalled.keep);
+            node.reduce_lease(recalled.keep);
             if node.lease == LeaseKind::None {
                 node.drop_cache();
             }

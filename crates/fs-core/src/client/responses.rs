@@ -285,6 +285,7 @@ impl Client {
             }
             if kind > LeaseKind::None && (valid || (dirty && certain)) {
                 node.lease = kind;
+                node.reduce_lease(kind);
             } else {
                 // Attributes are fetched again before they are used.
                 node.drop_cache();
@@ -370,6 +371,8 @@ impl Client {
             node.lease = LeaseKind::None;
             node.recall = None;
             (node.last_batch, node.barrier, node.last_cut) = (0, 0, 0);
+            // What removed it may be among what is lost.
+            node.is_gone = false;
             node.drop_cache();
         }
         self.drop_recalls();
@@ -383,11 +386,15 @@ impl Client {
             return;
         }
         self.calls.void(ino);
-        if let Some(node) = self.nodes.remove(&ino)
-            && let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent))
-        {
+        let Some(mut node) = self.nodes.remove(&ino) else { return };
+        if let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent)) {
             parent.names.known.retain(|_, child| *child != ino);
             parent.names.complete = false;
+        }
+        if node.is_directory() && node.references > 0 {
+            node.become_removed();
+            node.lease = LeaseKind::None;
+            self.nodes.insert(ino, node);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Clients and a server together: what one client does, the others see at their next operation.
 
+mod attributes;
 mod calls;
 mod coherence;
 mod failures;

@@ -18,7 +18,10 @@ pub(crate) fn orphans_are_kept_until_dropped<W: World>() {
     export.write(file, 4, b" on").unwrap();
     assert_eq!(export.contents(file), b"kept on");
     assert_eq!(export.store().orphans(), [file]);
+    // Whether another client has it open is known to the server core alone.
     export.one(Record::Close { node: handle(file) }).unwrap();
+    assert_eq!(export.store().orphans(), [file]);
+    assert_eq!(export.contents(file), b"kept on");
     export.rename((Ino::ROOT, "g"), (Ino::ROOT, "f"), other, None).unwrap();
     export.store().drop_orphan(other);
     assert!(export.store().attributes(other).is_ok(), "it has a name");

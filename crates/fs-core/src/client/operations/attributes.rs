@@ -21,7 +21,10 @@ impl Client {
         change: &AttributeChange,
     ) -> Attempt<Reply> {
         self.room(turn, 0)?;
-        self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
+        let is_removed_directory = self.node(ino)?.is_gone && self.node(ino)?.is_directory();
+        if !is_removed_directory {
+            self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
+        }
         let node = self.node(ino)?;
         let kind = node.attributes.kind;
         if change.size.is_some() && kind != NodeKind::File {
@@ -80,6 +83,11 @@ impl Client {
         attributes.gid = set.gid.unwrap_or(attributes.gid);
         attributes.atime = set.atime.unwrap_or(attributes.atime);
         attributes.mtime = set.mtime.unwrap_or(attributes.mtime);
+        if self.node(ino)?.is_gone {
+            // Programs that have a removed directory open see the change until they close it.
+            self.node_mut(ino)?.attributes.ctime = turn.clock.wall;
+            return Ok(());
+        }
         self.record(turn, &[ino], Record::SetAttributes { node: handle, set });
         Ok(())
     }

@@ -104,10 +104,14 @@ impl Client {
             node.attributes.size = end;
         }
         node.contents.write(at, data.clone(), number);
-        node.last_batch = number;
+        (node.last_batch, node.has_own_times) = (number, true);
         node.kernel_data = true;
         (node.attributes.mtime, node.attributes.ctime) = (now, now);
-        node.attributes.blocks = node.attributes.blocks.max(end.div_ceil(4096) * 8);
+        // An estimate until the server has applied it: what is written anew, and no more than a file without holes has.
+        let most = node.attributes.size.div_ceil(4096) * 8;
+        let written = (data.len() as u64).div_ceil(4096) * 8;
+        let written = node.attributes.blocks.saturating_add(written);
+        node.attributes.blocks = written.min(most).max(node.attributes.blocks);
         self.log.add_write(turn.clock.now, handle, at, data.clone(), now);
         Ok(Reply::Written(data.len() as u32))
     }

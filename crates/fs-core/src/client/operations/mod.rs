@@ -169,6 +169,13 @@ impl Client {
         for (ino, _) in wanted {
             self.not_recalled(turn, *ino)?;
         }
+        for (ino, kind) in wanted {
+            let node = self.node(*ino)?;
+            if node.is_gone && *kind == LeaseKind::Exclusive {
+                let error = if node.is_directory() { Errno::NOENT } else { Errno::STALE };
+                return Err(error.into());
+            }
+        }
         let missing = wanted.iter().find(|(ino, kind)| !self.nodes[ino].permits(*kind)).copied();
         let Some((ino, kind)) = missing else { return Ok(()) };
         if kind == LeaseKind::Shared && wanted.len() == 1 {
@@ -299,7 +306,13 @@ impl Client {
         }
         self.log.seal();
         let number = self.log.open_number();
-        self.record(turn, nodes, record());
+        self.log.add(turn.clock.now, record());
+        for ino in nodes {
+            // The operation ends when the server's times are known.
+            if let Some(node) = self.nodes.get_mut(ino) {
+                (node.last_batch, node.has_own_times) = (number, false);
+            }
+        }
         self.log.seal_alone(turn.token);
         self.syncing.insert(turn.token, number);
         Err(self.wait_for_batch(turn, number))
@@ -326,6 +339,7 @@ impl Client {
             if let Some(node) = self.nodes.get_mut(ino) {
                 node.last_batch = number;
                 node.attributes.ctime = turn.clock.wall;
+                node.has_own_times = true;
             }
         }
     }

@@ -61,7 +61,7 @@ impl Client {
         self.room(turn, 0)?;
         self.free_place(turn, place)?;
         let parent = self.handle(place.directory)?;
-        let entry = self.make(turn, Some((parent, place)), new, mode)?;
+        let entry = self.make(turn, place.directory, Some((parent, place)), new, mode)?;
         if open {
             self.add_opening(entry.node, true)?;
             return Ok(Reply::Created(entry));
@@ -77,7 +77,7 @@ impl Client {
     ) -> Attempt<Reply> {
         self.room(turn, 0)?;
         self.directory(turn, directory)?;
-        let entry = self.make(turn, None, &NewNode::File, mode)?;
+        let entry = self.make(turn, directory, None, &NewNode::File, mode)?;
         let node = self.node_mut(entry.node)?;
         node.attributes.links = 0;
         (node.is_orphan, node.is_nameless) = (true, true);
@@ -85,10 +85,11 @@ impl Client {
         Ok(Reply::Created(NodeEntry { attributes: self.node(entry.node)?.attributes, ..entry }))
     }
 
-    /// Creates a node.
+    /// Creates a node with the group of a directory, if that says so.
     fn make(
         &mut self,
         turn: &Turn,
+        directory: Ino,
         parent: Option<(Handle, &Place)>,
         new: &NewNode,
         mut mode: u16,
@@ -101,16 +102,13 @@ impl Client {
             NewNode::Special { kind, device } => (*kind, *device, 0),
         };
         let mut gid = turn.caller.gid;
-        if let Some((parent, _)) = &parent {
-            let above = self.node(parent.ino)?.attributes;
-            if above.mode & SETGID != 0 {
-                gid = above.gid;
-                if kind == NodeKind::Directory {
-                    mode |= SETGID;
-                } else if mode & 0o2010 == 0o2010 && turn.caller.gid != gid && turn.caller.uid != 0
-                {
-                    mode &= !SETGID;
-                }
+        let above = self.node(directory)?.attributes;
+        if above.mode & SETGID != 0 {
+            gid = above.gid;
+            if kind == NodeKind::Directory {
+                mode |= SETGID;
+            } else if mode & 0o2010 == 0o2010 && turn.caller.gid != gid && turn.caller.uid != 0 {
+                mode &= !SETGID;
             }
         }
         let mut attributes = new_attributes(turn, kind, mode, gid);
@@ -221,7 +219,7 @@ impl Client {
         let Ok(node) = self.handle(ino) else { return };
         self.record(turn, &[ino], Record::Close { node });
         if let Some(node) = self.nodes.get_mut(&ino) {
-            node.is_orphan = false;
+            (node.is_orphan, node.is_gone) = (false, true);
         }
     }
 
@@ -247,12 +245,15 @@ impl Client {
         self.record(turn, &[ino, place.directory], record);
         self.change_directory(turn, place.directory, |names| names.remove(&place.name));
         self.lose_directory(place.directory)?;
-        self.node_mut(ino)?.attributes.links = 0;
+        self.node_mut(ino)?.become_removed();
         Ok(Reply::Done)
     }
 
     pub(super) fn link(&mut self, turn: &Turn, ino: Ino, place: &Place) -> Attempt<Reply> {
         self.room(turn, 0)?;
+        if self.node(ino)?.is_gone {
+            return Err(Errno::NOENT.into());
+        }
         self.free_place(turn, place)?;
         let wanted = [(place.directory, LeaseKind::Exclusive), (ino, LeaseKind::Exclusive)];
         self.lease(turn, &wanted)?;
@@ -363,7 +364,7 @@ impl Client {
         if let Some(ino) = replaced {
             if back {
                 self.lose_directory(to.directory)?;
-                self.node_mut(ino)?.attributes.links = 0;
+                self.node_mut(ino)?.become_removed();
             } else {
                 self.drop_link(turn, ino);
             }
