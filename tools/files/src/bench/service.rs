@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,10 @@ use std::time::{Duration, Instant};
 
 use apus_testbed::error::{Doing, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
 
 use super::interrupt::Interrupt;
 
@@ -20,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval of checks for an interrupt or an end.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running process. Dropping it asks it to end (SIGTERM), and kills it if it does not.
+/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills what it has started.
 #[derive(Debug)]
 pub(super) struct Service {
     name: String,
@@ -104,9 +108,11 @@ impl Service {
         drop(self);
     }
 
-    fn has_ended(&mut self) -> bool {
+    /// Returns whether it has ended. It is not waited for: until then no other process can have its number.
+    fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // An error means that there is no such child any more.
-        !matches!(self.child.try_wait(), Ok(None))
+        !matches!(waitid(WaitId::Pid(self.pid), how), Ok(None))
     }
 
     /// Returns why it is of no use: what it has written to standard error.
@@ -120,6 +126,8 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        // sshd gives each connection a process of its own, in a group of its own.
+        let children = descendants(self.pid);
         let began = Instant::now();
         // Each fails if the process has ended already.
         let _ = kill_process(self.pid, Signal::TERM);
@@ -130,10 +138,27 @@ impl Drop for Service {
         while !self.has_ended() && soon.elapsed() < PATIENCE / 10 {
             thread::sleep(INTERVAL);
         }
-        self.interrupt.remove(self.pid);
         let _ = self.child.kill();
+        // sshfs leaves its ssh behind if the network has no time for an end in order.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        for child in children {
+            let _ = pidfd_send_signal(child, Signal::KILL);
+        }
+        self.interrupt.remove(self.pid);
         let _ = self.child.wait();
     }
+}
+
+/// Returns the children of a process and theirs.
+fn descendants(process: Pid) -> Vec<OwnedFd> {
+    let file = format!("/proc/{process}/task/{process}/children");
+    let children = fs::read_to_string(file).unwrap_or_default();
+    let mut found = Vec::new();
+    for child in children.split(' ').filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
+        found.extend(pidfd_open(child, PidfdFlags::empty()));
+        found.extend(descendants(child));
+    }
+    found
 }
 
 /// Returns words for a command line.
