@@ -56,6 +56,24 @@ fn apus_counts_its_calls() {
     assert!(ratio.is_number(), "{ratio}");
 }
 
+/// No packet arrives before its delay is over (DELAY-1): an append with fsync takes a round trip at least.
+#[test]
+fn a_round_trip_time_is_kept() {
+    let words = ["--only", "apus", "--work", "append-fsync", "--runs", "1", "--rtt", "5"];
+    let found = run(["fs", "bench", "--json"].iter().chain(&words));
+    let said = text(&found.stdout) + &text(&found.stderr);
+    if said.contains("RTT 5 ms is not measured") || said.contains("cannot be measured") {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(found.status.success(), "{said}");
+    let object = object(&found);
+    let rows = object["rows"].as_array().unwrap();
+    let delayed = rows.iter().find(|row| row["rtt_ms"] == 5.0).unwrap();
+    assert!(delayed["p50_us"].as_f64().unwrap() >= 5_000.0, "{delayed}");
+    assert!(delayed["calls"].as_f64().unwrap() >= 300.0, "{delayed}");
+}
+
 #[test]
 fn wrong_options_are_refused_by_name() {
     for (words, part) in [

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,11 +11,9 @@ use std::time::{Duration, Instant};
 
 use apus_testbed::error::{Doing, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-    pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use super::family::Family;
 use super::interrupt::Interrupt;
 
 /// Time for a process to end after SIGTERM: a mount sends its changes to the server in it.
@@ -126,10 +123,9 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // sshd gives each connection a process of its own, in a group of its own.
-        let children = descendants(self.pid);
+        let family = Family::of(self.pid);
         let began = Instant::now();
-        // Each fails if the process has ended already.
+        // It fails if the process has ended already.
         let _ = kill_process(self.pid, Signal::TERM);
         while !self.has_ended() && began.elapsed() < PATIENCE && !self.interrupt.is_caught() {
             thread::sleep(INTERVAL);
@@ -138,27 +134,10 @@ impl Drop for Service {
         while !self.has_ended() && soon.elapsed() < PATIENCE / 10 {
             thread::sleep(INTERVAL);
         }
-        let _ = self.child.kill();
-        // sshfs leaves its ssh behind if the network has no time for an end in order.
-        let _ = kill_process_group(self.pid, Signal::KILL);
-        for child in children {
-            let _ = pidfd_send_signal(child, Signal::KILL);
-        }
+        family.kill();
         self.interrupt.remove(self.pid);
         let _ = self.child.wait();
     }
-}
-
-/// Returns the children of a process and theirs.
-fn descendants(process: Pid) -> Vec<OwnedFd> {
-    let file = format!("/proc/{process}/task/{process}/children");
-    let children = fs::read_to_string(file).unwrap_or_default();
-    let mut found = Vec::new();
-    for child in children.split(' ').filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
-        found.extend(pidfd_open(child, PidfdFlags::empty()));
-        found.extend(descendants(child));
-    }
-    found
 }
 
 /// Returns words for a command line.
