@@ -11,6 +11,7 @@ mod doctor;
 mod echo;
 mod experiments;
 mod fabric;
+mod file_bench;
 mod file_checks;
 mod harness;
 mod invocations;

@@ -120,7 +120,8 @@ fn table(all: &[Measured], rtt: f64) -> Table {
             cells.push(cell(find(all, rtt, work, peer), FIGURES[0].1));
         }
         let further = FIGURES[1..].iter();
-        cells.extend(further.map(|(_, figure)| cell(find(all, rtt, work, first), *figure)));
+        let first = find(all, rtt, work, first).filter(|it| !it.runs.is_empty());
+        cells.extend(further.map(|(_, figure)| cell(first, *figure)));
         cells
     };
     let title = format!("RTT {rtt} ms: seconds of each, and figures of {first}");

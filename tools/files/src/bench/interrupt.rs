@@ -9,10 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use apus_testbed::error::{Doing, Error};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+
+use super::family::Family;
 
 /// Time for the current operation to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,8 +43,8 @@ impl Interrupt {
             if signals.forever().next().is_some() {
                 thread::sleep(PATIENCE);
                 for process in processes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                    // It fails if the process has ended: its parent has not waited for it yet, so no other one has its id.
-                    let _ = kill_process(*process, Signal::KILL);
+                    // None of them was waited for, so no other process has its number.
+                    Family::of(*process).kill();
                 }
             }
         };
@@ -67,7 +69,7 @@ impl Interrupt {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).push(process);
     }
 
-    /// Removes a process, before it is waited for.
+    /// Removes a process before it is waited for.
     pub(super) fn remove(&self, process: Pid) {
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
         processes.retain(|other| *other != process);

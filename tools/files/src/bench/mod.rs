@@ -6,7 +6,7 @@
 //! | file | content |
 //! |---|---|
 //! | `options` | the options |
-//! | `interrupt`, `workspace`, `service`, `program` | what is started and created, and its end |
+//! | `interrupt`, `workspace`, `service`, `family`, `program` | what is started and created, and its end |
 //! | `peers` | file systems that are measured |
 //! | `tree`, `material` | archives that all peers unpack |
 //! | `stage`, `works` | a measurement; what is measured |
@@ -20,6 +20,7 @@
 //! - **FSBENCH-2** What is read has the content that was written.
 //! - **FSBENCH-3** Whatever happens, all processes, mounts, namespaces and directories are gone at the end.
 
+mod family;
 mod findings;
 mod interrupt;
 mod material;

@@ -41,7 +41,7 @@ pub(super) fn run(
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = match said.trim().lines().last() {
+    let said = match said.trim().lines().next() {
         Some(line) => line.to_owned(),
         None => output.status.to_string(),
     };

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use apus_testbed::error::{Doing, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use super::family::Family;
 use super::interrupt::Interrupt;
 
 /// Time for a process to end after SIGTERM: a mount sends its changes to the server in it.
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval of checks for an interrupt or an end.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running process. Dropping it asks it to end (SIGTERM), and kills it if it does not.
+/// A running process. Dropping it asks it to end (SIGTERM), kills it if it does not, and then kills what it has started.
 #[derive(Debug)]
 pub(super) struct Service {
     name: String,
@@ -104,9 +105,11 @@ impl Service {
         drop(self);
     }
 
-    fn has_ended(&mut self) -> bool {
+    /// Returns whether it has ended. It is not waited for: until then no other process can have its number.
+    fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // An error means that there is no such child any more.
-        !matches!(self.child.try_wait(), Ok(None))
+        !matches!(waitid(WaitId::Pid(self.pid), how), Ok(None))
     }
 
     /// Returns why it is of no use: what it has written to standard error.
@@ -120,8 +123,9 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        let family = Family::of(self.pid);
         let began = Instant::now();
-        // Each fails if the process has ended already.
+        // It fails if the process has ended already.
         let _ = kill_process(self.pid, Signal::TERM);
         while !self.has_ended() && began.elapsed() < PATIENCE && !self.interrupt.is_caught() {
             thread::sleep(INTERVAL);
@@ -130,8 +134,8 @@ impl Drop for Service {
         while !self.has_ended() && soon.elapsed() < PATIENCE / 10 {
             thread::sleep(INTERVAL);
         }
+        family.kill();
         self.interrupt.remove(self.pid);
-        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
