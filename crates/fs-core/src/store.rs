@@ -163,6 +163,14 @@ pub trait Store {
     /// [`StoreError`].
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError>;
 
+    /// Returns the client that has changed a node last; `None` if that is unknown, because it was not lately.
+    ///
+    /// Rationale: a client whose response was lost, or whose batch was replayed after a crash, does not know the node's version. It
+    /// knows the node nevertheless, if no other client has changed it since.
+    fn last_changer(&self, _node: Ino) -> Option<ClientId> {
+        None
+    }
+
     /// Returns the nodes without a name that are kept.
     fn orphans(&self) -> Vec<Ino>;
 

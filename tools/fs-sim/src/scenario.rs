@@ -60,6 +60,8 @@ pub struct Scenario {
     /// Whether applications also do what most kernels refuse by themselves, from what they know: move directories into themselves,
     /// link files that have lost their last name, create in directories that were removed.
     pub is_harsh: bool,
+    /// Whether a client's machine crashes right after some of its syncs.
+    pub crashes_after_syncs: bool,
     /// Disturbances, with their times.
     pub faults: Vec<(Duration, Fault)>,
 }
@@ -101,7 +103,8 @@ impl Scenario {
             delay: Duration::from_micros(random.random_range(20..20_000)),
             lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
             drift: 10_000,
-            is_harsh: false,
+            is_harsh: random.random_ratio(1, 3),
+            crashes_after_syncs: end > 0.0 && random.random_ratio(1, 2),
             faults,
         }
     }

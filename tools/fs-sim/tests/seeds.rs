@@ -1,6 +1,6 @@
 //! Seeds: random worlds with the product's cores.
 
-use apus_fs_sim::{Scenario, Totals, check_scenario, check_seed};
+use apus_fs_sim::{Totals, check_seed};
 
 /// FSCLIENT-2 to FSCLIENT-5, FSSERVE-1 to FSSERVE-11, STORE-1 to STORE-3 in worlds with crashes, partitions, pauses and clocks that
 /// run at different rates. `FS_SIM_SEEDS=from..to` runs others.
@@ -28,13 +28,13 @@ fn promises_are_kept() {
         }
     }
     println!("{totals:?}");
-    assert!(totals.operations > 50 * (range.end - range.start), "little was done: {totals:?}");
     for failure in &failures {
         println!("seed {}: {}", failure.scenario.seed, failure.violation);
     }
     if let Some(first) = failures.first() {
         panic!("{} of {range:?} seeds: {first}", failures.len());
     }
+    assert!(totals.operations > 50 * (range.end - range.start), "little was done: {totals:?}");
 }
 
 /// FSWORLD-1.
@@ -42,16 +42,4 @@ fn promises_are_kept() {
 fn two_runs_of_a_seed_are_equal() {
     let run = || check_seed(1).map_err(|failure| failure.to_string());
     assert_eq!(run(), run());
-}
-
-/// FSCLIENT-3 where applications do what most kernels refuse: `cargo test -p apus-fs-sim --test seeds harsh -- --ignored --nocapture`.
-#[test]
-#[ignore = "a client loses its changes where a kernel would have refused an operation"]
-fn harsh_promises_are_kept() {
-    for seed in 0..20 {
-        let scenario = Scenario { is_harsh: true, ..Scenario::generate(seed) };
-        if let Err(failure) = check_scenario(&scenario) {
-            panic!("{failure}");
-        }
-    }
 }

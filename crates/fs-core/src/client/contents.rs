@@ -52,9 +52,10 @@ impl Contents {
         self.extents.insert(offset, Extent { bytes, batch });
     }
 
-    /// Puts bytes that were read at the server, where there are none.
-    pub(super) fn fill(&mut self, offset: u64, bytes: &Bytes) {
-        let end = offset + bytes.len() as u64;
+    /// Puts bytes that were read at the server, where the client has none and knows of no hole: the file may have been cut off after they
+    /// were read.
+    pub(super) fn fill_from_server(&mut self, offset: u64, bytes: &Bytes) {
+        let end = (offset + bytes.len() as u64).min(self.server_below);
         let mut at = offset;
         while at < end {
             if let Some((start, extent)) = self.covering(at) {
@@ -205,7 +206,7 @@ mod tests {
         let mut contents = Contents::at_server();
         contents.write(3, "DEF".into(), 1);
         assert_eq!(contents.read(0, 10), Err((0, 10)));
-        contents.fill(0, &"abcxyzghij".into());
+        contents.fill_from_server(0, &"abcxyzghij".into());
         assert_eq!(text(&contents, 0, 10).unwrap(), "abcDEFghij");
         contents.forget_read();
         assert_eq!(contents.read(3, 5), Err((6, 2)));
@@ -219,7 +220,7 @@ mod tests {
         let mut contents = Contents::at_server();
         contents.truncate(2);
         assert_eq!(contents.read(0, 4), Err((0, 2)));
-        contents.fill(0, &"ab".into());
+        contents.fill_from_server(0, &"ab".into());
         assert_eq!(text(&contents, 0, 4).unwrap(), "ab00");
     }
 }

@@ -21,8 +21,12 @@ impl Client {
         let Some(contents) = &entry.contents else { return };
         match node.attributes.kind {
             NodeKind::Symlink => node.target = Some(contents.clone()),
-            NodeKind::File if lease > LeaseKind::None && node.last_batch <= self.log.applied() => {
-                node.contents.fill(0, contents);
+            NodeKind::File
+                if lease > LeaseKind::None
+                    && node.last_batch <= self.log.applied()
+                    && node.attributes.version.data == entry.attributes.version.data =>
+            {
+                node.contents.fill_from_server(0, contents);
             }
             _ => {}
         }
@@ -47,7 +51,13 @@ impl Client {
                 if node.lease == LeaseKind::Exclusive || lease == LeaseKind::None {
                     return;
                 }
-                if let Some(attributes) = attributes {
+                // Under a shared lease, no other client changes the node: the server has read these before it applied this client's
+                // last batch.
+                let is_stale = |attributes: &&Attributes| {
+                    node.lease > LeaseKind::None
+                        && attributes.version.change < node.attributes.version.change
+                };
+                if let Some(attributes) = attributes.filter(|attributes| !is_stale(attributes)) {
                     if node.lease == LeaseKind::None
                         || node.attributes.version != attributes.version
                     {

@@ -75,6 +75,8 @@ pub(super) struct Node {
     pub(super) read_in_recall: bool,
     /// The batch that creates it; 0 if it was found.
     pub(super) created_in: u64,
+    /// The batch that closes it as an orphan, with which its lease ends (FSSERVE-4); 0 if there is none.
+    pub(super) closed_in: u64,
     /// The last batch that changes it; it is dirty until that is applied.
     pub(super) last_batch: u64,
     /// The last batch that cuts or moves contents: until it is applied, the server's bytes are not those of the file.
@@ -127,6 +129,7 @@ impl Node {
             recall: None,
             read_in_recall: false,
             created_in: 0,
+            closed_in: 0,
             last_batch: 0,
             barrier: 0,
             last_cut: 0,

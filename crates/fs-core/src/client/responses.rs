@@ -109,10 +109,10 @@ impl Client {
                     && node.lease > LeaseKind::None
                 {
                     let length = payload.len().min(wanted as usize);
-                    node.contents.fill(offset, &payload.slice(..length));
+                    node.contents.fill_from_server(offset, &payload.slice(..length));
                     // The file is shorter at the server than its attributes say: the rest reads as zeros.
                     let rest = Bytes::from(vec![0; wanted as usize - length]);
-                    node.contents.fill(offset + length as u64, &rest);
+                    node.contents.fill_from_server(offset + length as u64, &rest);
                 }
             }
             (Purpose::Xattrs(ino), Response::Xattrs(names)) => {
@@ -171,7 +171,8 @@ impl Client {
         self.greet_again(clock);
         let mut data = Vec::new();
         for node in self.nodes.values_mut() {
-            if node.lease > LeaseKind::None || (node.is_orphan && node.openings > 0) {
+            // A server that was restarted learns only by this that the node is open here (FSSERVE-10).
+            if node.lease > LeaseKind::None || node.openings > 0 {
                 self.to_reclaim.push((node.ino(), node.lease));
                 node.lease = LeaseKind::None;
             }
@@ -250,6 +251,17 @@ impl Client {
                 node.lease = kind;
                 continue;
             }
+            // The lease of a client that was away may have become another client's: it claims what its changes need, and lets the server
+            // know what it has open (FSSERVE-11).
+            let kind = if self.session.was_away && !node.is_dirty(applied) {
+                node.drop_cache();
+                LeaseKind::None
+            } else {
+                kind
+            };
+            if kind == LeaseKind::None && node.openings == 0 {
+                continue;
+            }
             nodes.push(ino);
             leases.push((node.handle, kind, node.attributes.version));
         }
@@ -273,10 +285,11 @@ impl Client {
         let (applied, mut conflicts) = (self.log.applied(), false);
         for (index, ino) in nodes.iter().enumerate() {
             let (mut kind, valid) = leases.get(index).copied().unwrap_or((LeaseKind::None, false));
-            if voided.contains(ino) {
+            let Some(node) = self.nodes.get_mut(ino) else { continue };
+            // While a recall waits for its answer, the lease that it recalls is in force: the changes leave under it.
+            if voided.contains(ino) && node.recall.is_none() {
                 kind = LeaseKind::None;
             }
-            let Some(node) = self.nodes.get_mut(ino) else { continue };
             let dirty = node.is_dirty(applied);
             // A client that was away for longer than its term may have lost the lease before the server was restarted.
             let certain = valid || !self.session.was_away;
@@ -370,7 +383,7 @@ impl Client {
             kernel.push(Invalidation::Node { node: node.ino(), data: node.kernel_data });
             node.lease = LeaseKind::None;
             node.recall = None;
-            (node.last_batch, node.barrier, node.last_cut) = (0, 0, 0);
+            (node.last_batch, node.barrier, node.last_cut, node.closed_in) = (0, 0, 0, 0);
             // What removed it may be among what is lost.
             node.is_gone = false;
             node.drop_cache();

@@ -221,12 +221,17 @@ impl<S: Store> Server<S> {
                 Err(errno::ESTALE)
             };
             let Ok(attributes) = attributes else { return (LeaseKind::None, false) };
+            let mut client = None;
             if let Some(session) = self.sessions.get_mut(session) {
                 // Even without a lease: the client may have the node open.
                 session.note(ino);
+                client = Some(session.client);
             }
             let kind = self.offer_reclaimed(session, ino, *kind);
-            (kind, kind != LeaseKind::None && attributes.version == *version)
+            // What the client has changed last, it knows, whether or not it has learned of the version.
+            let is_known = attributes.version == *version
+                || client.is_some() && self.store.last_changer(ino) == client;
+            (kind, kind != LeaseKind::None && is_known)
         });
         let reclaimed = reclaimed.collect();
         self.respond(call, &Response::Reclaimed(reclaimed));

@@ -5,4 +5,5 @@ mod calls;
 mod coherence;
 mod failures;
 mod orphans;
+mod returns;
 mod world;

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_core::client::{
-    Caller, Client, ClientCall, ClientEffect, ClientSettings, Clock, Lost, OpToken, Operation,
-    Place, Reply, ServerCallback,
+    Caller, Client, ClientCall, ClientEffect, ClientSettings, Clock, Invalidation, Lost, OpToken,
+    Operation, Place, Reply, ServerCallback,
 };
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
 use apus_fs_core::store::ClientId;
 use apus_fs_store::memory::MemoryStore;
-use apus_fs_wire::{Errno, Ino, Name, NewNode, Time};
+use apus_fs_wire::{Errno, Ino, Name, NewNode, Response, Time, frame};
 use bytes::Bytes;
 
 /// A message that is under way.
@@ -46,6 +46,11 @@ pub(crate) struct World {
     cut_off: Vec<bool>,
     /// Calls and callbacks that were lost, and when their senders notice.
     lost: Vec<(Duration, LostCall)>,
+    /// Responses to a client that are held back, and those that were.
+    held: Option<(usize, fn(&Response) -> bool)>,
+    held_back: Vec<Message>,
+    /// What the clients' kernels were asked to drop.
+    pub(crate) invalidated: Vec<(usize, Invalidation)>,
 }
 
 fn peer(client: usize) -> SocketAddr {
@@ -71,6 +76,9 @@ impl World {
             warnings: Vec::new(),
             cut_off: vec![false; clients],
             lost: Vec::new(),
+            held: None,
+            held_back: Vec::new(),
+            invalidated: Vec::new(),
         };
         for client in 0..clients {
             let settings = ClientSettings {
@@ -165,7 +173,8 @@ impl World {
                         let callback = self.callbacks.remove(&callback.0).unwrap();
                         self.under_way.push_back(Message::Answer { callback, bytes: message });
                     }
-                    ClientEffect::Invalidate { notification, .. } => {
+                    ClientEffect::Invalidate { notification, items } => {
+                        self.invalidated.extend(items.into_iter().map(|item| (client, item)));
                         self.clients[client].notified(&clock, notification);
                     }
                     ClientEffect::Warn(text) => self.warnings.push(text),
@@ -193,6 +202,9 @@ impl World {
                 let call = CallToken(self.last_call);
                 self.server().handle_request(now, peer(client), call, bytes);
             }
+            Message::Response { client, ref bytes, .. } if self.is_held(client, bytes) => {
+                self.held_back.push(message);
+            }
             Message::Response { client, call, bytes } => {
                 self.clients[client].handle_response(&clock, call, Some(bytes));
             }
@@ -205,6 +217,33 @@ impl World {
             Message::Answer { callback, bytes } => {
                 self.server().handle_callback_response(now, callback, Some(bytes));
             }
+        }
+    }
+
+    fn is_held(&self, client: usize, bytes: &Bytes) -> bool {
+        self.held.is_some_and(|(held, is_held)| {
+            let decoded = frame::decode::<Response>(bytes.clone());
+            client == held && decoded.is_ok_and(|decoded| is_held(&decoded.message))
+        })
+    }
+
+    /// Holds back responses to a client until [`release`](Self::release).
+    pub(crate) fn hold_back(&mut self, client: usize, responses: fn(&Response) -> bool) {
+        self.held = Some((client, responses));
+    }
+
+    /// Delivers what was held back.
+    pub(crate) fn release(&mut self) {
+        self.held = None;
+        self.under_way.extend(std::mem::take(&mut self.held_back));
+        self.settle();
+    }
+
+    /// Lets at least `time` pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.advance();
         }
     }
 

@@ -27,6 +27,7 @@ const VERSION_JUMP: u64 = 1 << 40;
 pub struct MemoryStore {
     tree: Tree,
     applied: BTreeMap<ClientId, u64>,
+    last_changers: BTreeMap<Ino, ClientId>,
     appended: Vec<ClientBatch>,
     next_ino: u64,
     next_found: u64,
@@ -48,6 +49,7 @@ impl MemoryStore {
         Self {
             tree: Tree::new(),
             applied: BTreeMap::new(),
+            last_changers: BTreeMap::new(),
             appended: Vec::new(),
             next_ino: FIRST_INO,
             next_found: FOUND + 1,
@@ -130,6 +132,7 @@ impl MemoryStore {
             }
         }
         self.applied.insert(batch.client, batch.number);
+        self.last_changers.extend(touched.changed.iter().map(|ino| (*ino, batch.client)));
         let changed = touched.changed.into_iter();
         AppliedBatch {
             client: batch.client,
@@ -269,6 +272,10 @@ impl Store for MemoryStore {
         Ok(first)
     }
 
+    fn last_changer(&self, node: Ino) -> Option<ClientId> {
+        self.last_changers.get(&node).copied()
+    }
+
     fn orphans(&self) -> Vec<Ino> {
         self.tree.orphans.iter().copied().collect()
     }
@@ -277,6 +284,7 @@ impl Store for MemoryStore {
         if self.tree.orphans.remove(&node) {
             self.tree.nodes.remove(&node);
             self.tree.gone.insert(node);
+            self.last_changers.remove(&node);
         }
     }
 

@@ -175,7 +175,8 @@ impl<M: Model> Search<'_, M> {
         for next in &self.pending {
             let is_eager = match &self.events[*next].action {
                 Happening::Action(action) => self.model.only_reads(action),
-                Happening::Synced => true,
+                // A loss that is pending may come before it.
+                Happening::Synced => !self.may_lose(&past, self.events[*next].mount),
                 Happening::Lost => false,
             };
             if !is_eager || past.effective.contains(next) {
@@ -190,6 +191,14 @@ impl<M: Model> Search<'_, M> {
             }
         }
         past
+    }
+
+    /// Returns whether a mount may yet lose something.
+    fn may_lose(&self, past: &Past<M::State>, mount: MountId) -> bool {
+        self.pending.iter().filter(|event| !past.effective.contains(event)).any(|event| {
+            let event = &self.events[*event];
+            event.mount == mount && matches!(event.action, Happening::Lost)
+        })
     }
 
     /// Returns the states behind one event.

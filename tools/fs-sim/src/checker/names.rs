@@ -221,13 +221,35 @@ impl Model for NamesModel {
                 judge(names, Self::create(names, at, node), result.map(|done| done.map(drop)))
             }
             NameAction::Link { node, at, result } => {
-                judge(names, Self::create(names, at, Named::Known(*node)), *result)
+                let may_be = |named: &Named| match named {
+                    Named::Known(ino) => ino == node,
+                    Named::Unknown { is_directory } => !is_directory,
+                };
+                // A file that has lost its last name gets no other.
+                let expected = match result {
+                    Some(Err(found)) if *found == EEXIST => {
+                        Self::create(names, at, Named::Known(*node))
+                    }
+                    _ if !names.values().any(may_be) => Expected::Failed(ENOENT),
+                    _ => Self::create(names, at, Named::Known(*node)),
+                };
+                judge(names, expected, *result)
             }
             NameAction::Remove { at, is_directory, result } => {
                 judge(names, self.remove(names, at, *is_directory), *result)
             }
             NameAction::Rename { from, to, mode, result } => {
-                judge(names, self.rename(names, from, to, *mode), *result)
+                let expected = self.rename(names, from, to, *mode);
+                // Which of several errors is found first is open.
+                let kinds = [EINVAL, ENOTDIR, EISDIR, ENOTEMPTY];
+                match (&expected, result) {
+                    (Expected::Failed(expected), Some(Err(found)))
+                        if kinds.contains(expected) && kinds.contains(found) =>
+                    {
+                        vec![Rc::clone(names)]
+                    }
+                    _ => judge(names, expected, *result),
+                }
             }
             NameAction::LookUp { at, result } => match result {
                 None => vec![Rc::clone(names)],

@@ -29,11 +29,12 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::Violation;
 use crate::history::{Moment, MountId, NameAction};
-use crate::scenario::Scenario;
+use crate::scenario::{Fault, Scenario};
 use crate::seed::Totals;
 use clock::LocalClock;
 use event::{Call, Callback, Event};
 use host::Host;
+use intent::Intent;
 use record::{Begun, record};
 use recorder::Recorder;
 
@@ -291,6 +292,16 @@ impl World {
         }
         application.end(&current, result, returned, &mut self.recorder);
         machine.is_dirty |= current.intent.is_change();
+        let is_synced = matches!(current.intent, Intent::Sync(_)) && result.is_ok();
+        if is_synced
+            && self.scenario.crashes_after_syncs
+            && !self.is_closing
+            && self.random.random_ratio(1, 12)
+        {
+            // Before a message can arrive that leaves now.
+            let down = self.scenario.term.mul_f64(self.random.random::<f64>());
+            self.schedule(self.now, Event::Fault(Fault::ClientCrash { host, down }));
+        }
         let think = self.scenario.think.mul_f64(2.0 * self.random.random::<f64>());
         self.note(|| format!("{mount} thread {thread} gets {result:?}"));
         self.schedule(self.now + think, Event::Application { host, mount, thread });

@@ -161,6 +161,21 @@ impl Client {
             self.for_recall.push(turn.token);
             return Err(Stop::Wait);
         }
+        self.not_closed(turn, ino)
+    }
+
+    /// Waits until the server has closed an orphan that is used again after all: the lease on it ends there.
+    fn not_closed(&mut self, turn: &Turn, ino: Ino) -> Attempt<()> {
+        let number = self.node(ino)?.closed_in;
+        if number > self.log.applied() {
+            return Err(self.wait_for_batch(turn, number));
+        }
+        if number > 0 {
+            self.calls.void(ino);
+            let node = self.node_mut(ino)?;
+            (node.lease, node.closed_in) = (LeaseKind::None, 0);
+            node.drop_cache();
+        }
         Ok(())
     }
 

@@ -217,9 +217,12 @@ impl Client {
     /// Tells the server that it need not keep a node without a name for this client any more.
     pub(super) fn close_orphan(&mut self, turn: &Turn, ino: Ino) {
         let Ok(node) = self.handle(ino) else { return };
-        self.record(turn, &[ino], Record::Close { node });
+        // No change of the node: it may be gone at the server before this is there.
+        self.record(turn, &[], Record::Close { node });
+        let number = self.log.last_number();
         if let Some(node) = self.nodes.get_mut(&ino) {
             (node.is_orphan, node.is_gone) = (false, true);
+            node.closed_in = number;
         }
     }
 

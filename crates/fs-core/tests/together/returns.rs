@@ -1,0 +1,126 @@
+//! Clients that come back: what they claim, and what they keep. Each scenario was first found by a seed of `apus-fs-sim`.
+
+use std::time::Duration;
+
+use apus_fs_core::Store;
+use apus_fs_core::client::{Invalidation, Operation, Reply};
+use apus_fs_wire::{Ino, Response};
+
+use crate::world::{World, place};
+
+const LONGER_THAN_A_TERM: Duration = Duration::from_secs(12);
+
+fn open(node: Ino) -> Operation {
+    Operation::Open { node, truncate: false, writable: true, kill_privileges: false }
+}
+
+/// FS-13, FSCLIENT-5: the recall overtakes the response that grants the lease again, and takes the changes along.
+#[test]
+fn a_recall_during_a_claim_loses_nothing() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.write(0, file, 0, b"unsent");
+    world.hold_back(
+        0,
+        |response| matches!(response, Response::Reclaimed(leases) if !leases.is_empty()),
+    );
+    world.restart_server(0);
+    let read = world.begin(1, Operation::Read { node: file, offset: 0, size: 100 });
+    world.pass(Duration::from_secs(4));
+    world.release();
+    assert_eq!(world.wait(1, read), Ok(Reply::Data(vec!["unsent".into()])));
+    world.sync(0, file);
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FS-14: the response to the last batch was lost with the server, so the client knows the contents and not the version.
+#[test]
+fn a_client_whose_response_was_lost_goes_on_after_a_long_crash() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.write(0, file, 0, b"applied");
+    let sync = world.begin_unsettled(0, Operation::Sync { node: file });
+    world.deliver_requests();
+    world.cut_off(0, true);
+    world.write(0, file, 7, b" and not yet");
+    world.pass(LONGER_THAN_A_TERM);
+    world.restart_server(0);
+    world.cut_off(0, false);
+    assert_eq!(world.wait(0, sync), Ok(Reply::Done));
+    world.sync(0, file);
+    assert_eq!(world.read(0, file), b"applied and not yet");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FSSERVE-11: a lease that has become another client's is not claimed, although the server that gave it away is gone.
+#[test]
+fn a_client_that_was_away_claims_only_what_its_changes_need() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.read(1, file);
+    world.cut_off(1, true);
+    world.write(0, file, 0, b"durable");
+    world.pass(LONGER_THAN_A_TERM);
+    world.sync(0, file);
+    world.write(0, file, 0, b"DURABLE");
+    world.cut_off(0, true);
+    world.restart_server(0);
+    world.cut_off(1, false);
+    world.pass(Duration::from_secs(4));
+    world.cut_off(0, false);
+    world.sync(0, file);
+    assert_eq!(world.read(1, file), b"DURABLE");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FS-14: a file without a name that was closed is nothing that could be lost.
+#[test]
+fn a_closed_orphan_that_is_gone_is_no_conflict() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    assert_eq!(world.run(0, Operation::Unlink(place(Ino::ROOT, "file"))), Ok(Reply::Done));
+    world.flush(0);
+    world.cut_off(0, true);
+    world.close(0, file);
+    world.restart_server(0);
+    world.pass(LONGER_THAN_A_TERM);
+    assert_eq!(world.server().store().orphans(), []);
+    world.cut_off(0, false);
+    let other = world.create(0, Ino::ROOT, "other");
+    world.sync(0, other);
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FSSERVE-4, FSCLIENT-2: the lease on an orphan ends when it is closed, also for a thread that opens it just then.
+#[test]
+fn an_orphan_that_is_opened_again_is_seen_as_it_is() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
+    assert_eq!(world.run(1, Operation::Unlink(place(Ino::ROOT, "file"))), Ok(Reply::Done));
+    world.flush(1);
+    assert!(world.run(1, open(file)).is_ok());
+    world.write(0, file, 0, b"written since");
+    assert_eq!(world.read(1, file), b"written since");
+    world.write(0, file, 0, b"WRITTEN since");
+    assert_eq!(world.read(1, file), b"WRITTEN since");
+}
+
+/// FSCLIENT-4: a kernel caches a page behind the end of a file, too.
+#[test]
+fn a_kernel_that_has_read_an_empty_file_drops_its_page() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    assert_eq!(world.read(1, file), b"");
+    world.write(0, file, 0, b"text");
+    let dropped = Invalidation::Node { node: file, data: true };
+    assert!(world.invalidated.contains(&(1, dropped)), "{:?}", world.invalidated);
+}
