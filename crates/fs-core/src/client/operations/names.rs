@@ -221,7 +221,7 @@ impl Client {
         self.record(turn, &[], Record::Close { node });
         let number = self.log.last_number();
         if let Some(node) = self.nodes.get_mut(&ino) {
-            (node.is_orphan, node.is_gone) = (false, true);
+            node.is_orphan = false;
             node.closed_in = number;
         }
     }
@@ -255,6 +255,11 @@ impl Client {
     pub(super) fn link(&mut self, turn: &Turn, ino: Ino, place: &Place) -> Attempt<Reply> {
         self.room(turn, 0)?;
         if self.node(ino)?.is_gone {
+            return Err(Errno::NOENT.into());
+        }
+        let node = self.node(ino)?;
+        // What has lost its last name does not get another one.
+        if node.attributes.links == 0 && !node.is_nameless && !node.is_directory() {
             return Err(Errno::NOENT.into());
         }
         self.free_place(turn, place)?;
