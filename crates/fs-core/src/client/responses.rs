@@ -93,6 +93,10 @@ impl Client {
             }
             (Purpose::Lease(nodes), Response::Leased(leases)) => {
                 for ((ino, _), (kind, attributes)) in nodes.iter().zip(&leases) {
+                    let is_own = |node: &super::node::Node| node.lease == LeaseKind::Exclusive;
+                    if attributes.is_none() && self.nodes.get(ino).is_some_and(is_own) {
+                        continue; // Its creation is on its way.
+                    }
                     if attributes.is_none() && *kind == LeaseKind::None {
                         // The node is gone, and the name that led to it is looked up again.
                         self.lose_node(*ino);
@@ -181,6 +185,8 @@ impl Client {
             }
             node.recall = None;
         }
+        // In the order of their numbers: two runs of a simulation are equal.
+        self.to_reclaim.sort_unstable();
         data.push(Invalidation::Names);
         self.drop_recalls();
         self.invalidate(data);

@@ -118,6 +118,22 @@ fn renames_between_directories_are_seen() {
     assert_eq!(world.run(1, remove), Err(Errno::NOTEMPTY));
 }
 
+/// FSCLIENT-3: the new file, which the server does not know yet, is leased together with the one that it replaces.
+#[test]
+fn a_file_is_replaced_by_one_that_was_just_created() {
+    let mut world = World::new(2);
+    let old = world.create(1, Ino::ROOT, "file");
+    world.sync(1, old);
+    assert_eq!(world.look_up(0, Ino::ROOT, "file"), Some(old));
+    let new = world.create(0, Ino::ROOT, "new");
+    world.write(0, new, 0, b"contents");
+    let (from, to) = (place(Ino::ROOT, "new"), place(Ino::ROOT, "file"));
+    let rename = Operation::Rename { from, to, exchange: false, no_replace: false };
+    assert_eq!(world.run(0, rename), Ok(Reply::Done));
+    assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(new));
+    assert_eq!(world.read(1, new), b"contents");
+}
+
 #[test]
 fn sizes_and_times_are_those_of_the_last_change() {
     let mut world = World::new(2);

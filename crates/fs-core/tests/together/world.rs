@@ -29,6 +29,9 @@ enum LostCall {
     Callback(CallbackToken),
 }
 
+/// Says which responses are held back.
+type IsHeld = fn(&Response) -> bool;
+
 pub(crate) struct World {
     server: Option<Server<MemoryStore>>,
     pub(crate) clients: Vec<Client>,
@@ -47,7 +50,7 @@ pub(crate) struct World {
     /// Calls and callbacks that were lost, and when their senders notice.
     lost: Vec<(Duration, LostCall)>,
     /// Responses to a client that are held back, and those that were.
-    held: Option<(usize, fn(&Response) -> bool)>,
+    held: Option<(usize, IsHeld)>,
     held_back: Vec<Message>,
     /// What the clients' kernels were asked to drop.
     pub(crate) invalidated: Vec<(usize, Invalidation)>,
@@ -228,7 +231,7 @@ impl World {
     }
 
     /// Holds back responses to a client until [`release`](Self::release).
-    pub(crate) fn hold_back(&mut self, client: usize, responses: fn(&Response) -> bool) {
+    pub(crate) fn hold_back(&mut self, client: usize, responses: IsHeld) {
         self.held = Some((client, responses));
     }
 
