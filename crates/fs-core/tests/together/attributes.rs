@@ -1,7 +1,7 @@
 //! What programs see in attributes, beside what was done.
 
 use apus_fs_core::client::{AttributeChange, NewTime, Operation, Reply};
-use apus_fs_wire::{Attributes, Errno, Ino, Time};
+use apus_fs_wire::{AllocateMode, Attributes, Errno, Ino, Time};
 
 use crate::world::{World, place, write};
 
@@ -114,4 +114,24 @@ fn a_file_that_is_gone_is_not_changed() {
     assert_eq!(world.run(0, link), Err(Errno::NOENT));
     world.flush(0);
     assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FSCLIENT-1: with an empty log, a read behind the hole waited for a batch that did not exist.
+#[test]
+fn a_read_after_a_hole_was_punched_ends() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, &[1; 100]);
+    for write_first in [false, true] {
+        world.flush(0);
+        if write_first {
+            world.write(0, file, 0, &[2; 10]);
+        }
+        let (mode, offset, length) = (AllocateMode::PunchHole, 10, 80);
+        let punch = Operation::Allocate { node: file, mode, offset, length };
+        assert_eq!(world.run(0, punch), Ok(Reply::Done));
+        let first = if write_first { 2 } else { 1 };
+        let expected = [&[first; 10][..], &[0; 80], &[1; 10]].concat();
+        assert_eq!(world.read(0, file), expected);
+    }
 }

@@ -147,7 +147,9 @@ impl Client {
         let file = self.handle(ino)?;
         if !matches!(mode, AllocateMode::Extend | AllocateMode::KeepSize) {
             // The range is read at the server from then on, when the server has done it.
-            let number = self.log.open_number() + 1;
+            // Reads wait for this batch: one that the log never gets would have them wait forever.
+            self.log.seal();
+            let number = self.log.open_number();
             let node = self.node_mut(ino)?;
             node.contents.forget(offset, length);
             node.contents.extend_to_server(node.attributes.size);
