@@ -1,4 +1,4 @@
-//! Programs that nobody has changed for this file system.
+//! Programs as they are installed, unchanged for this file system.
 
 use std::ffi::OsStr;
 use std::fs;
