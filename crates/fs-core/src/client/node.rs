@@ -163,7 +163,9 @@ impl Node {
 
     /// Returns whether operations may use the lease, and it is at least `kind`.
     pub(super) fn permits(&self, kind: LeaseKind) -> bool {
-        self.is_gone || (self.lease >= kind && self.recall != Some(RecallStage::Flush))
+        // A file that this client has closed may still be open elsewhere: the server is asked, as ever.
+        let is_removed_directory = self.is_gone && self.is_directory();
+        is_removed_directory || (self.lease >= kind && self.recall != Some(RecallStage::Flush))
     }
 
     /// Takes the attributes that it has at the server after the client's last change. A program that has seen the times which that

@@ -107,11 +107,11 @@ fn a_file_that_is_gone_is_not_changed() {
     let file = world.create(0, Ino::ROOT, "file");
     world.close(0, file);
     assert_eq!(world.run(0, Operation::Unlink(place(Ino::ROOT, "file"))), Ok(Reply::Done));
+    let link = Operation::Link { node: file, place: place(Ino::ROOT, "again") };
+    assert_eq!(world.run(0, link), Err(Errno::NOENT));
     let set = Operation::SetAttributes { node: file, change: mode(0o600) };
     assert_eq!(world.run(0, set), Err(Errno::STALE));
     assert_eq!(world.run(0, write(file, 0, b"x", false)), Err(Errno::STALE));
-    let link = Operation::Link { node: file, place: place(Ino::ROOT, "again") };
-    assert_eq!(world.run(0, link), Err(Errno::NOENT));
     world.flush(0);
     assert_eq!(world.warnings, [""; 0]);
 }
