@@ -107,6 +107,15 @@ impl Calls {
         Some(outstanding)
     }
 
+    /// Leases that are being claimed.
+    pub(super) fn unclaimed(&self) -> Vec<(Ino, LeaseKind)> {
+        let claims = self.outstanding.values().filter_map(|call| match &call.request {
+            Some(SessionRequest::Reclaim { leases }) => Some(leases),
+            _ => None,
+        });
+        claims.flatten().map(|(node, kind, _)| (node.ino, *kind)).collect()
+    }
+
     /// Drops all calls and returns the operations that waited for them.
     pub(super) fn drop_all(&mut self) -> Vec<OpToken> {
         self.by_purpose.clear();

@@ -171,7 +171,9 @@ impl Client {
             return;
         }
         self.session.number = None;
-        self.session.was_away = clock.now >= self.session.valid_until;
+        // A session that ends before its leases are claimed renews none of those that the client had before.
+        let was_away = self.session.was_away && self.session.state != SessionState::Live;
+        self.session.was_away = was_away || clock.now >= self.session.valid_until;
         self.greet_again(clock);
         let mut data = Vec::new();
         for node in self.nodes.values_mut() {
@@ -185,8 +187,10 @@ impl Client {
             }
             node.recall = None;
         }
-        // In the order of their numbers: two runs of a simulation are equal.
-        self.to_reclaim.sort_unstable();
+        // In one order, so that two runs of a simulation are equal. The root, which a Welcome leases, is claimed first: no recall of it can
+        // have been answered by then.
+        self.to_reclaim.sort_unstable_by(|one, other| other.cmp(one));
+        self.to_reclaim.dedup_by_key(|(ino, _)| *ino);
         data.push(Invalidation::Names);
         self.drop_recalls();
         self.invalidate(data);
@@ -196,6 +200,8 @@ impl Client {
     fn greet_again(&mut self, clock: &Clock) {
         self.session.state = SessionState::Greeting;
         self.session.greet_at = clock.now;
+        let unclaimed = self.calls.unclaimed();
+        self.to_reclaim.extend(unclaimed);
         let waiting = self.calls.drop_all();
         self.for_session.extend(waiting);
         self.log.forget_calls();
@@ -390,6 +396,8 @@ impl Client {
             node.lease = LeaseKind::None;
             node.recall = None;
             (node.last_batch, node.barrier, node.last_cut, node.closed_in) = (0, 0, 0, 0);
+            // If its creation was lost, the server says so when it is asked.
+            node.created_in = 0;
             // What removed it may be among what is lost.
             node.is_gone = false;
             node.drop_cache();

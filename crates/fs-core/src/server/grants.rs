@@ -140,14 +140,10 @@ impl<S: Store> Server<S> {
     }
 
     /// As [`offer`](Self::offer), for a lease that the client had before: the only one that is granted in the grace period.
-    pub(super) fn offer_reclaimed(
-        &mut self,
-        session: u64,
-        ino: Ino,
-        wanted: LeaseKind,
-    ) -> LeaseKind {
+    pub(super) fn offer_reclaimed(&mut self, session: u64, ino: Ino, wanted: LeaseKind) {
         if !self.is_grace() {
-            return self.offer(LAST, session, ino, wanted);
+            self.offer(LAST, session, ino, wanted);
+            return;
         }
         let has_room = self.leases.count(session) < MAX_LEASES;
         let kinds = [LeaseKind::Exclusive, LeaseKind::Shared];
@@ -157,7 +153,6 @@ impl<S: Store> Server<S> {
             // A request of the same session may wait for it.
             self.queue.touch(ino);
         }
-        self.kept(session, ino)
     }
 
     /// Raises what a session holds to at least `kind`.

@@ -227,7 +227,9 @@ impl<S: Store> Server<S> {
                 session.note(ino);
                 client = Some(session.client);
             }
-            let kind = self.offer_reclaimed(session, ino, *kind);
+            self.offer_reclaimed(session, ino, *kind);
+            // Nothing new in spite of a recall (FSSERVE-5), but what the session has until it answers: the first response may be lost.
+            let kind = self.leases.held(session, ino).min(*kind);
             // What the client has changed last, it knows, whether or not it has learned of the version.
             let is_known = attributes.version == *version
                 || client.is_some() && self.store.last_changer(ino) == client;

@@ -10,6 +10,10 @@ use crate::world::{World, place};
 
 const LONGER_THAN_A_TERM: Duration = Duration::from_secs(12);
 
+fn is_claim_done(response: &Response) -> bool {
+    matches!(response, Response::Reclaimed(leases) if !leases.is_empty())
+}
+
 fn open(node: Ino) -> Operation {
     Operation::Open { node, truncate: false, writable: true, kill_privileges: false }
 }
@@ -30,6 +34,42 @@ fn a_recall_during_a_claim_loses_nothing() {
     let read = world.begin(1, Operation::Read { node: file, offset: 0, size: 100 });
     world.pass(Duration::from_secs(4));
     world.release();
+    assert_eq!(world.wait(1, read), Ok(Reply::Data(vec!["unsent".into()])));
+    world.sync(0, file);
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FS-13: what was not claimed when the server crashed again is claimed of the third one.
+#[test]
+fn a_crash_during_a_claim_loses_nothing() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.write(0, file, 0, b"unsent");
+    world.hold_back(0, is_claim_done);
+    world.restart_server(0);
+    world.pass(Duration::from_secs(4));
+    world.restart_server(0);
+    world.lose_held();
+    world.sync(0, file);
+    assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
+    assert_eq!(world.read(1, file), b"unsent");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FS-13, FSSERVE-5: the claim is repeated while a recall waits for it.
+#[test]
+fn a_recall_during_a_repeated_claim_loses_nothing() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.write(0, file, 0, b"unsent");
+    world.hold_back(0, is_claim_done);
+    world.restart_server(0);
+    let read = world.begin(1, Operation::Read { node: file, offset: 0, size: 100 });
+    world.pass(Duration::from_secs(4));
+    world.lose_held();
     assert_eq!(world.wait(1, read), Ok(Reply::Data(vec!["unsent".into()])));
     world.sync(0, file);
     assert_eq!(world.warnings, [""; 0]);

@@ -242,6 +242,18 @@ impl World {
         self.settle();
     }
 
+    /// Loses what was held back.
+    pub(crate) fn lose_held(&mut self) {
+        self.held = None;
+        let clock = self.clock();
+        for message in std::mem::take(&mut self.held_back) {
+            if let Message::Response { client, call, .. } = message {
+                self.clients[client].handle_response(&clock, call, None);
+            }
+        }
+        self.settle();
+    }
+
     /// Lets at least `time` pass.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;

@@ -24,6 +24,11 @@ impl Client {
         if truncate {
             self.room(turn, 0)?;
         }
+        if self.node(ino)?.is_gone && !self.node(ino)?.is_directory() {
+            // Another client may have it open still.
+            self.not_closed(turn, ino)?;
+            self.node_mut(ino)?.is_gone = false;
+        }
         self.lease(turn, &[(ino, kind)])?;
         let attributes = self.node(ino)?.attributes;
         let mut keep_cache = true;
