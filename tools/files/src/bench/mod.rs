@@ -1,6 +1,6 @@
 //! Benchmark of the file service beside other ones: what programs do with files, in seconds and in calls.
 //!
-//! Each work is done by each [peer](peers) in turn, and everything is repeated. The directories of all servers are in memory, so
+//! Each work is done by each peer in turn, and everything is repeated. The directories of all servers are in memory, so
 //! no disk takes part. Over a network, a delay program between two network namespaces makes the round-trip time.
 //!
 //! | file | content |
