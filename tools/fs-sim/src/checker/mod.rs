@@ -2,7 +2,7 @@
 //!
 //! | promise | checker |
 //! |---|---|
-//! | every operation is linearisable between mounts | [`names`], [`file`] over [`linearise`] |
+//! | every operation is linearisable between mounts | [`names`], [`mod@file`] over [`linearise`] |
 //! | what a crashed mount leaves is a prefix, with all that was synced | [`prefix`], and [`linearise`] |
 //! | appends are neither lost nor torn | [`append`] |
 //! | locks exclude | [`lock`] |
