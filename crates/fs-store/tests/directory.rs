@@ -311,6 +311,8 @@ fn what_a_rename_replaces_is_an_orphan() {
     assert_eq!(look_up(&mut store, Ino::ROOT, "b"), Some(A));
     assert_eq!(look_up(&mut store, Ino::ROOT, "a"), None);
     commit_all(&mut store, vec![Record::Close { node: handle(B) }], b"");
+    assert_eq!(store.orphans(), [B], "another client may have it open");
+    store.drop_orphan(B);
     assert_eq!(store.attributes(B), Err(ESTALE));
 }
 
