@@ -165,7 +165,7 @@ impl Client {
     }
 
     /// Waits until the server has closed an orphan that is used again after all: the lease on it ends there.
-    pub(super) fn not_closed(&mut self, turn: &Turn, ino: Ino) -> Attempt<()> {
+    fn not_closed(&mut self, turn: &Turn, ino: Ino) -> Attempt<()> {
         let number = self.node(ino)?.closed_in;
         if number > self.log.applied() {
             return Err(self.wait_for_batch(turn, number));
