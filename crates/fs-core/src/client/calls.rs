@@ -50,6 +50,18 @@ pub(super) struct Outstanding {
     pub(super) failures: u32,
 }
 
+impl Outstanding {
+    /// Leases that it claims.
+    pub(super) fn claims(&self) -> Vec<(Ino, LeaseKind)> {
+        match &self.request {
+            Some(SessionRequest::Reclaim { leases }) => {
+                leases.iter().map(|(node, kind, _)| (node.ino, *kind)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// All calls that have not returned.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -109,11 +121,7 @@ impl Calls {
 
     /// Leases that are being claimed.
     pub(super) fn unclaimed(&self) -> Vec<(Ino, LeaseKind)> {
-        let claims = self.outstanding.values().filter_map(|call| match &call.request {
-            Some(SessionRequest::Reclaim { leases }) => Some(leases),
-            _ => None,
-        });
-        claims.flatten().map(|(node, kind, _)| (node.ino, *kind)).collect()
+        self.outstanding.values().flat_map(Outstanding::claims).collect()
     }
 
     /// Drops all calls and returns the operations that waited for them.

@@ -29,6 +29,7 @@ impl Client {
         self.ready.extend(outstanding.waiters.iter().copied());
         match &decoded.message {
             Response::Failed(Failure::SessionEnded) => {
+                self.to_reclaim.extend(outstanding.claims());
                 return self.end_session(clock);
             }
             Response::Failed(failure @ (Failure::Version { .. } | Failure::NotTrusted)) => {

@@ -51,7 +51,8 @@ fn a_crash_during_a_claim_loses_nothing() {
     world.pass(Duration::from_secs(4));
     world.restart_server(0);
     world.lose_held();
-    world.sync(0, file);
+    let synced = world.run(0, Operation::Sync { node: file });
+    assert_eq!(synced, Ok(Reply::Done), "{:?}", world.warnings);
     assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
     assert_eq!(world.read(1, file), b"unsent");
     assert_eq!(world.warnings, [""; 0]);
