@@ -138,7 +138,14 @@ impl Recorder {
     pub(super) fn owed_appends(&self) -> Vec<Append> {
         let owed = |mount: MountId, returned: Option<Moment>| {
             returned.is_some_and(|returned| {
-                let synced = self.syncs.iter().any(|(other, at)| *other == mount && *at > returned);
+                // A sync behind a loss says nothing of what came before: the loss was reported to another one.
+                let is_lost = |at: &Moment| {
+                    self.losses.iter().any(|(lost, from, _)| *lost == mount && from < at)
+                };
+                let synced = self
+                    .syncs
+                    .iter()
+                    .any(|(other, at)| *other == mount && *at > returned && !is_lost(at));
                 synced || !self.has_lost(mount)
             })
         };
