@@ -138,6 +138,16 @@ impl Calls {
         }
     }
 
+    /// Voids what reads of a file under way return: the server may have read before it applied a batch, whose bytes are dropped here
+    /// now that it has.
+    pub(super) fn void_reads(&mut self, node: Ino) {
+        for outstanding in self.outstanding.values_mut() {
+            if matches!(outstanding.purpose, Purpose::Read(file, ..) if file == node) {
+                outstanding.voided.insert(node);
+            }
+        }
+    }
+
     /// Calls that are to be sent again now.
     pub(super) fn due(&self, now: Duration) -> Vec<ClientCall> {
         let due = self.outstanding.iter();

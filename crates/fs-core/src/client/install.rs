@@ -163,6 +163,7 @@ impl Client {
     /// Notes that the server has applied batches: bytes of long files are dropped, operations that waited go on.
     pub(super) fn applied(&mut self, number: u64) {
         for ino in self.log.set_applied(number) {
+            self.calls.void_reads(ino);
             let Some(node) = self.nodes.get_mut(&ino) else { continue };
             let size = node.attributes.size;
             if node.last_cut > number {
