@@ -15,15 +15,6 @@ use apus_fs_wire::{
 use bytes::Bytes;
 use directory_support::*;
 
-const ENOENT: Errno = Errno(2);
-const ENXIO: Errno = Errno(6);
-const EEXIST: Errno = Errno(17);
-const EPERM: Errno = Errno(1);
-const EINVAL: Errno = Errno(22);
-const ENOTEMPTY: Errno = Errno(39);
-const ENODATA: Errno = Errno(61);
-const ESTALE: Errno = Errno(116);
-
 const A: Ino = Ino(FIRST);
 const B: Ino = Ino(FIRST + 1);
 const C: Ino = Ino(FIRST + 2);
@@ -45,14 +36,14 @@ fn links_are_never_followed() {
     let file = look_up(&mut store, Ino::ROOT, "file").unwrap();
     assert_eq!(store.attributes(link).unwrap().kind, NodeKind::Symlink);
     assert_eq!(&store.target(link).unwrap()[..], outside.path().as_os_str().as_bytes());
-    assert_eq!(store.look_up(link, &name("secret")), Err(Errno(20)));
-    assert_eq!(store.list(link, None, 10), Err(Errno(20)));
-    assert_eq!(store.read(file, 0, 10), Err(EINVAL));
-    assert_eq!(refusal(&mut store, create_file(link, "new", A)), Some(Errno(20)));
-    assert_eq!(refusal(&mut store, write(file, 0, 0, 0)), Some(EINVAL));
+    assert_eq!(store.look_up(link, &name("secret")), Err(Errno::NOTDIR));
+    assert_eq!(store.list(link, None, 10), Err(Errno::NOTDIR));
+    assert_eq!(store.read(file, 0, 10), Err(Errno::INVAL));
+    assert_eq!(refusal(&mut store, create_file(link, "new", A)), Some(Errno::NOTDIR));
+    assert_eq!(refusal(&mut store, write(file, 0, 0, 0)), Some(Errno::INVAL));
     let mode = SetAttributes { mode: Some(0o777), ..SetAttributes::default() };
     let record = Record::SetAttributes { node: handle(file), set: mode };
-    assert_eq!(refusal(&mut store, record), Some(Errno(95)));
+    assert_eq!(refusal(&mut store, record), Some(Errno::OPNOTSUPP));
     let owner = SetAttributes { uid: Some(7), mtime: Some(at(1)), ..SetAttributes::default() };
     commit_all(&mut store, vec![Record::SetAttributes { node: handle(file), set: owner }], b"");
     let secret = fs::metadata(outside.path().join("secret")).unwrap();
@@ -68,7 +59,7 @@ fn links_are_never_followed() {
     fs::remove_dir_all(directory.path().join("swap")).unwrap();
     symlink(outside.path(), directory.path().join("swap")).unwrap();
     let mut store = open(directory.path());
-    assert_eq!(store.read(inner, 0, 10), Err(ESTALE));
+    assert_eq!(store.read(inner, 0, 10), Err(Errno::STALE));
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
 
@@ -82,16 +73,16 @@ fn the_state_is_hidden() {
     assert_eq!(look_up(&mut store, Ino::ROOT, ".apus-fs"), None);
     assert_eq!(store.list(Ino::ROOT, None, 10).unwrap().entries, []);
     let hidden = ".apus-fs";
-    assert_eq!(refusal(&mut store, create_file(Ino::ROOT, hidden, A)), Some(EPERM));
+    assert_eq!(refusal(&mut store, create_file(Ino::ROOT, hidden, A)), Some(Errno::PERM));
     commit_all(&mut store, vec![create_file(Ino::ROOT, "a", A)], b"");
     let to_hidden = rename((Ino::ROOT, "a"), (Ino::ROOT, hidden), A, None);
-    assert_eq!(refusal(&mut store, to_hidden), Some(EPERM));
+    assert_eq!(refusal(&mut store, to_hidden), Some(Errno::PERM));
     let from_hidden = rename((Ino::ROOT, hidden), (Ino::ROOT, "b"), Ino(2), None);
-    assert_eq!(refusal(&mut store, from_hidden), Some(EPERM));
-    assert_eq!(refusal(&mut store, unlink(Ino::ROOT, hidden, Ino(2))), Some(EPERM));
+    assert_eq!(refusal(&mut store, from_hidden), Some(Errno::PERM));
+    assert_eq!(refusal(&mut store, unlink(Ino::ROOT, hidden, Ino(2))), Some(Errno::PERM));
     for own in 2..6 {
-        assert_eq!(store.attributes(Ino(own)), Err(ESTALE));
-        assert_eq!(refusal(&mut store, create_file(Ino(own), "a", B)), Some(ESTALE));
+        assert_eq!(store.attributes(Ino(own)), Err(Errno::STALE));
+        assert_eq!(refusal(&mut store, create_file(Ino(own), "a", B)), Some(Errno::STALE));
     }
     // Elsewhere, it is a name like others.
     commit_all(&mut store, vec![create(Ino::ROOT, "d", B, NewNode::Directory)], b"");
@@ -246,16 +237,16 @@ fn sparse_files() {
         assert_eq!(store.seek(file, 0, SeekTarget::Data), Ok(1 << 20));
         assert_eq!(&store.read(file, 1 << 20, 5).unwrap()[..], b"bytes");
         assert_eq!(store.seek(file, 0, SeekTarget::Hole), Ok(0));
-        assert_eq!(store.seek(file, 1 << 41, SeekTarget::Data), Err(ENXIO));
+        assert_eq!(store.seek(file, 1 << 41, SeekTarget::Data), Err(Errno::NXIO));
     }
     let mode = AllocateMode::PunchHole;
     let punch = Record::Allocate { file: from, mode, offset: 0, length: 2 << 20 };
     commit_all(&mut store, vec![punch], b"");
-    assert_eq!(store.seek(A, 0, SeekTarget::Data), Err(ENXIO));
+    assert_eq!(store.seek(A, 0, SeekTarget::Data), Err(Errno::NXIO));
     assert_eq!(store.read(A, (1 << 40) - 2, 100).unwrap().len(), 2);
     // A copy onto itself.
     let copy = Record::CopyRange { from: to, from_offset: 0, to, to_offset: 5, length: 10 };
-    assert_eq!(refusal(&mut store, copy), Some(EINVAL));
+    assert_eq!(refusal(&mut store, copy), Some(Errno::INVAL));
 }
 
 /// A node without a name is kept until it is dropped, also when the server was restarted.
@@ -289,7 +280,7 @@ fn orphans_survive() {
     commit_all(&mut store, vec![link, Record::Close { node: handle(B) }], b"");
     store.drop_orphan(A);
     store.drop_orphan(B);
-    assert_eq!(store.attributes(A), Err(ESTALE));
+    assert_eq!(store.attributes(A), Err(Errno::STALE));
     assert_eq!(store.orphans(), []);
     store.close().unwrap();
     let mut store = open(directory.path());
@@ -313,7 +304,7 @@ fn what_a_rename_replaces_is_an_orphan() {
     commit_all(&mut store, vec![Record::Close { node: handle(B) }], b"");
     assert_eq!(store.orphans(), [B], "another client may have it open");
     store.drop_orphan(B);
-    assert_eq!(store.attributes(B), Err(ESTALE));
+    assert_eq!(store.attributes(B), Err(Errno::STALE));
 }
 
 /// Records that do not apply say why, and nothing behind them is applied.
@@ -330,16 +321,16 @@ fn preconditions() {
         create_file(Ino::ROOT, "never", C),
     ];
     let applied = commit(&mut store, client(1), records, Bytes::new());
-    assert_eq!(applied.failed, Some((2, EEXIST)));
+    assert_eq!(applied.failed, Some((2, Errno::EXIST)));
     assert_eq!(look_up(&mut store, Ino::ROOT, "never"), None);
     let remove = Record::RemoveDirectory { parent: root, name: name("d"), node: handle(A) };
-    assert_eq!(refusal(&mut store, remove.clone()), Some(ENOTEMPTY));
-    assert_eq!(refusal(&mut store, unlink(Ino::ROOT, "there", B)), Some(ESTALE));
-    assert_eq!(refusal(&mut store, rename((A, "f"), (A, "g"), B, Some(C))), Some(ESTALE));
+    assert_eq!(refusal(&mut store, remove.clone()), Some(Errno::NOTEMPTY));
+    assert_eq!(refusal(&mut store, unlink(Ino::ROOT, "there", B)), Some(Errno::STALE));
+    assert_eq!(refusal(&mut store, rename((A, "f"), (A, "g"), B, Some(C))), Some(Errno::STALE));
     let into_itself = rename((Ino::ROOT, "d"), (A, "d"), A, None);
-    assert_eq!(refusal(&mut store, into_itself), Some(EINVAL));
+    assert_eq!(refusal(&mut store, into_itself), Some(Errno::INVAL));
     let no_xattr = Record::RemoveXattr { node: handle(A), name: "user.x".into() };
-    assert_eq!(refusal(&mut store, no_xattr), Some(ENODATA));
+    assert_eq!(refusal(&mut store, no_xattr), Some(Errno::NODATA));
     let exchange = Record::Rename {
         from: (root, name("d")),
         to: (root, name("x")),
@@ -347,14 +338,14 @@ fn preconditions() {
         replaced: None,
         exchange: true,
     };
-    assert_eq!(refusal(&mut store, exchange), Some(ENOENT));
+    assert_eq!(refusal(&mut store, exchange), Some(Errno::NOENT));
     // Another process fills a directory that is known to be empty.
     commit_all(&mut store, vec![unlink(A, "f", B)], b"");
     fs::write(directory.path().join("d/other"), "").unwrap();
-    assert_eq!(refusal(&mut store, remove.clone()), Some(ENOTEMPTY));
+    assert_eq!(refusal(&mut store, remove.clone()), Some(Errno::NOTEMPTY));
     fs::remove_file(directory.path().join("d/other")).unwrap();
     assert_eq!(refusal(&mut store, remove), None);
-    assert_eq!(store.attributes(A), Err(ESTALE));
+    assert_eq!(store.attributes(A), Err(Errno::STALE));
 }
 
 /// STORE-6: every change gets a version that was not shown before.
@@ -405,7 +396,7 @@ fn attributes_are_exact() {
     let set = Record::SetXattr { node: handle(A), name: "user.x".into(), value: value.clone() };
     commit_all(&mut store, vec![set], b"");
     assert_eq!(store.xattr(A, b"user.x"), Ok(value));
-    assert_eq!(store.xattr(A, b"user.y"), Err(ENODATA));
+    assert_eq!(store.xattr(A, b"user.y"), Err(Errno::NODATA));
 }
 
 /// FRAME-2: a log that was changed is refused, and a torn end is cut off.

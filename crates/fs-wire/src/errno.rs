@@ -25,16 +25,22 @@ impl Errno {
     pub const EXIST: Self = Self(17);
     /// Another file system.
     pub const XDEV: Self = Self(18);
+    /// No such device.
+    pub const NODEV: Self = Self(19);
     /// Not a directory.
     pub const NOTDIR: Self = Self(20);
     /// Is a directory.
     pub const ISDIR: Self = Self(21);
     /// Invalid argument.
     pub const INVAL: Self = Self(22);
+    /// Too many of something.
+    pub const NFILE: Self = Self(23);
     /// File too large.
     pub const FBIG: Self = Self(27);
     /// No space left.
     pub const NOSPC: Self = Self(28);
+    /// Positions make no sense here.
+    pub const SPIPE: Self = Self(29);
     /// Read-only file system.
     pub const ROFS: Self = Self(30);
     /// Too many links.
@@ -45,6 +51,8 @@ impl Errno {
     pub const DEADLK: Self = Self(35);
     /// Name too long.
     pub const NAMETOOLONG: Self = Self(36);
+    /// Too many locks.
+    pub const NOLCK: Self = Self(37);
     /// Directory not empty.
     pub const NOTEMPTY: Self = Self(39);
     /// Too many symbolic links.
@@ -57,6 +65,8 @@ impl Errno {
     pub const TIMEDOUT: Self = Self(110);
     /// The node is gone.
     pub const STALE: Self = Self(116);
+    /// The quota is used up.
+    pub const DQUOT: Self = Self(122);
 }
 
 impl std::fmt::Display for Errno {

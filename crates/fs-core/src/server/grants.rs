@@ -8,7 +8,6 @@ use bytes::Bytes;
 
 use super::Server;
 use super::effect::CallToken;
-use super::errno::{EAGAIN, EINVAL, ENFILE};
 use super::leases::is_conflict;
 use super::queue::{LAST, Needs, Waiting};
 use super::settings::MAX_LEASES;
@@ -44,7 +43,7 @@ impl<S: Store> Server<S> {
                 self.queue.insert(ticket, Waiting { session, call, request, needs });
                 self.recall_for(ticket);
             }
-            Attempt::Blocked(_) => self.fail_errno(call, EAGAIN),
+            Attempt::Blocked(_) => self.fail_errno(call, Errno::AGAIN),
         }
     }
 
@@ -86,7 +85,7 @@ impl<S: Store> Server<S> {
                     store.seek(ino, *offset, *target).map(Response::Position)
                 })
             }
-            _ => Attempt::failed(EINVAL),
+            _ => Attempt::failed(Errno::INVAL),
         }
     }
 
@@ -187,7 +186,7 @@ impl<S: Store> Server<S> {
             return Attempt::Blocked(needs);
         }
         if self.leases.count(session) + needs.len() > MAX_LEASES {
-            return Attempt::failed(ENFILE);
+            return Attempt::failed(Errno::NFILE);
         }
         for (ino, kind) in &needs {
             self.grant(session, *ino, *kind);

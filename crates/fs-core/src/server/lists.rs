@@ -7,10 +7,11 @@
 use std::collections::VecDeque;
 
 use apus_fs_wire::limits::MAX_ENTRIES;
-use apus_fs_wire::{Attributes, Ino, LeaseKind, ListTree, Listing, Name, NodeKind, Response};
+use apus_fs_wire::{
+    Attributes, Errno, Ino, LeaseKind, ListTree, Listing, Name, NodeKind, Response,
+};
 
 use super::Server;
-use super::errno::{ENOTDIR, ESTALE};
 use super::grants::Attempt;
 use super::queue::Needs;
 use super::settings::{ENTRY_BYTES, MAX_INLINE, MAX_LISTING_BYTES};
@@ -47,7 +48,7 @@ impl<S: Store> Server<S> {
     /// Lists a directory and what is below.
     pub(super) fn list_tree(&mut self, ticket: u64, session: u64, list: &ListTree) -> Attempt {
         if !self.is_valid(session, list.directory) {
-            return Attempt::failed(ESTALE);
+            return Attempt::failed(Errno::STALE);
         }
         let ino = list.directory.ino;
         if !self.is_readable(ticket, session, ino) {
@@ -55,7 +56,7 @@ impl<S: Store> Server<S> {
         }
         let attributes = match self.store.attributes(ino) {
             Ok(attributes) if attributes.kind == NodeKind::Directory => attributes,
-            Ok(_) => return Attempt::failed(ENOTDIR),
+            Ok(_) => return Attempt::failed(Errno::NOTDIR),
             Err(errno) => return Attempt::failed(errno),
         };
         let mut budget = Budget {

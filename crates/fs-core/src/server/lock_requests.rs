@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use apus_fs_wire::{Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
+use apus_fs_wire::{Errno, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
 
 use super::Server;
 use super::effect::CallToken;
-use super::errno::{EDEADLK, EINTR, ENOLCK, ESTALE};
 use super::locks::{HeldLock, Holder, LockOutcome};
 use crate::store::Store;
 
@@ -23,8 +22,8 @@ impl<S: Store> Server<S> {
                 self.respond(call, &Response::Locked(Some(conflict)));
             }
             LockOutcome::Waits => {}
-            LockOutcome::Deadlock => self.fail_errno(call, EDEADLK),
-            LockOutcome::Full => self.fail_errno(call, ENOLCK),
+            LockOutcome::Deadlock => self.fail_errno(call, Errno::DEADLK),
+            LockOutcome::Full => self.fail_errno(call, Errno::NOLCK),
         }
         self.locks_granted(&granted);
     }
@@ -47,7 +46,7 @@ impl<S: Store> Server<S> {
         owner: LockOwner,
     ) {
         for withdrawn in self.locks.cancel(file.ino, Holder { session, owner }) {
-            self.fail_errno(withdrawn, EINTR);
+            self.fail_errno(withdrawn, Errno::INTR);
         }
         self.respond(call, &Response::Done);
     }
@@ -86,7 +85,7 @@ impl<S: Store> Server<S> {
     /// Checks a request; responds and returns `None` if it is refused.
     fn wanted_lock(&mut self, session: u64, call: CallToken, lock: &Lock) -> Option<HeldLock> {
         if !self.is_valid(session, lock.file) {
-            self.fail_errno(call, ESTALE);
+            self.fail_errno(call, Errno::STALE);
             return None;
         }
         let whole = LockRange { start: 0, end: u64::MAX };

@@ -42,7 +42,6 @@
 
 mod batches;
 mod effect;
-mod errno;
 mod grants;
 mod handles;
 mod leases;
@@ -145,7 +144,7 @@ impl<S: Store> Server<S> {
     ) {
         self.set_now(now);
         if self.is_broken {
-            return self.fail_errno(call, errno::EIO);
+            return self.fail_errno(call, Errno::IO);
         }
         match decode::<Request>(message) {
             Err(_) => self.fail(call, Failure::Malformed),
@@ -302,7 +301,7 @@ impl<S: Store> Server<S> {
             session.forget(ino);
         }
         for call in self.locks.forget(ino) {
-            self.fail_errno(call, errno::ESTALE);
+            self.fail_errno(call, Errno::STALE);
         }
         self.queue.touch(ino);
     }

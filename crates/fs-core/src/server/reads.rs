@@ -7,7 +7,6 @@ use apus_fs_wire::{
 use bytes::Bytes;
 
 use super::Server;
-use super::errno::{ENOTDIR, ESTALE};
 use super::grants::Attempt;
 use super::queue::Needs;
 use super::settings::MAX_INLINE;
@@ -17,7 +16,7 @@ impl<S: Store> Server<S> {
     /// Walks a path.
     pub(super) fn look_up(&mut self, ticket: u64, session: u64, look_up: &LookUp) -> Attempt {
         if !self.is_valid(session, look_up.start) {
-            return Attempt::failed(ESTALE);
+            return Attempt::failed(Errno::STALE);
         }
         let start = look_up.start.ino;
         let mut needs = Needs::from([(start, LeaseKind::Shared)]);
@@ -33,7 +32,7 @@ impl<S: Store> Server<S> {
         for name in &look_up.path {
             let (directory, attributes) = found[found.len() - 1];
             if attributes.kind != NodeKind::Directory {
-                end = Some(Step::Failed(ENOTDIR));
+                end = Some(Step::Failed(Errno::NOTDIR));
                 break;
             }
             match self.store.look_up(directory, name) {
@@ -67,7 +66,7 @@ impl<S: Store> Server<S> {
             self.entry(ticket, session, ino, attributes, wanted, contents)
         });
         let mut entries = entries.collect::<Vec<_>>().into_iter();
-        let Some(start) = entries.next() else { return Attempt::failed(ESTALE) };
+        let Some(start) = entries.next() else { return Attempt::failed(Errno::STALE) };
         let steps = entries.map(Step::Found).chain(end).collect();
         Response::Found { start, steps }.into()
     }
@@ -122,7 +121,7 @@ impl<S: Store> Server<S> {
     /// Reads ranges of files.
     pub(super) fn read(&mut self, ticket: u64, session: u64, ranges: &[NodeRange]) -> Attempt {
         if !ranges.iter().all(|range| self.is_valid(session, range.file)) {
-            return Attempt::failed(ESTALE);
+            return Attempt::failed(Errno::STALE);
         }
         if !ranges.iter().all(|range| self.is_readable(ticket, session, range.file.ino)) {
             let needs = ranges.iter().map(|range| (range.file.ino, LeaseKind::Shared));
@@ -155,7 +154,7 @@ impl<S: Store> Server<S> {
         read: impl FnOnce(&mut S, Ino) -> Result<Response, Errno>,
     ) -> Attempt {
         if !self.is_valid(session, node) {
-            return Attempt::failed(ESTALE);
+            return Attempt::failed(Errno::STALE);
         }
         if !self.is_readable(ticket, session, node.ino) {
             return Attempt::Blocked(Needs::from([(node.ino, LeaseKind::Shared)]));

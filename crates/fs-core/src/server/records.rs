@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use apus_fs_wire::{Errno, Handle, Ino, LeaseKind, Record};
 
 use super::Server;
-use super::errno::{EINVAL, ENFILE, EROFS, ESTALE};
 use super::session::Session;
 use super::settings::MAX_CREATED_LEASES;
 use crate::store::Store;
@@ -66,14 +65,14 @@ impl<S: Store> Server<S> {
         let is_close = |record: &Record| matches!(record, Record::Close { .. });
         let is_read_only = self.settings.read_only || session.read_only;
         if is_read_only && !records.iter().all(is_close) {
-            return Err(EROFS.into());
+            return Err(Errno::ROFS.into());
         }
         let mut checker = Checker { server: self, number, session, changes: Changes::default() };
         for (at, record) in records.iter().enumerate() {
             checker.record(at as u32, record)?;
         }
         let leases = self.leases.count(number) + checker.changes.acquired.len();
-        if leases > MAX_CREATED_LEASES { Err(ENFILE.into()) } else { Ok(checker.changes) }
+        if leases > MAX_CREATED_LEASES { Err(Errno::NFILE.into()) } else { Ok(checker.changes) }
     }
 
     /// Replaces owners by the one to which all clients are squashed.
@@ -97,10 +96,10 @@ impl<S: Store> Checker<'_, S> {
                     self.changed(*parent)?;
                 }
                 if !self.session.owns(*ino) {
-                    return Err(EINVAL.into());
+                    return Err(Errno::INVAL.into());
                 }
                 if self.server.leases.is_taken(self.number, *ino, LeaseKind::Exclusive) {
-                    return Err(ESTALE.into());
+                    return Err(Errno::STALE.into());
                 }
                 self.changes.acquired.insert(*ino);
                 let is_named = parent.is_some();
@@ -140,7 +139,7 @@ impl<S: Store> Checker<'_, S> {
                 // What is copied must be what the client would read.
                 let is_own = self.changes.acquired.contains(&from);
                 if !is_own && self.server.leases.held(self.number, from) == LeaseKind::None {
-                    return Err(ESTALE.into());
+                    return Err(Errno::STALE.into());
                 }
             }
             Record::Close { node } => {
@@ -158,7 +157,7 @@ impl<S: Store> Checker<'_, S> {
     fn valid(&self, node: Handle) -> Result<Ino, Objection> {
         let is_own = node.proof == 0 && self.session.owns(node.ino);
         let is_valid = is_own || self.server.proofs.is_made(node);
-        if is_valid { Ok(node.ino) } else { Err(ESTALE.into()) }
+        if is_valid { Ok(node.ino) } else { Err(Errno::STALE.into()) }
     }
 
     fn is_exclusive(&self, ino: Ino) -> bool {
@@ -169,7 +168,7 @@ impl<S: Store> Checker<'_, S> {
     fn changed(&self, node: Handle) -> Result<(), Objection> {
         let ino = self.valid(node)?;
         let is_created = self.changes.acquired.contains(&ino);
-        if is_created || self.is_exclusive(ino) { Ok(()) } else { Err(ESTALE.into()) }
+        if is_created || self.is_exclusive(ino) { Ok(()) } else { Err(Errno::STALE.into()) }
     }
 
     /// A node of which only names change. Its directory is leased, and the change is the same whatever other clients have done to the
@@ -180,7 +179,7 @@ impl<S: Store> Checker<'_, S> {
             return Ok(());
         }
         if self.server.leases.is_taken(self.number, ino, LeaseKind::Exclusive) {
-            return Err(ESTALE.into());
+            return Err(Errno::STALE.into());
         }
         if self.server.is_grace() {
             return Err(Objection::Wait);

@@ -8,12 +8,11 @@ use apus_fs_wire::{
     WireVersion,
 };
 
+use super::Server;
 use super::effect::{CallToken, ServerEffect};
-use super::errno::EIO;
 use super::queue::LAST;
 use super::session::Session;
 use super::settings::IDLE_TERMS;
-use super::{Server, errno};
 use crate::store::{ClientId, Store};
 
 impl<S: Store> Server<S> {
@@ -72,7 +71,7 @@ impl<S: Store> Server<S> {
         version: WireVersion,
         last_failure: Option<(u64, u32, Errno)>,
     ) {
-        let Some(number) = self.reserve_inos() else { return self.fail_errno(call, EIO) };
+        let Some(number) = self.reserve_inos() else { return self.fail_errno(call, Errno::IO) };
         let client = ClientId(hello.client);
         let applied = self.store.applied(client);
         let mut session = Session::new(client, hello.name.clone(), peer, self.now, applied);
@@ -93,7 +92,7 @@ impl<S: Store> Server<S> {
         resumed: bool,
     ) {
         let first = if resumed { self.reserve_inos() } else { Some(first) };
-        let Some(first) = first else { return self.fail_errno(call, EIO) };
+        let Some(first) = first else { return self.fail_errno(call, Errno::IO) };
         let client = ClientId(hello.client);
         let range = self.proofs.range(client, first, self.settings.inos);
         let proofs = &self.proofs;
@@ -218,7 +217,7 @@ impl<S: Store> Server<S> {
             let attributes = if self.is_valid(session, *handle) {
                 self.store.attributes(ino)
             } else {
-                Err(errno::ESTALE)
+                Err(Errno::STALE)
             };
             let Ok(attributes) = attributes else { return (LeaseKind::None, false) };
             let mut client = None;

@@ -6,7 +6,7 @@ use apus_fs_wire::{
     SessionRequest, SetAttributes, Time,
 };
 
-use crate::store::{EEXIST, ESTALE, SmallStore};
+use crate::store::SmallStore;
 use crate::world::{World, name, settings};
 
 use LeaseKind::{Exclusive, Shared};
@@ -113,12 +113,12 @@ fn a_failed_batch_stops_those_that_follow() {
     let calls = requests.clone().map(|request| world.send(0, request));
     world.poll();
     let first = done(world.response(calls[0]));
-    assert_eq!((first.applied, first.failed), (1, Some((1, EEXIST))));
+    assert_eq!((first.applied, first.failed), (1, Some((1, Errno::EXIST))));
     let stopped = Response::Failed(Failure::BatchOutOfOrder { expected: 2 });
     assert_eq!(world.response(calls[1]), Some(stopped.clone()));
     assert_eq!(world.ask(0, requests[1].clone()), stopped);
     // A client that has lost the response learns of the failure again.
-    assert_eq!(done(Some(world.ask(0, requests[0].clone()))).failed, Some((1, EEXIST)));
+    assert_eq!(done(Some(world.ask(0, requests[0].clone()))).failed, Some((1, Errno::EXIST)));
     let session = Some(world.clients[&0].session);
     let welcome = world.greet(0, Hello { session, ..World::hello(0) }).unwrap();
     assert_eq!((welcome.resumed, welcome.applied), (true, 1));
@@ -139,7 +139,7 @@ fn changes_need_leases() {
     world.lease(0, &[(file, Exclusive)]);
     let refused = |world: &mut World, record: Record| {
         let batch = world.batch(1, &[record]);
-        assert_eq!(world.ask(1, batch), Response::Failed(Failure::Errno(ESTALE)));
+        assert_eq!(world.ask(1, batch), Response::Failed(Failure::Errno(Errno::STALE)));
         world.join(1);
     };
     let ino = world.new_ino(1);
@@ -153,7 +153,7 @@ fn changes_need_leases() {
     world.release_all(0, &[file]);
     world.lease(1, &[(file, Shared)]);
     let batch = world.batch(0, std::slice::from_ref(&unlink));
-    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(ESTALE)));
+    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::STALE)));
     world.release_all(1, &[file]);
     let session = Some(world.clients[&0].session);
     world.greet(0, Hello { session, ..World::hello(0) }).unwrap();
@@ -170,7 +170,7 @@ fn a_node_that_others_have_leased_is_not_created_again() {
     world.lease(1, &[(file, Shared)]);
     let again = World::create(root, "again", file.ino, NewNode::File);
     let batch = world.batch(0, &[again]);
-    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(ESTALE)));
+    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::STALE)));
 }
 
 /// FSSERVE-2: the lease that a removal takes is recalled like others.
@@ -203,13 +203,13 @@ fn nothing_changes_where_it_is_not_permitted() {
     world.lease(0, &[(root, Exclusive)]);
     let ino = world.new_ino(0);
     let batch = world.batch(0, &[World::create(root, "new", ino, NewNode::File)]);
-    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno(30))));
+    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::ROFS)));
     let mut world = World::with(SmallStore::new(), settings());
     world.greet(0, Hello { read_only: true, ..World::hello(0) }).unwrap();
     world.lease(0, &[(world.root, Exclusive)]);
     let ino = world.new_ino(0);
     let batch = world.batch(0, &[World::create(root, "new", ino, NewNode::File)]);
-    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno(30))));
+    assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::ROFS)));
 }
 
 #[test]
@@ -258,5 +258,5 @@ fn a_store_that_fails_ends_the_server() {
     assert!(world.server.poll(world.now).is_err());
     assert!(world.is_waiting(batch));
     let renewed = world.send(0, SessionRequest::Renew);
-    assert_eq!(world.response(renewed), Some(Response::Failed(Failure::Errno(Errno(5)))));
+    assert_eq!(world.response(renewed), Some(Response::Failed(Failure::Errno(Errno::IO))));
 }

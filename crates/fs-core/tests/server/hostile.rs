@@ -345,7 +345,7 @@ fn a_client_cannot_make_the_server_remember_too_much() {
         match world.response(call) {
             None => false,
             Some(response) => {
-                assert_eq!(response, Response::Failed(Failure::Errno(Errno(11))));
+                assert_eq!(response, Response::Failed(Failure::Errno(Errno::AGAIN)));
                 true
             }
         }

@@ -92,7 +92,7 @@ fn a_lock_waits_until_it_is_free() {
     let owner = LockOwner { owner: 1, is_flock: false };
     let cancel = SessionRequest::CancelLock { file: locks.file, owner };
     assert_eq!(locks.world.ask(2, cancel), Response::Done);
-    let interrupted = Response::Failed(Failure::Errno(Errno(4)));
+    let interrupted = Response::Failed(Failure::Errno(Errno::INTR));
     assert_eq!(locks.world.response(third), Some(interrupted));
 }
 
@@ -129,7 +129,7 @@ fn a_deadlock_is_refused() {
     }
     let first = locks.send(0, 1, Write, (1, 1));
     let second = locks.send(1, 1, Write, (2, 2));
-    let deadlock = Response::Failed(Failure::Errno(Errno(35)));
+    let deadlock = Response::Failed(Failure::Errno(Errno::DEADLK));
     assert_eq!(locks.lock(2, 1, Write, (0, 0)), Some(deadlock));
     assert_eq!(locks.lock(2, 1, Unlock, (2, 2)), FREE);
     assert_eq!(locks.world.response(second), FREE);

@@ -1,8 +1,9 @@
 //! A file that is removed while others have it open is kept until they have closed it.
 
-use apus_fs_wire::{Failure, Handle, LeaseKind, NodeRange, Record, Response, SessionRequest, Time};
+use apus_fs_wire::{
+    Errno, Failure, Handle, LeaseKind, NodeRange, Record, Response, SessionRequest, Time,
+};
 
-use crate::store::ESTALE;
 use crate::world::{TERM, World, name};
 
 use apus_fs_core::Store;
@@ -45,7 +46,7 @@ fn an_orphan_is_kept_while_another_client_has_it_open() {
     world.lease(1, &[(file, Exclusive)]);
     world.apply(1, &[Record::Close { node: file }], b"");
     assert!(!is_kept(&world, file));
-    assert_eq!(read(&mut world, 1, file), Response::Failed(Failure::Errno(ESTALE)));
+    assert_eq!(read(&mut world, 1, file), Response::Failed(Failure::Errno(Errno::STALE)));
 }
 
 /// FSSERVE-10.

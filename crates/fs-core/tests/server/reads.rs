@@ -76,7 +76,7 @@ fn a_walk_returns_each_step() {
     assert!(
         matches!(&through[1], Step::Found(link) if link.contents.as_deref() == Some(b"b/file"))
     );
-    assert_eq!(through[2..], [Step::Failed(Errno(20))]);
+    assert_eq!(through[2..], [Step::Failed(Errno::NOTDIR)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use apus_fs_wire::{
     SessionRequest, WireVersion,
 };
 
-use crate::store::{ESTALE, SmallStore};
+use crate::store::SmallStore;
 use crate::world::{TERM, World, peer, settings};
 
 fn failed(errno: Errno) -> Response {
@@ -108,11 +108,11 @@ fn a_client_reaches_only_nodes_that_were_named_to_it() {
     world.apply(0, &[World::create(root, "file", ino, NewNode::File)], b"");
     let own = World::look_up(Handle::created(ino), &[], LeaseKind::None);
     assert!(matches!(world.ask(0, own.clone()), Response::Found { .. }));
-    assert_eq!(world.ask(1, own), failed(ESTALE));
+    assert_eq!(world.ask(1, own), failed(Errno::STALE));
     for proof in [1, root.proof] {
         let guessed = Handle { ino, proof };
         let look_up = World::look_up(guessed, &[], LeaseKind::None);
-        assert_eq!(world.ask(1, look_up), failed(ESTALE));
+        assert_eq!(world.ask(1, look_up), failed(Errno::STALE));
         let leased = world.ask(1, World::wanted(&[(guessed, LeaseKind::Shared)]));
         assert_eq!(leased, Response::Leased(vec![(LeaseKind::None, None)]));
     }
@@ -134,7 +134,7 @@ fn ranges_of_earlier_sessions_are_accepted_with_their_proof() {
     world.greet(0, hello).unwrap();
     world.lease(0, &[(world.root, LeaseKind::Exclusive)]);
     let batch = world.batch(0, &create("forged range", range.first + 9));
-    assert_eq!(world.ask(0, batch), failed(Errno(22)));
+    assert_eq!(world.ask(0, batch), failed(Errno::INVAL));
 }
 
 #[test]

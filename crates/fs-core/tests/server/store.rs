@@ -9,10 +9,6 @@ use apus_fs_wire::{
 };
 use bytes::Bytes;
 
-pub(crate) const ENOENT: Errno = Errno(2);
-pub(crate) const EEXIST: Errno = Errno(17);
-pub(crate) const ESTALE: Errno = Errno(116);
-
 struct Node {
     attributes: Attributes,
     contents: Vec<u8>,
@@ -81,7 +77,7 @@ impl SmallStore {
     }
 
     fn node(&mut self, ino: Ino) -> Result<&mut Node, Errno> {
-        self.nodes.get_mut(&ino).ok_or(ESTALE)
+        self.nodes.get_mut(&ino).ok_or(Errno::STALE)
     }
 
     fn touch(&mut self, ino: Ino, is_data: bool, changed: &mut BTreeSet<Ino>) {
@@ -99,7 +95,7 @@ impl SmallStore {
     fn add_name(&mut self, parent: Ino, name: &Name, ino: Ino) -> Result<(), Errno> {
         let parent = self.node(parent)?;
         if parent.names.contains_key(name) {
-            return Err(EEXIST);
+            return Err(Errno::EXIST);
         }
         parent.names.insert(name.clone(), ino);
         Ok(())
@@ -108,7 +104,7 @@ impl SmallStore {
     fn remove_name(&mut self, parent: Ino, name: &Name, ino: Ino) -> Result<(), Errno> {
         let parent = self.node(parent)?;
         if parent.names.get(name) != Some(&ino) {
-            return Err(ENOENT);
+            return Err(Errno::NOENT);
         }
         parent.names.remove(name);
         Ok(())
@@ -192,7 +188,7 @@ impl SmallStore {
                 let node = self.node(file.ino)?;
                 let end = *offset as usize + bytes.len();
                 if end > 1 << 20 {
-                    return Err(Errno(27));
+                    return Err(Errno::FBIG);
                 }
                 if node.contents.len() < end {
                     node.contents.resize(end, 0);
@@ -212,7 +208,7 @@ impl SmallStore {
             Record::Allocate { .. }
             | Record::CopyRange { .. }
             | Record::SetXattr { .. }
-            | Record::RemoveXattr { .. } => return Err(Errno(95)),
+            | Record::RemoveXattr { .. } => return Err(Errno::OPNOTSUPP),
         }
         Ok(())
     }

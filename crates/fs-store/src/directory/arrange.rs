@@ -13,11 +13,7 @@ use super::frame::{Entry, Frame, Observation};
 use super::identity::Identity;
 use super::journeys::{Journeys, RecordIndex};
 use super::log::{Log, WriteError};
-use super::names::ESTALE;
 use super::table::{LOST, ORPHANS, Place, REPLAY, Table, number_name};
-
-const EEXIST: Errno = Errno(17);
-const ENOTEMPTY: Errno = Errno(39);
 
 /// Why a log could not be replayed.
 #[derive(Debug)]
@@ -63,7 +59,7 @@ impl Arrangement<'_> {
             // If this replay is interrupted, the next one knows its files. Without space, it creates them again.
             let entries = [(Entry::Observed(created), Bytes::new())];
             if let Err(WriteError::Broken(_)) = self.log.write(&entries, false) {
-                return Err(Failure::Other("write the log", Errno(5)));
+                return Err(Failure::Other("write the log", Errno::IO));
             }
         }
         for ino in &unsettled {
@@ -128,7 +124,7 @@ impl Arrangement<'_> {
             match self.files.unlink(self.table, &place, is_directory) {
                 Ok(()) => {}
                 // Another process has put something into it.
-                Err(ENOTEMPTY | EEXIST) => {
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {
                     self.lose(&place, number_name(ino)).map_err(during("keep a directory"))?;
                 }
                 Err(errno) => return Err(Failure::Other("remove a node", errno)),
@@ -156,7 +152,7 @@ impl Arrangement<'_> {
             self.table.forget_place(place);
             match self.lose(place, number_name(self.table.number(*identity))) {
                 // It has several names.
-                Err(EEXIST) => self.files.unlink(self.table, place, false),
+                Err(Errno::EXIST) => self.files.unlink(self.table, place, false),
                 done => done,
             }
         };
@@ -203,7 +199,7 @@ impl Arrangement<'_> {
                     first = first.or(Some(place));
                 }
                 // Another process has removed the directory.
-                Err(ESTALE) => {}
+                Err(Errno::STALE) => {}
                 Err(errno) => return Err(Failure::Other("move a node", errno)),
             }
         }

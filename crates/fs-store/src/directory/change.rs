@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Gid, OFlags, RenameFlags, Uid};
 use super::data::times;
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{Identity, Status, errno, status_of};
-use super::names::{EINVAL, Fate, Removal, Step};
+use super::names::{Fate, Removal, Step};
 use super::table::{ORPHANS, Place, Table, number_name};
 
 impl Files {
@@ -131,7 +131,7 @@ impl Files {
         place: &Place,
         record: &Record,
     ) -> Result<Identity, Errno> {
-        let Record::Create { node, mode, .. } = record else { return Err(EINVAL) };
+        let Record::Create { node, mode, .. } = record else { return Err(Errno::INVAL) };
         let parent = self.directory(table, place.0)?;
         let name = place.1.as_bytes();
         // Others must not use a file before it has its owner.
@@ -183,7 +183,7 @@ impl Files {
         status: &Status,
         record: &Record,
     ) -> Result<(), Errno> {
-        let Record::Create { mode, uid, gid, time, .. } = record else { return Err(EINVAL) };
+        let Record::Create { mode, uid, gid, time, .. } = record else { return Err(Errno::INVAL) };
         let now = status.attributes;
         if self.sets_owners && (now.uid, now.gid) != (*uid, *gid) {
             self.fail_point.pass();
@@ -203,7 +203,7 @@ impl Files {
 pub(crate) fn set_owner(file: &OwnedFd, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
     // The highest number means "unchanged" to the system call, and is no user.
     if uid == Some(u32::MAX) || gid == Some(u32::MAX) {
-        return Err(EINVAL);
+        return Err(Errno::INVAL);
     }
     let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
     rustix::fs::chownat(file, "", uid, gid, AtFlags::EMPTY_PATH).map_err(errno)

@@ -10,7 +10,7 @@ use super::DirectoryStore;
 use super::copy::Copy;
 use super::frame::{Entry, Observation, Part, Position, Progress};
 use super::log::WriteError;
-use super::names::{ENOSPC, Fate, Removal, Step, kind_of_new};
+use super::names::{Fate, Removal, Step, kind_of_new};
 
 /// A batch that is being committed.
 struct Running {
@@ -165,7 +165,7 @@ impl DirectoryStore {
                     run.failed = Some((logged.position.record + offset, errno));
                 }
             } else {
-                run.failed = Some((logged.position.record, ENOSPC));
+                run.failed = Some((logged.position.record, Errno::NOSPC));
                 self.pending
                     .push(Observation::Refused { client: part.client, number: part.number });
             }

@@ -7,12 +7,9 @@ use apus_fs_wire::{AllocateMode, Data, Errno, Handle, Record, SeekTarget, SetAtt
 use bytes::Bytes;
 
 use super::DirectoryStore;
-use super::names::EINVAL;
 
 /// Bytes that are copied with one frame of the log. Chosen by us: a fraction of what a batch may carry.
 const MAX_COPY: u64 = 8 << 20;
-
-const ENXIO: Errno = Errno(6);
 
 /// A `CopyRange` record.
 #[derive(Clone, Copy, Debug)]
@@ -83,21 +80,21 @@ impl DirectoryStore {
             table.check(&probe)?;
         }
         if copy.overlaps() {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let source = self.files.status(table, copy.from.ino)?.attributes.size;
         let target = self.files.status(table, copy.to.ino)?.attributes.size;
         let total = copy.length.min(source.saturating_sub(copy.from_offset));
-        let from = copy.from_offset.checked_add(copied).ok_or(EINVAL)?;
-        let to = copy.to_offset.checked_add(copied).ok_or(EINVAL)?;
+        let from = copy.from_offset.checked_add(copied).ok_or(Errno::INVAL)?;
+        let to = copy.to_offset.checked_add(copied).ok_or(Errno::INVAL)?;
         let rest = total.saturating_sub(copied);
-        to.checked_add(rest).filter(|end| i64::try_from(*end).is_ok()).ok_or(EINVAL)?;
+        to.checked_add(rest).filter(|end| i64::try_from(*end).is_ok()).ok_or(Errno::INVAL)?;
         if rest == 0 {
             return Ok(Piece { records: Vec::new(), payload: Bytes::new(), copied: None });
         }
         let hole = match self.files.seek(table, copy.from.ino, from, SeekTarget::Data) {
             Ok(data) => (data - from).min(rest),
-            Err(ENXIO) => rest,
+            Err(Errno::NXIO) => rest,
             Err(_) => 0,
         };
         let (records, payload, length) = if hole > 0 {

@@ -9,10 +9,7 @@ use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_
 use super::change::set_owner;
 use super::files::{Files, mode_of, proc_path};
 use super::identity::{errno, status_of};
-use super::names::{EINVAL, EOPNOTSUPP};
 use super::table::Table;
-
-const EIO: Errno = Errno(5);
 
 /// Returns times as system calls take them; `None` stays.
 pub(crate) fn times(atime: Option<Time>, mtime: Option<Time>) -> Timestamps {
@@ -166,14 +163,14 @@ impl Files {
 /// Returns the bytes of a payload to which a record refers.
 fn part(payload: &Bytes, data: Data) -> Result<&[u8], Errno> {
     let start = data.start as usize;
-    let end = start.checked_add(data.length as usize).ok_or(EINVAL)?;
-    payload.get(start..end).ok_or(EINVAL)
+    let end = start.checked_add(data.length as usize).ok_or(Errno::INVAL)?;
+    payload.get(start..end).ok_or(Errno::INVAL)
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::pwrite(file, bytes, offset) {
-            Ok(0) => return Err(EIO),
+            Ok(0) => return Err(Errno::IO),
             Ok(written) => {
                 bytes = &bytes[written..];
                 offset += written as u64;
@@ -194,13 +191,13 @@ fn allocate(file: &OwnedFd, mode: AllocateMode, offset: u64, length: u64) -> Res
         AllocateMode::ZeroKeepSize => FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE,
     };
     let done = rustix::fs::fallocate(file, flags, offset, length).map_err(errno);
-    if done != Err(EOPNOTSUPP) || !flags.contains(FallocateFlags::ZERO_RANGE) {
+    if done != Err(Errno::OPNOTSUPP) || !flags.contains(FallocateFlags::ZERO_RANGE) {
         return done;
     }
     // tmpfs cannot zero a range, but frees it, and what is freed reads as zeros.
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, hole, offset, length).map_err(errno)?;
-    let end = offset.checked_add(length).ok_or(EINVAL)?;
+    let end = offset.checked_add(length).ok_or(Errno::INVAL)?;
     if mode == AllocateMode::Zero && status_of(file)?.attributes.size < end {
         rustix::fs::ftruncate(file, end).map_err(errno)?;
     }

@@ -11,7 +11,6 @@ use super::files::Files;
 use super::identity::{Identity, Status};
 use super::journeys::Journeys;
 use super::listing;
-use super::names::ENOENT;
 use super::table::{ORPHANS, Place, REPLAY, Table, is_public};
 
 /// What is in the directory. The table has the nodes of the log where they were found.
@@ -151,7 +150,7 @@ impl Discovery {
                 Ok(status) => {
                     self.meet(table, journeys, &(parent, name), &nodes, &status);
                 }
-                Err(ENOENT) => {}
+                Err(Errno::NOENT) => {}
                 // Another file system, or an error: it stays.
                 Err(_) => continue,
             }

@@ -13,7 +13,6 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::fail_point::FailPoint;
 use super::identity::{Status, errno, status_at, status_of};
-use super::names::{EINVAL, ESTALE, EXDEV};
 use super::state::State;
 use super::table::{LOST, Node, ORPHANS, REPLAY, Table};
 
@@ -60,7 +59,7 @@ impl Files {
     /// Returns the status of a name, or `EXDEV` if it belongs to another file system.
     pub(crate) fn status_at(&self, directory: &OwnedFd, name: &Name) -> Result<Status, Errno> {
         let status = status_at(directory, name.as_bytes())?;
-        if status.is_mount || status.device != self.device { Err(EXDEV) } else { Ok(status) }
+        if status.is_mount || status.device != self.device { Err(Errno::XDEV) } else { Ok(status) }
     }
 
     /// Returns a descriptor of a directory, which can be neither read nor written.
@@ -73,11 +72,11 @@ impl Files {
                 break cached;
             }
             let node = table.node(at).filter(|node| node.kind == NodeKind::Directory);
-            let node = node.ok_or(ESTALE)?;
-            let (parent, name) = node.places.first().ok_or(ESTALE)?;
+            let node = node.ok_or(Errno::STALE)?;
+            let (parent, name) = node.places.first().ok_or(Errno::STALE)?;
             // Names that other processes moved meanwhile might form a circle.
             if way.len() > 4096 {
-                return Err(ESTALE);
+                return Err(Errno::STALE);
             }
             way.push((at, node, name));
             at = *parent;
@@ -112,7 +111,7 @@ impl Files {
         let is_it = node.identity.is_none_or(|identity| identity == status.identity)
             && status.device == self.device
             && node.kind == status.attributes.kind;
-        if is_it { Ok(status) } else { Err(ESTALE) }
+        if is_it { Ok(status) } else { Err(Errno::STALE) }
     }
 
     /// Returns a reference to what a name leads to: never followed, never opened for reading or writing.
@@ -125,7 +124,7 @@ impl Files {
             | ResolveFlags::NO_XDEV;
         rustix::fs::openat2(directory, name.as_bytes(), flags, Mode::empty(), resolve).map_err(
             |error| match error {
-                rustix::io::Errno::NOENT => ESTALE,
+                rustix::io::Errno::NOENT => Errno::STALE,
                 other => errno(other),
             },
         )
@@ -133,7 +132,7 @@ impl Files {
 
     /// Returns the status of a node.
     pub(crate) fn status(&mut self, table: &Table, ino: Ino) -> Result<Status, Errno> {
-        let node = table.node(ino).ok_or(ESTALE)?;
+        let node = table.node(ino).ok_or(Errno::STALE)?;
         if node.kind == NodeKind::Directory {
             let directory = self.directory(table, ino)?;
             return status_of(&directory);
@@ -141,14 +140,14 @@ impl Files {
         if let Some(open) = self.open.get(&ino) {
             return status_of(&open.file);
         }
-        let mut failure = ESTALE;
+        let mut failure = Errno::STALE;
         for (parent, name) in &node.places {
             let directory = self.directory(table, *parent);
             match directory.and_then(|directory| self.status_at(&directory, name)) {
                 Ok(status) if node.identity.is_none_or(|is| is == status.identity) => {
                     return Ok(status);
                 }
-                Ok(_) | Err(super::names::ENOENT) => {}
+                Ok(_) | Err(Errno::NOENT) => {}
                 Err(other) => failure = other,
             }
         }
@@ -157,14 +156,14 @@ impl Files {
 
     /// Returns a descriptor that refers to a node.
     pub(crate) fn reach(&mut self, table: &Table, ino: Ino) -> Result<Arc<OwnedFd>, Errno> {
-        let node = table.node(ino).ok_or(ESTALE)?;
+        let node = table.node(ino).ok_or(Errno::STALE)?;
         if node.kind == NodeKind::Directory {
             return self.directory(table, ino);
         }
         if let Some(open) = self.open.get(&ino) {
             return Ok(open.file.clone());
         }
-        let mut failure = ESTALE;
+        let mut failure = Errno::STALE;
         for (parent, name) in &node.places {
             let directory = self.directory(table, *parent);
             let opened = directory.and_then(|directory| Self::open_path(&directory, name));
@@ -190,7 +189,7 @@ impl Files {
         let file = self.reach(table, ino)?;
         let status = status_of(&file)?;
         if status.attributes.kind != NodeKind::File {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -54,7 +54,7 @@ use frame::{Entry, Mount, Observation, Progress};
 use identity::{errno, status_of};
 use listing::Listing;
 use log::Log;
-use names::{EINVAL, ESTALE, EXDEV, is_hidden};
+use names::is_hidden;
 use snapshot::Knowledge;
 use table::{ORPHANS, is_public};
 
@@ -149,20 +149,20 @@ impl DirectoryStore {
     fn kind(&mut self, ino: Ino) -> Result<NodeKind, Errno> {
         self.search_for(ino);
         let node = self.knowledge.table.node(ino).filter(|_| is_public(ino));
-        node.map(|node| node.kind).ok_or(ESTALE)
+        node.map(|node| node.kind).ok_or(Errno::STALE)
     }
 
     /// Checks that a node is a regular file.
     fn check_file(&mut self, ino: Ino) -> Result<(), Errno> {
         match self.kind(ino)? {
             NodeKind::File => Ok(()),
-            NodeKind::Directory => Err(Errno(21)),
-            _ => Err(EINVAL),
+            NodeKind::Directory => Err(Errno::ISDIR),
+            _ => Err(Errno::INVAL),
         }
     }
 
     fn check_directory(&mut self, ino: Ino) -> Result<(), Errno> {
-        if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(Errno(20)) }
+        if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(Errno::NOTDIR) }
     }
 
     /// Returns attributes as clients see them, and notes that they do.
@@ -181,7 +181,7 @@ impl DirectoryStore {
     /// Where the kernel's time of change is coarse, two changes may get the same one. Then the time of modification is set to
     /// what it is, until the time of change moves.
     fn changed_attributes(&mut self, ino: Ino) -> Result<Attributes, Errno> {
-        let shown = self.knowledge.table.node(ino).ok_or(ESTALE)?.shown;
+        let shown = self.knowledge.table.node(ino).ok_or(Errno::STALE)?.shown;
         let mut status = self.files.status(&self.knowledge.table, ino)?;
         while status.attributes.version.change == shown {
             let file = self.files.reach(&self.knowledge.table, ino)?;
@@ -251,7 +251,7 @@ impl Store for DirectoryStore {
                     entries.push((names[next].clone(), ino, attributes));
                 }
                 // Removed meanwhile, or another file system.
-                Ok(None) | Err(EXDEV) => {}
+                Ok(None) | Err(Errno::XDEV) => {}
                 Err(other) => return Err(other),
             }
             next += 1;
@@ -263,7 +263,7 @@ impl Store for DirectoryStore {
 
     fn target(&mut self, link: Ino) -> Result<Bytes, Errno> {
         if self.kind(link)? != NodeKind::Symlink {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let file = self.files.reach(&self.knowledge.table, link)?;
         let target = rustix::fs::readlinkat(&file, "", Vec::new()).map_err(errno)?;
@@ -331,7 +331,7 @@ impl Store for DirectoryStore {
         if end > self.knowledge.reserved {
             let up_to = end.next_multiple_of(RESERVE_STEP);
             if !self.write_entries(&[(Entry::Reserved { up_to }, Bytes::new())])? {
-                let full = std::io::Error::from_raw_os_error(names::ENOSPC.0.into());
+                let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
                 return Err(error::failed("reserve numbers in", &path)(full));
             }
             self.knowledge.reserved = up_to;
@@ -351,7 +351,7 @@ impl Store for DirectoryStore {
         let step = self.knowledge.table.check_close(node);
         let record = Record::Close { node: apus_fs_wire::Handle::created(node) };
         let done = self.files.perform(&self.knowledge.table, &step, &record);
-        if matches!(done, Ok(_) | Err(names::ENOENT)) {
+        if matches!(done, Ok(_) | Err(Errno::NOENT)) {
             self.knowledge.table.apply(&step, NodeKind::File);
             self.pending.push(Observation::Dropped { ino: node });
         }

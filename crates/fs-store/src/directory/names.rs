@@ -7,18 +7,6 @@ use apus_fs_wire::{AllocateMode, Errno, Handle, Ino, Name, NewNode, NodeKind, Re
 
 use super::table::{ORPHANS, Place, Table, is_public, number_name};
 
-pub(crate) const EPERM: Errno = Errno(1);
-pub(crate) const ENOENT: Errno = Errno(2);
-const EEXIST: Errno = Errno(17);
-pub(crate) const EXDEV: Errno = Errno(18);
-const ENOTDIR: Errno = Errno(20);
-const EISDIR: Errno = Errno(21);
-pub(crate) const EINVAL: Errno = Errno(22);
-pub(crate) const ENOSPC: Errno = Errno(28);
-const ENOTEMPTY: Errno = Errno(39);
-pub(crate) const EOPNOTSUPP: Errno = Errno(95);
-pub(crate) const ESTALE: Errno = Errno(116);
-
 /// Name of the store's own directory in the root.
 pub(crate) const STATE: &[u8] = b".apus-fs";
 
@@ -77,7 +65,7 @@ pub(crate) fn kind_of_new(node: &NewNode) -> Result<NodeKind, Errno> {
         NewNode::Directory => Ok(NodeKind::Directory),
         NewNode::Symlink { .. } => Ok(NodeKind::Symlink),
         NewNode::Special { kind, .. } => match kind {
-            NodeKind::File | NodeKind::Directory | NodeKind::Symlink => Err(EINVAL),
+            NodeKind::File | NodeKind::Directory | NodeKind::Symlink => Err(Errno::INVAL),
             special => Ok(*special),
         },
     }
@@ -94,7 +82,7 @@ impl Table {
             Record::Unlink { parent, name, node } => {
                 let place = self.occupied(parent.ino, name, node.ino)?;
                 if self.kind(node.ino)? == NodeKind::Directory {
-                    return Err(EISDIR);
+                    return Err(Errno::ISDIR);
                 }
                 Ok(Step::Remove(self.removal(node.ino, place)))
             }
@@ -102,7 +90,7 @@ impl Table {
                 let place = self.occupied(parent.ino, name, node.ino)?;
                 self.directory(node.ino)?;
                 if !self.is_empty(node.ino) {
-                    return Err(ENOTEMPTY);
+                    return Err(Errno::NOTEMPTY);
                 }
                 Ok(Step::Remove(self.removal(node.ino, place)))
             }
@@ -113,28 +101,28 @@ impl Table {
             Record::Write { file, .. } => self.file(*file),
             Record::Allocate { file, length, mode, .. } => match (length, mode) {
                 (0, AllocateMode::Extend | AllocateMode::KeepSize | AllocateMode::PunchHole)
-                | (0, AllocateMode::Zero | AllocateMode::ZeroKeepSize) => Err(EINVAL),
+                | (0, AllocateMode::Zero | AllocateMode::ZeroKeepSize) => Err(Errno::INVAL),
                 _ => self.file(*file),
             },
             Record::SetAttributes { node, set } if set.size.is_some() => self.file(*node),
             // What Linux refuses for a kind of node is refused here, because a replay cannot try it on a node that is gone.
             Record::SetAttributes { node, set } if set.mode.is_some() => {
                 match self.kind(node.ino)? {
-                    NodeKind::Symlink => Err(EOPNOTSUPP),
+                    NodeKind::Symlink => Err(Errno::OPNOTSUPP),
                     _ => Ok(Step::Nothing),
                 }
             }
             Record::SetXattr { node, name, .. } if name.starts_with(b"user.") => {
                 match self.kind(node.ino)? {
                     NodeKind::File | NodeKind::Directory => Ok(Step::Nothing),
-                    _ => Err(EPERM),
+                    _ => Err(Errno::PERM),
                 }
             }
             Record::SetAttributes { node, .. }
             | Record::SetXattr { node, .. }
             | Record::RemoveXattr { node, .. } => self.kind(node.ino).map(|_| Step::Nothing),
             // Resolved before it is logged.
-            Record::CopyRange { .. } => Err(EINVAL),
+            Record::CopyRange { .. } => Err(Errno::INVAL),
             // Others may have the node open: the server drops it when the last one has closed it.
             Record::Close { .. } => Ok(Step::Nothing),
         }
@@ -155,33 +143,33 @@ impl Table {
     }
 
     fn kind(&self, ino: Ino) -> Result<NodeKind, Errno> {
-        self.node(ino).filter(|_| is_public(ino)).map(|node| node.kind).ok_or(ESTALE)
+        self.node(ino).filter(|_| is_public(ino)).map(|node| node.kind).ok_or(Errno::STALE)
     }
 
     fn file(&self, file: Handle) -> Result<Step, Errno> {
         match self.kind(file.ino)? {
             NodeKind::File => Ok(Step::Nothing),
-            NodeKind::Directory => Err(EISDIR),
-            _ => Err(EINVAL),
+            NodeKind::Directory => Err(Errno::ISDIR),
+            _ => Err(Errno::INVAL),
         }
     }
 
     fn directory(&self, ino: Ino) -> Result<(), Errno> {
-        if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(ENOTDIR) }
+        if self.kind(ino)? == NodeKind::Directory { Ok(()) } else { Err(Errno::NOTDIR) }
     }
 
     /// Checks that a directory is one, and that the name is not the store's own.
     fn place(&self, parent: Ino, name: &Name) -> Result<Place, Errno> {
         self.directory(parent)?;
-        if is_hidden(parent, name) { Err(EPERM) } else { Ok((parent, name.clone())) }
+        if is_hidden(parent, name) { Err(Errno::PERM) } else { Ok((parent, name.clone())) }
     }
 
     fn occupied(&self, parent: Ino, name: &Name, node: Ino) -> Result<Place, Errno> {
         let place = self.place(parent, name)?;
         match self.at(parent, name) {
             Some(is) if is == node => Ok(place),
-            Some(_) => Err(ESTALE),
-            None => Err(ENOENT),
+            Some(_) => Err(Errno::STALE),
+            None => Err(Errno::NOENT),
         }
     }
 
@@ -202,15 +190,15 @@ impl Table {
     ) -> Result<Step, Errno> {
         let kind = kind_of_new(node)?;
         if ino == Ino::ROOT || !is_public(ino) || super::identity::is_found(ino) {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let place = match parent {
             Some((parent, name)) => self.place(parent.ino, name)?,
             None if kind == NodeKind::File => orphan_place(ino),
-            None => return Err(EINVAL),
+            None => return Err(Errno::INVAL),
         };
         if self.node(ino).is_some() || self.at(place.0, &place.1).is_some() {
-            return Err(EEXIST);
+            return Err(Errno::EXIST);
         }
         Ok(Step::Create { ino, place })
     }
@@ -218,16 +206,16 @@ impl Table {
     fn check_link(&self, ino: Ino, parent: Ino, name: &Name) -> Result<Step, Errno> {
         let to = self.place(parent, name)?;
         if self.kind(ino)? == NodeKind::Directory {
-            return Err(EPERM);
+            return Err(Errno::PERM);
         }
         if self.at(parent, name).is_some() {
-            return Err(EEXIST);
+            return Err(Errno::EXIST);
         }
-        let places = &self.node(ino).ok_or(ESTALE)?.places;
+        let places = &self.node(ino).ok_or(Errno::STALE)?.places;
         match places.iter().find(|place| place.0 == ORPHANS) {
             Some(orphan) => Ok(Step::Move { ino, from: orphan.clone(), to, replaced: None }),
             None => {
-                let from = places.first().ok_or(ESTALE)?.clone();
+                let from = places.first().ok_or(Errno::STALE)?.clone();
                 Ok(Step::Link { ino, from, to })
             }
         }
@@ -244,13 +232,13 @@ impl Table {
         let from = self.occupied(from.0.ino, &from.1, ino)?;
         let to = self.place(to.0.ino, &to.1)?;
         if self.at(to.0, &to.1) != replaced {
-            return Err(ESTALE);
+            return Err(Errno::STALE);
         }
         if exchange && replaced.is_none() {
-            return Err(ENOENT);
+            return Err(Errno::NOENT);
         }
         if self.is_within(to.0, ino) {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let Some(other) = replaced else {
             return Ok(Step::Move { ino, from, to, replaced: None });
@@ -260,19 +248,19 @@ impl Table {
         }
         if exchange {
             return match self.is_within(from.0, other) {
-                true => Err(EINVAL),
+                true => Err(Errno::INVAL),
                 false => Ok(Step::Exchange { first: (ino, from), second: (other, to) }),
             };
         }
         // As Linux does, before it compares kinds.
         if self.is_within(from.0, other) {
-            return Err(ENOTEMPTY);
+            return Err(Errno::NOTEMPTY);
         }
         let is_directory = |ino| self.kind(ino).map(|kind| kind == NodeKind::Directory);
         match (is_directory(ino)?, is_directory(other)?) {
-            (true, false) => return Err(ENOTDIR),
-            (false, true) => return Err(EISDIR),
-            (true, true) if !self.is_empty(other) => return Err(ENOTEMPTY),
+            (true, false) => return Err(Errno::NOTDIR),
+            (false, true) => return Err(Errno::ISDIR),
+            (true, true) if !self.is_empty(other) => return Err(Errno::NOTEMPTY),
             _ => {}
         }
         let removal = self.removal(other, to.clone());

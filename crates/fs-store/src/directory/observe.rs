@@ -6,7 +6,7 @@ use super::DirectoryStore;
 use super::frame::Observation;
 use super::identity::Status;
 use super::listing;
-use super::names::{ENOENT, is_hidden};
+use super::names::is_hidden;
 use super::table::is_public;
 
 /// Entries that are read of a directory which a record removes. Chosen by us: as many as a batch can remove, twice.
@@ -23,7 +23,7 @@ impl DirectoryStore {
         let directory = self.files.directory(table, parent)?;
         let status = match self.files.status_at(&directory, name) {
             Ok(status) => status,
-            Err(ENOENT) => {
+            Err(Errno::NOENT) => {
                 if table.at(parent, name).is_some() {
                     table.forget_place(&(parent, name.clone()));
                     self.pending.push(Observation::Absent { parent, name: name.clone() });

@@ -18,14 +18,9 @@ use super::frame::{self, Entry, Frame, Mount, Observation};
 use super::identity::status_of;
 use super::journeys::Journeys;
 use super::log::{Log, WriteError};
-use super::names::ESTALE;
 use super::snapshot::{self, Knowledge};
 use super::state::{State, segment_name};
 use super::{DirectoryOptions, DirectoryStore};
-
-const EIO: Errno = Errno(5);
-const ENODATA: Errno = Errno(61);
-const EDQUOT: Errno = Errno(122);
 
 /// What is stored.
 struct Stored {
@@ -85,9 +80,7 @@ pub(crate) fn open(
                 let (sequence, record) = (frames[index].sequence, record as u32);
                 let stopped = (Entry::Stopped { sequence, record, in_replay: true }, Bytes::new());
                 log.write(&[stopped], true).map_err(|error| match error {
-                    WriteError::Full => {
-                        replay_error("note a record that fails", super::names::ENOSPC)
-                    }
+                    WriteError::Full => replay_error("note a record that fails", Errno::NOSPC),
                     WriteError::Broken(error) => error.into(),
                 })?;
             }
@@ -106,7 +99,7 @@ fn replay_error(what: &str, errno: Errno) -> OpenError {
 
 /// Returns whether an error does not depend on the moment.
 const fn is_final(errno: Errno) -> bool {
-    !matches!(errno, super::names::ENOSPC | EIO | EDQUOT)
+    !matches!(errno, Errno::NOSPC | Errno::IO | Errno::DQUOT)
 }
 
 /// Reads snapshot and log.
@@ -190,8 +183,8 @@ fn replay_frames(
         let record = &part.records[index.1];
         match replay_data(files, knowledge, record, &frame.payload) {
             // The node was removed later; or the attribute, when this was applied for the first time.
-            Ok(()) | Err(ESTALE) => {}
-            Err(ENODATA) if matches!(record, Record::RemoveXattr { .. }) => {}
+            Ok(()) | Err(Errno::STALE) => {}
+            Err(Errno::NODATA) if matches!(record, Record::RemoveXattr { .. }) => {}
             Err(errno) => return Err(Failure::Record(*index, errno)),
         }
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use apus_fs_wire::SeekTarget;
 use bytes::Bytes;
 
-use super::errno::{EFBIG, ENXIO};
 use apus_fs_wire::Errno;
 
 /// Bytes of a page.
@@ -121,11 +120,11 @@ impl Contents {
     /// Finds the next written page or the next hole.
     pub(super) fn seek(&self, offset: u64, target: SeekTarget) -> Result<u64, Errno> {
         if offset >= self.size {
-            return Err(ENXIO);
+            return Err(Errno::NXIO);
         }
         match target {
             SeekTarget::Data => {
-                let (number, _) = self.pages.range(offset / PAGE..).next().ok_or(ENXIO)?;
+                let (number, _) = self.pages.range(offset / PAGE..).next().ok_or(Errno::NXIO)?;
                 Ok(offset.max(number * PAGE))
             }
             SeekTarget::Hole => {
@@ -156,7 +155,7 @@ impl Contents {
 
 /// Returns the end of a range of a file.
 fn end(offset: u64, length: u64) -> Result<u64, Errno> {
-    offset.checked_add(length).filter(|end| *end <= MAX_SIZE).ok_or(EFBIG)
+    offset.checked_add(length).filter(|end| *end <= MAX_SIZE).ok_or(Errno::FBIG)
 }
 
 #[cfg(test)]
@@ -179,7 +178,7 @@ mod tests {
         assert_eq!(file.seek(0, SeekTarget::Data), Ok(1 << 40));
         assert_eq!(file.seek(1 << 40, SeekTarget::Hole), Ok((1 << 40) + 3));
         assert_eq!(file.seek(5, SeekTarget::Hole), Ok(5));
-        assert_eq!(file.seek(1 << 41, SeekTarget::Hole), Err(ENXIO));
+        assert_eq!(file.seek(1 << 41, SeekTarget::Hole), Err(Errno::NXIO));
         assert_eq!(file.blocks(), 8);
         file.clear(0, u64::MAX);
         assert_eq!((file.blocks(), file.size()), (0, (1 << 40) + 3));

@@ -8,7 +8,6 @@
 //! The clock of ctimes is the counter of changes, in nanoseconds.
 
 mod contents;
-mod errno;
 mod names;
 mod node;
 mod store;

@@ -2,7 +2,6 @@
 
 use apus_fs_wire::{Errno, Ino, Name, NewNode, Record, Time};
 
-use super::errno::{EEXIST, EINVAL, EISDIR, EMLINK, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, ESTALE};
 use super::node::Body;
 use super::tree::{Touched, Tree};
 
@@ -81,11 +80,11 @@ impl Tree {
         if let Some(place) = place
             && self.entry(place.directory, place.name)?.is_some()
         {
-            return Err(EEXIST);
+            return Err(Errno::EXIST);
         }
         self.check_unused(ino)?;
         if place.is_none() && !matches!(new, NewNode::File) {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         let body = Body::new(new, place.map_or(Ino::ROOT, |place| place.directory))?;
         // A link's permissions are never used. Source: Linux, every file system.
@@ -109,16 +108,16 @@ impl Tree {
     fn link(&mut self, ino: Ino, place: Place<'_>, touched: &mut Touched) -> Result<(), Errno> {
         let node = self.get(ino)?;
         if self.entry(place.directory, place.name)?.is_some() {
-            return Err(EEXIST);
+            return Err(Errno::EXIST);
         }
         if node.is_directory() {
-            return Err(EPERM);
+            return Err(Errno::PERM);
         }
         if node.links == 0 && !node.is_linkable {
-            return Err(ENOENT);
+            return Err(Errno::NOENT);
         }
         if node.links >= MAX_LINKS {
-            return Err(EMLINK);
+            return Err(Errno::MLINK);
         }
         self.get_mut(ino)?.links += 1;
         self.orphans.remove(&ino);
@@ -135,14 +134,14 @@ impl Tree {
         is_directory: bool,
         touched: &mut Touched,
     ) -> Result<(), Errno> {
-        let found = self.entry(place.directory, place.name)?.ok_or(ENOENT)?;
+        let found = self.entry(place.directory, place.name)?.ok_or(Errno::NOENT)?;
         if found != ino {
-            return Err(ESTALE);
+            return Err(Errno::STALE);
         }
         match (self.get(ino)?.directory(), is_directory) {
-            (Ok(_), false) => return Err(EISDIR),
-            (Err(_), true) => return Err(ENOTDIR),
-            (Ok(directory), true) if !directory.entries.is_empty() => return Err(ENOTEMPTY),
+            (Ok(_), false) => return Err(Errno::ISDIR),
+            (Err(_), true) => return Err(Errno::NOTDIR),
+            (Ok(directory), true) if !directory.entries.is_empty() => return Err(Errno::NOTEMPTY),
             (Ok(_), true) | (Err(_), false) => {}
         }
         self.take(place, ino, touched);
@@ -152,16 +151,16 @@ impl Tree {
 
     fn rename(&mut self, rename: &Rename<'_>, touched: &mut Touched) -> Result<(), Errno> {
         let Rename { from, to, node, replaced, exchange } = *rename;
-        let source = self.entry(from.directory, from.name)?.ok_or(ENOENT)?;
+        let source = self.entry(from.directory, from.name)?.ok_or(Errno::NOENT)?;
         let target = self.entry(to.directory, to.name)?;
         if source != node {
-            return Err(ESTALE);
+            return Err(Errno::STALE);
         }
         match (target, replaced) {
-            (None, _) if exchange => return Err(ENOENT),
-            (None, Some(_)) => return Err(ESTALE),
-            (Some(_), None) => return Err(EEXIST),
-            (Some(target), Some(replaced)) if target != replaced => return Err(ESTALE),
+            (None, _) if exchange => return Err(Errno::NOENT),
+            (None, Some(_)) => return Err(Errno::STALE),
+            (Some(_), None) => return Err(Errno::EXIST),
+            (Some(target), Some(replaced)) if target != replaced => return Err(Errno::STALE),
             (None, None) | (Some(_), Some(_)) => {}
         }
         // Two names of one file stay. Source: POSIX rename, and Linux `vfs_rename`.
@@ -169,18 +168,18 @@ impl Tree {
             return Ok(());
         }
         if self.is_within(to.directory, source) {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         if let Some(target) = target {
             if self.is_within(from.directory, target) {
-                return Err(if exchange { EINVAL } else { ENOTEMPTY });
+                return Err(if exchange { Errno::INVAL } else { Errno::NOTEMPTY });
             }
             if !exchange {
                 match (self.get(source)?.is_directory(), self.get(target)?.directory()) {
-                    (true, Err(_)) => return Err(ENOTDIR),
-                    (false, Ok(_)) => return Err(EISDIR),
+                    (true, Err(_)) => return Err(Errno::NOTDIR),
+                    (false, Ok(_)) => return Err(Errno::ISDIR),
                     (true, Ok(directory)) if !directory.entries.is_empty() => {
-                        return Err(ENOTEMPTY);
+                        return Err(Errno::NOTEMPTY);
                     }
                     (true, Ok(_)) | (false, Err(_)) => {}
                 }

@@ -6,7 +6,6 @@ use apus_fs_wire::{Attributes, Errno, Ino, Name, NewNode, NodeKind, Time, Versio
 use bytes::Bytes;
 
 use super::contents::Contents;
-use super::errno::{EINVAL, EISDIR, ENOTDIR};
 
 /// Bytes that a directory says it has. Source: an ext4 directory of few names.
 const DIRECTORY_SIZE: u64 = 4096;
@@ -57,7 +56,7 @@ impl Body {
             }
             NewNode::Symlink { target } => Ok(Self::Symlink(target.clone())),
             NewNode::Special { kind, device } => match kind {
-                NodeKind::File | NodeKind::Directory | NodeKind::Symlink => Err(EINVAL),
+                NodeKind::File | NodeKind::Directory | NodeKind::Symlink => Err(Errno::INVAL),
                 NodeKind::Fifo
                 | NodeKind::Socket
                 | NodeKind::CharacterDevice
@@ -75,30 +74,30 @@ impl Node {
     pub(super) fn directory(&self) -> Result<&Directory, Errno> {
         match &self.body {
             Body::Directory(directory) => Ok(directory),
-            Body::File(_) | Body::Symlink(_) | Body::Special { .. } => Err(ENOTDIR),
+            Body::File(_) | Body::Symlink(_) | Body::Special { .. } => Err(Errno::NOTDIR),
         }
     }
 
     pub(super) fn directory_mut(&mut self) -> Result<&mut Directory, Errno> {
         match &mut self.body {
             Body::Directory(directory) => Ok(directory),
-            Body::File(_) | Body::Symlink(_) | Body::Special { .. } => Err(ENOTDIR),
+            Body::File(_) | Body::Symlink(_) | Body::Special { .. } => Err(Errno::NOTDIR),
         }
     }
 
     pub(super) fn contents(&self) -> Result<&Contents, Errno> {
         match &self.body {
             Body::File(contents) => Ok(contents),
-            Body::Directory(_) => Err(EISDIR),
-            Body::Symlink(_) | Body::Special { .. } => Err(EINVAL),
+            Body::Directory(_) => Err(Errno::ISDIR),
+            Body::Symlink(_) | Body::Special { .. } => Err(Errno::INVAL),
         }
     }
 
     pub(super) fn contents_mut(&mut self) -> Result<&mut Contents, Errno> {
         match &mut self.body {
             Body::File(contents) => Ok(contents),
-            Body::Directory(_) => Err(EISDIR),
-            Body::Symlink(_) | Body::Special { .. } => Err(EINVAL),
+            Body::Directory(_) => Err(Errno::ISDIR),
+            Body::Symlink(_) | Body::Special { .. } => Err(Errno::INVAL),
         }
     }
 

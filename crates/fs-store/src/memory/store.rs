@@ -9,7 +9,6 @@ use apus_fs_wire::{Attributes, Data, Errno, Handle, Ino, Name, NewNode, Record, 
 use apus_fs_wire::{SpaceStatus, Time};
 use bytes::Bytes;
 
-use super::errno::{EINVAL, ENODATA, ENOSPC};
 use super::node::Body;
 use super::tree::{Touched, Tree};
 
@@ -154,13 +153,13 @@ impl MemoryStore {
         if let Some(records) = self.records_until_full {
             self.records_until_full = records.checked_sub(1);
             if records == 0 {
-                return Err(ENOSPC);
+                return Err(Errno::NOSPC);
             }
         }
         if let Record::Create { ino, .. } = record
             && !(FIRST_INO..self.next_ino).contains(&ino.0)
         {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         self.tree.apply(record, payload, touched)
     }
@@ -203,7 +202,7 @@ impl Store for MemoryStore {
     fn target(&mut self, link: Ino) -> Result<Bytes, Errno> {
         match &self.tree.get(link)?.body {
             Body::Symlink(target) => Ok(target.clone()),
-            Body::File(_) | Body::Directory(_) | Body::Special { .. } => Err(EINVAL),
+            Body::File(_) | Body::Directory(_) | Body::Special { .. } => Err(Errno::INVAL),
         }
     }
 
@@ -216,7 +215,7 @@ impl Store for MemoryStore {
     }
 
     fn xattr(&mut self, node: Ino, name: &[u8]) -> Result<Bytes, Errno> {
-        self.tree.get(node)?.xattrs.get(name).cloned().ok_or(ENODATA)
+        self.tree.get(node)?.xattrs.get(name).cloned().ok_or(Errno::NODATA)
     }
 
     fn xattrs(&mut self, node: Ino) -> Result<Vec<Bytes>, Errno> {
@@ -319,7 +318,7 @@ mod tests {
         store.reserve_inos(100).unwrap();
         store.fail_record_after(1);
         assert_eq!(create(&mut store, 1, "a"), None);
-        assert_eq!(create(&mut store, 2, "b"), Some((0, ENOSPC)));
+        assert_eq!(create(&mut store, 2, "b"), Some((0, Errno::NOSPC)));
         assert_eq!(create(&mut store, 3, "b"), None);
         // As on ext4: one link for each directory in it.
         assert_eq!(store.attributes(Ino::ROOT).unwrap().links, 4);

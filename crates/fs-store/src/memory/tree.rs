@@ -7,7 +7,6 @@ use apus_fs_wire::{
 };
 use bytes::Bytes;
 
-use super::errno::{EEXIST, EINVAL, EISDIR, ENODATA, ENODEV, EOPNOTSUPP, EPERM, ESPIPE, ESTALE};
 use super::node::{Body, Directory, Node};
 use apus_fs_wire::NodeKind;
 
@@ -76,11 +75,11 @@ impl Tree {
     }
 
     pub(super) fn get(&self, node: Ino) -> Result<&Node, Errno> {
-        self.nodes.get(&node).ok_or(ESTALE)
+        self.nodes.get(&node).ok_or(Errno::STALE)
     }
 
     pub(super) fn get_mut(&mut self, node: Ino) -> Result<&mut Node, Errno> {
-        self.nodes.get_mut(&node).ok_or(ESTALE)
+        self.nodes.get_mut(&node).ok_or(Errno::STALE)
     }
 
     pub(super) fn attributes(&self, node: Ino) -> Result<Attributes, Errno> {
@@ -137,7 +136,7 @@ impl Tree {
                 let part = self.get(from.ino)?.contents()?.copy(*from_offset, *length);
                 let distance = from_offset.abs_diff(*to_offset);
                 if from.ino == to.ino && distance < *length {
-                    return Err(EINVAL);
+                    return Err(Errno::INVAL);
                 }
                 let contents = self.get_mut(to.ino)?.contents_mut()?;
                 if part.size() > 0 {
@@ -156,7 +155,7 @@ impl Tree {
             Record::RemoveXattr { node, name } => {
                 let changed = self.get_mut(node.ino)?;
                 check_namespace(changed, name)?;
-                changed.xattrs.remove(name).ok_or(ENODATA)?;
+                changed.xattrs.remove(name).ok_or(Errno::NODATA)?;
                 self.touch(node.ino, false, touched);
                 Ok(())
             }
@@ -183,7 +182,7 @@ impl Tree {
         let node = self.get_mut(ino)?;
         let is_symlink = matches!(node.body, Body::Symlink(_));
         if set.mode.is_some() && is_symlink {
-            return Err(EOPNOTSUPP);
+            return Err(Errno::OPNOTSUPP);
         }
         if let Some(size) = set.size {
             node.contents_mut()?.set_size(size)?;
@@ -215,12 +214,12 @@ impl Tree {
         let node = self.get_mut(file)?;
         let contents = match &mut node.body {
             Body::File(contents) => contents,
-            Body::Directory(_) => return Err(EISDIR),
-            Body::Special { kind: NodeKind::Fifo, .. } => return Err(ESPIPE),
-            Body::Symlink(_) | Body::Special { .. } => return Err(ENODEV),
+            Body::Directory(_) => return Err(Errno::ISDIR),
+            Body::Special { kind: NodeKind::Fifo, .. } => return Err(Errno::SPIPE),
+            Body::Symlink(_) | Body::Special { .. } => return Err(Errno::NODEV),
         };
         if length == 0 {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         if matches!(mode, AllocateMode::Extend | AllocateMode::Zero) {
             contents.extend(offset, length)?;
@@ -239,24 +238,28 @@ impl Tree {
     /// Refuses a number that a node has or had.
     pub(super) fn check_unused(&self, ino: Ino) -> Result<(), Errno> {
         let is_used = self.nodes.contains_key(&ino) || self.gone.contains(&ino);
-        if is_used { Err(EEXIST) } else { Ok(()) }
+        if is_used { Err(Errno::EXIST) } else { Ok(()) }
     }
 }
 
 /// Returns the bytes of a write.
 fn slice(payload: &Bytes, data: Data) -> Result<Bytes, Errno> {
     let end = data.start as usize + data.length as usize;
-    if end > payload.len() { Err(EINVAL) } else { Ok(payload.slice(data.start as usize..end)) }
+    if end > payload.len() {
+        Err(Errno::INVAL)
+    } else {
+        Ok(payload.slice(data.start as usize..end))
+    }
 }
 
 /// Refuses extended attributes that ext4 would refuse. Source: Linux `xattr_permission` and ext4's handlers.
 fn check_namespace(node: &Node, name: &[u8]) -> Result<(), Errno> {
     let is_plain = matches!(node.body, Body::File(_) | Body::Directory(_));
     if name.starts_with(b"user.") {
-        if is_plain { Ok(()) } else { Err(EPERM) }
+        if is_plain { Ok(()) } else { Err(Errno::PERM) }
     } else if name.starts_with(b"trusted.") || name.starts_with(b"security.") {
         Ok(())
     } else {
-        Err(EOPNOTSUPP)
+        Err(Errno::OPNOTSUPP)
     }
 }

@@ -1,10 +1,9 @@
 //! STORE-5: nothing outside of the export is reached.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Ino, NewNode};
+use apus_fs_wire::{Errno, Ino, NewNode};
 use bytes::Bytes;
 
-use crate::export::errno::{EINVAL, ENOTDIR};
 use crate::export::{Export, name};
 use crate::world::World;
 
@@ -15,10 +14,10 @@ pub(crate) fn links_are_not_followed<W: World>() {
         let link = NewNode::Symlink { target: target.into() };
         let link = export.try_create((Ino::ROOT, text), link).unwrap();
         assert_eq!(export.store().target(link), Ok(Bytes::from(target)));
-        assert_eq!(export.store().look_up(link, &name("etc")), Err(ENOTDIR));
-        assert_eq!(export.store().list(link, None, 10), Err(ENOTDIR));
-        assert_eq!(export.store().read(link, 0, 10), Err(EINVAL));
-        assert_eq!(export.write(link, 0, b"x"), Err(EINVAL));
-        assert_eq!(export.try_create((link, "new"), NewNode::File), Err(ENOTDIR));
+        assert_eq!(export.store().look_up(link, &name("etc")), Err(Errno::NOTDIR));
+        assert_eq!(export.store().list(link, None, 10), Err(Errno::NOTDIR));
+        assert_eq!(export.store().read(link, 0, 10), Err(Errno::INVAL));
+        assert_eq!(export.write(link, 0, b"x"), Err(Errno::INVAL));
+        assert_eq!(export.try_create((link, "new"), NewNode::File), Err(Errno::NOTDIR));
     }
 }

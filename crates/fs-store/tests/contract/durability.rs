@@ -2,10 +2,9 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{ClientBatch, ClientId};
-use apus_fs_wire::{Ino, NewNode};
+use apus_fs_wire::{Errno, Ino, NewNode};
 use bytes::Bytes;
 
-use crate::export::errno::EEXIST;
 use crate::export::{Export, name};
 use crate::world::World;
 
@@ -102,7 +101,7 @@ pub(crate) fn a_failed_record_ends_its_batch<W: World>() {
     let (second, _) = export.create_record(Some((Ino::ROOT, "f")), NewNode::File);
     let (third, _) = export.create_record(Some((Ino::ROOT, "g")), NewNode::File);
     let applied = export.apply(vec![first, second, third], b"");
-    assert_eq!(applied.failed, Some((1, EEXIST)));
+    assert_eq!(applied.failed, Some((1, Errno::EXIST)));
     assert_eq!((applied.client, applied.number), (export.client, 1));
     export.world.crash(0);
     assert_eq!(export.find(Ino::ROOT, "f"), Some(file));

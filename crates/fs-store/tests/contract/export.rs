@@ -9,18 +9,6 @@ use crate::world::World;
 
 /// Error numbers of Linux.
 pub(crate) mod errno {
-    use apus_fs_wire::Errno;
-
-    pub(crate) const ENOENT: Errno = Errno(2);
-    pub(crate) const ENXIO: Errno = Errno(6);
-    pub(crate) const EEXIST: Errno = Errno(17);
-    pub(crate) const ENOTDIR: Errno = Errno(20);
-    pub(crate) const EISDIR: Errno = Errno(21);
-    pub(crate) const EINVAL: Errno = Errno(22);
-    pub(crate) const ENOTEMPTY: Errno = Errno(39);
-    pub(crate) const ENODATA: Errno = Errno(61);
-    pub(crate) const EOPNOTSUPP: Errno = Errno(95);
-    pub(crate) const ESTALE: Errno = Errno(116);
 }
 
 /// An export and its only client.

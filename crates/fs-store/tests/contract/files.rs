@@ -1,10 +1,9 @@
 //! Contents and attributes of nodes.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{AllocateMode, Ino, NewNode, Record, SeekTarget, SetAttributes};
+use apus_fs_wire::{AllocateMode, Errno, Ino, NewNode, Record, SeekTarget, SetAttributes};
 use bytes::Bytes;
 
-use crate::export::errno::{EINVAL, EISDIR, ENODATA, ENXIO, EOPNOTSUPP, ESTALE};
 use crate::export::{Export, handle, time};
 use crate::world::World;
 
@@ -53,7 +52,7 @@ pub(crate) fn ranges_are_zeroed<W: World>() {
         let (file, offset, length) = (handle(node), 3000, 9000);
         match export.one(Record::Allocate { file, mode, offset, length }) {
             // Not every file system can do it.
-            Err(EOPNOTSUPP) => continue,
+            Err(Errno::OPNOTSUPP) => continue,
             result => result.unwrap(),
         }
         let mut expected = vec![b'x'; 10_000];
@@ -63,7 +62,7 @@ pub(crate) fn ranges_are_zeroed<W: World>() {
         expected.resize(size, 0);
         assert!(export.contents(node) == expected, "{mode:?}");
         let none = Record::Allocate { file, mode, offset, length: 0 };
-        assert_eq!(export.one(none), Err(EINVAL));
+        assert_eq!(export.one(none), Err(Errno::INVAL));
     }
 }
 
@@ -85,7 +84,7 @@ pub(crate) fn bytes_are_copied<W: World>() {
     assert_eq!(export.contents(to), b"\0\x006789");
     export.one(copy(0, from, 10, 4)).unwrap();
     assert_eq!(export.contents(from), b"01234567890123");
-    assert_eq!(export.one(copy(0, from, 2, 4)), Err(EINVAL));
+    assert_eq!(export.one(copy(0, from, 2, 4)), Err(Errno::INVAL));
 }
 
 /// Data and holes are found; a file system without holes has one at the end of each file.
@@ -98,8 +97,8 @@ pub(crate) fn holes_are_found<W: World>() {
     assert_eq!(store.seek(file, 1 << 20, SeekTarget::Data), Ok(1 << 20));
     assert_eq!(store.seek(file, 1 << 20, SeekTarget::Hole), Ok(end));
     assert!(matches!(store.seek(file, 0, SeekTarget::Data), Ok(0 | 0x10_0000)));
-    assert_eq!(store.seek(file, end, SeekTarget::Data), Err(ENXIO));
-    assert_eq!(store.seek(file, end, SeekTarget::Hole), Err(ENXIO));
+    assert_eq!(store.seek(file, end, SeekTarget::Data), Err(Errno::NXIO));
+    assert_eq!(store.seek(file, end, SeekTarget::Hole), Err(Errno::NXIO));
 }
 
 /// Attributes are set, and those that are not named stay.
@@ -134,18 +133,18 @@ pub(crate) fn attributes_are_set<W: World>() {
 pub(crate) fn only_files_have_bytes<W: World>() {
     let mut export = Export::<W>::new();
     let directory = export.directory(Ino::ROOT, "d");
-    assert_eq!(export.store().read(directory, 0, 1), Err(EISDIR));
-    assert_eq!(export.write(directory, 0, b"x"), Err(EISDIR));
-    assert_eq!(export.truncate(directory, 0), Err(EISDIR));
+    assert_eq!(export.store().read(directory, 0, 1), Err(Errno::ISDIR));
+    assert_eq!(export.write(directory, 0, b"x"), Err(Errno::ISDIR));
+    assert_eq!(export.truncate(directory, 0), Err(Errno::ISDIR));
     let file = export.file(Ino::ROOT, "f");
-    assert_eq!(export.store().target(file), Err(EINVAL));
+    assert_eq!(export.store().target(file), Err(Errno::INVAL));
     let link = NewNode::Symlink { target: "f".into() };
     let link = export.try_create((Ino::ROOT, "l"), link).unwrap();
-    assert_eq!(export.truncate(link, 0), Err(EINVAL));
+    assert_eq!(export.truncate(link, 0), Err(Errno::INVAL));
     let unknown = export.ino();
-    assert_eq!(export.store().attributes(unknown), Err(ESTALE));
-    assert_eq!(export.store().read(unknown, 0, 1), Err(ESTALE));
-    assert_eq!(export.write(unknown, 0, b"x"), Err(ESTALE));
+    assert_eq!(export.store().attributes(unknown), Err(Errno::STALE));
+    assert_eq!(export.store().read(unknown, 0, 1), Err(Errno::STALE));
+    assert_eq!(export.write(unknown, 0, b"x"), Err(Errno::STALE));
 }
 
 /// Extended attributes are set, listed, replaced and removed.
@@ -159,7 +158,7 @@ pub(crate) fn extended_attributes_are_kept<W: World>() {
     };
     match export.one(set("user.a", "1")) {
         // Not every file system has them.
-        Err(EOPNOTSUPP) => return,
+        Err(Errno::OPNOTSUPP) => return,
         result => result.unwrap(),
     }
     export.one(set("user.b", "2")).unwrap();
@@ -172,6 +171,6 @@ pub(crate) fn extended_attributes_are_kept<W: World>() {
     assert_eq!(own, ["user.a", "user.b"]);
     let remove = Record::RemoveXattr { node: handle(file), name: "user.a".into() };
     export.one(remove.clone()).unwrap();
-    assert_eq!(export.one(remove), Err(ENODATA));
-    assert_eq!(export.store().xattr(file, b"user.a"), Err(ENODATA));
+    assert_eq!(export.one(remove), Err(Errno::NODATA));
+    assert_eq!(export.store().xattr(file, b"user.a"), Err(Errno::NODATA));
 }

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_wire::{Errno, Ino, Name, NewNode, Record};
 
-use crate::export::errno::{EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, ESTALE};
-
 /// Names and contents of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
@@ -26,9 +24,9 @@ impl Model {
         if self.is_directory(directory) {
             Ok(self.names.get(&(directory, name.clone())).copied())
         } else if self.files.contains_key(&directory) {
-            Err(ENOTDIR)
+            Err(Errno::NOTDIR)
         } else {
-            Err(ESTALE)
+            Err(Errno::STALE)
         }
     }
 
@@ -56,7 +54,7 @@ impl Model {
         match record {
             Record::Create { parent: Some((parent, name)), ino, node, .. } => {
                 if self.name(parent.ino, name)?.is_some() {
-                    return Err(EEXIST);
+                    return Err(Errno::EXIST);
                 }
                 match node {
                     NewNode::Directory => drop(self.directories.insert(*ino)),
@@ -69,32 +67,32 @@ impl Model {
             }
             Record::Link { node, parent, name } => {
                 if self.name(parent.ino, name)?.is_some() {
-                    return Err(EEXIST);
+                    return Err(Errno::EXIST);
                 }
                 self.names.insert((parent.ino, name.clone()), node.ino);
                 Ok(())
             }
             Record::Unlink { parent, name, node } => {
-                let found = self.name(parent.ino, name)?.ok_or(ENOENT)?;
+                let found = self.name(parent.ino, name)?.ok_or(Errno::NOENT)?;
                 if found != node.ino {
-                    return Err(ESTALE);
+                    return Err(Errno::STALE);
                 }
                 if self.is_directory(found) {
-                    return Err(EISDIR);
+                    return Err(Errno::ISDIR);
                 }
                 self.names.remove(&(parent.ino, name.clone()));
                 Ok(())
             }
             Record::RemoveDirectory { parent, name, node } => {
-                let found = self.name(parent.ino, name)?.ok_or(ENOENT)?;
+                let found = self.name(parent.ino, name)?.ok_or(Errno::NOENT)?;
                 if found != node.ino {
-                    return Err(ESTALE);
+                    return Err(Errno::STALE);
                 }
                 if !self.is_directory(found) {
-                    return Err(ENOTDIR);
+                    return Err(Errno::NOTDIR);
                 }
                 if !self.is_empty(found) {
-                    return Err(ENOTEMPTY);
+                    return Err(Errno::NOTEMPTY);
                 }
                 self.names.remove(&(parent.ino, name.clone()));
                 self.directories.remove(&found);
@@ -105,9 +103,9 @@ impl Model {
             }
             Record::Write { file, offset, data, .. } => {
                 if self.is_directory(file.ino) {
-                    return Err(EISDIR);
+                    return Err(Errno::ISDIR);
                 }
-                let contents = self.files.get_mut(&file.ino).ok_or(ESTALE)?;
+                let contents = self.files.get_mut(&file.ino).ok_or(Errno::STALE)?;
                 let end = *offset as usize + data.length as usize;
                 if data.length > 0 {
                     contents.resize(contents.len().max(end), 0);
@@ -119,9 +117,9 @@ impl Model {
             Record::SetAttributes { node, set } => {
                 if let Some(size) = set.size {
                     if self.is_directory(node.ino) {
-                        return Err(EISDIR);
+                        return Err(Errno::ISDIR);
                     }
-                    self.files.get_mut(&node.ino).ok_or(ESTALE)?.resize(size as usize, 0);
+                    self.files.get_mut(&node.ino).ok_or(Errno::STALE)?.resize(size as usize, 0);
                 }
                 Ok(())
             }
@@ -131,26 +129,26 @@ impl Model {
 
     /// Renames. The record is known to name what the names lead to.
     fn rename(&mut self, from: (Ino, Name), to: (Ino, Name), exchange: bool) -> Result<(), Errno> {
-        let source = self.name(from.0, &from.1)?.ok_or(ENOENT)?;
+        let source = self.name(from.0, &from.1)?.ok_or(Errno::NOENT)?;
         let target = self.name(to.0, &to.1)?;
         if exchange && target.is_none() {
-            return Err(ENOENT);
+            return Err(Errno::NOENT);
         }
         if target == Some(source) {
             return Ok(());
         }
         if self.above(to.0).contains(&source) {
-            return Err(EINVAL);
+            return Err(Errno::INVAL);
         }
         if let Some(target) = target {
             if self.above(from.0).contains(&target) {
-                return Err(if exchange { EINVAL } else { ENOTEMPTY });
+                return Err(if exchange { Errno::INVAL } else { Errno::NOTEMPTY });
             }
             match (self.is_directory(source), self.is_directory(target)) {
                 _ if exchange => {}
-                (true, false) => return Err(ENOTDIR),
-                (false, true) => return Err(EISDIR),
-                (true, true) if !self.is_empty(target) => return Err(ENOTEMPTY),
+                (true, false) => return Err(Errno::NOTDIR),
+                (false, true) => return Err(Errno::ISDIR),
+                (true, true) if !self.is_empty(target) => return Err(Errno::NOTEMPTY),
                 _ => {}
             }
         }

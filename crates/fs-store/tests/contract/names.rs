@@ -3,11 +3,8 @@
 use apus_fs_core::Store;
 use apus_fs_wire::{Errno, Ino, Name, NewNode, NodeKind};
 
-use crate::export::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, ESTALE};
 use crate::export::{Export, name, unlink};
 use crate::world::World;
-
-const EPERM: Errno = Errno(1);
 
 /// Files, directories, links and pipes are found as they were created.
 pub(crate) fn every_kind_of_node_is_created<W: World>() {
@@ -41,16 +38,16 @@ pub(crate) fn taken_names_are_refused<W: World>() {
     let file = export.file(Ino::ROOT, "f");
     let directory = export.directory(Ino::ROOT, "d");
     for text in ["f", "d"] {
-        assert_eq!(export.try_create((Ino::ROOT, text), NewNode::File), Err(EEXIST));
-        assert_eq!(export.try_create((Ino::ROOT, text), NewNode::Directory), Err(EEXIST));
-        assert_eq!(export.link(file, Ino::ROOT, text), Err(EEXIST));
+        assert_eq!(export.try_create((Ino::ROOT, text), NewNode::File), Err(Errno::EXIST));
+        assert_eq!(export.try_create((Ino::ROOT, text), NewNode::Directory), Err(Errno::EXIST));
+        assert_eq!(export.link(file, Ino::ROOT, text), Err(Errno::EXIST));
     }
-    assert_eq!(export.try_create((file, "x"), NewNode::File), Err(ENOTDIR));
-    assert_eq!(export.link(directory, Ino::ROOT, "x"), Err(EPERM));
+    assert_eq!(export.try_create((file, "x"), NewNode::File), Err(Errno::NOTDIR));
+    assert_eq!(export.link(directory, Ino::ROOT, "x"), Err(Errno::PERM));
     let unknown = export.ino();
-    assert_eq!(export.try_create((unknown, "x"), NewNode::File), Err(ESTALE));
-    assert_eq!(export.store().look_up(unknown, &name("x")), Err(ESTALE));
-    assert_eq!(export.store().look_up(file, &name("x")), Err(ENOTDIR));
+    assert_eq!(export.try_create((unknown, "x"), NewNode::File), Err(Errno::STALE));
+    assert_eq!(export.store().look_up(unknown, &name("x")), Err(Errno::STALE));
+    assert_eq!(export.store().look_up(file, &name("x")), Err(Errno::NOTDIR));
 }
 
 /// Names are removed if they lead to the node that the record names.
@@ -59,13 +56,13 @@ pub(crate) fn names_are_removed<W: World>() {
     let (file, other) = (export.file(Ino::ROOT, "f"), export.file(Ino::ROOT, "other"));
     let directory = export.directory(Ino::ROOT, "d");
     let inner = export.file(directory, "inner");
-    assert_eq!(export.unlink(Ino::ROOT, "absent", file), Err(ENOENT));
-    assert_eq!(export.unlink(Ino::ROOT, "f", other), Err(ESTALE));
-    assert_eq!(export.unlink(Ino::ROOT, "d", directory), Err(EISDIR));
-    assert_eq!(export.remove_directory(Ino::ROOT, "f", file), Err(ENOTDIR));
-    assert_eq!(export.remove_directory(Ino::ROOT, "d", other), Err(ESTALE));
-    assert_eq!(export.remove_directory(Ino::ROOT, "d", directory), Err(ENOTEMPTY));
-    assert_eq!(export.remove_directory(Ino::ROOT, "absent", directory), Err(ENOENT));
+    assert_eq!(export.unlink(Ino::ROOT, "absent", file), Err(Errno::NOENT));
+    assert_eq!(export.unlink(Ino::ROOT, "f", other), Err(Errno::STALE));
+    assert_eq!(export.unlink(Ino::ROOT, "d", directory), Err(Errno::ISDIR));
+    assert_eq!(export.remove_directory(Ino::ROOT, "f", file), Err(Errno::NOTDIR));
+    assert_eq!(export.remove_directory(Ino::ROOT, "d", other), Err(Errno::STALE));
+    assert_eq!(export.remove_directory(Ino::ROOT, "d", directory), Err(Errno::NOTEMPTY));
+    assert_eq!(export.remove_directory(Ino::ROOT, "absent", directory), Err(Errno::NOENT));
     export.unlink(directory, "inner", inner).unwrap();
     export.remove_directory(Ino::ROOT, "d", directory).unwrap();
     assert_eq!(export.find(Ino::ROOT, "d"), None);

@@ -1,9 +1,8 @@
 //! Nodes without a name.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Ino, NewNode, Record};
+use apus_fs_wire::{Errno, Ino, NewNode, Record};
 
-use crate::export::errno::ESTALE;
 use crate::export::{Export, handle};
 use crate::world::World;
 
@@ -27,8 +26,8 @@ pub(crate) fn orphans_are_kept_until_dropped<W: World>() {
     assert!(export.store().attributes(other).is_ok(), "it has a name");
     export.store().drop_orphan(file);
     assert!(export.store().orphans().is_empty());
-    assert_eq!(export.store().attributes(file), Err(ESTALE));
-    assert_eq!(export.write(file, 0, b"x"), Err(ESTALE));
+    assert_eq!(export.store().attributes(file), Err(Errno::STALE));
+    assert_eq!(export.write(file, 0, b"x"), Err(Errno::STALE));
 }
 
 /// STORE-1: a crash does not drop orphans.

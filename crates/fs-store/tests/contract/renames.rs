@@ -1,10 +1,9 @@
 //! Renames, with the results that Linux has for them.
 
 use apus_fs_core::Store;
-use apus_fs_wire::Ino;
+use apus_fs_wire::{Errno, Ino};
 
 use crate::export::Export;
-use crate::export::errno::{EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, ESTALE};
 use crate::world::World;
 
 const ROOT: Ino = Ino::ROOT;
@@ -23,7 +22,7 @@ pub(crate) fn names_move<W: World>() {
     assert_eq!(export.find(ROOT, "f"), Some(file));
     assert_eq!(export.links(file), 1);
     export.remove_directory(ROOT, "one", one).unwrap();
-    assert_eq!(export.remove_directory(ROOT, "two", two), Err(ENOTEMPTY));
+    assert_eq!(export.remove_directory(ROOT, "two", two), Err(Errno::NOTEMPTY));
 }
 
 /// A rename takes a name away from what had it.
@@ -58,7 +57,7 @@ pub(crate) fn names_are_exchanged<W: World>() {
     assert_eq!(export.find(directory, "inner"), Some(file));
     assert_eq!(export.find(inner, "deep"), Some(deep));
     assert!(export.store().orphans().is_empty());
-    assert_eq!(export.exchange((ROOT, "f"), (ROOT, "absent"), inner, None), Err(ENOENT));
+    assert_eq!(export.exchange((ROOT, "f"), (ROOT, "absent"), inner, None), Err(Errno::NOENT));
 }
 
 /// Renames that Linux refuses are refused with its numbers, and change nothing.
@@ -68,18 +67,21 @@ pub(crate) fn impossible_renames_are_refused<W: World>() {
     let inner = export.directory(outer, "inner");
     let empty = export.directory(ROOT, "empty");
     let cases = [
-        ((ROOT, "absent"), (ROOT, "x"), file, None, ENOENT),
-        ((ROOT, "outer"), (inner, "x"), outer, None, EINVAL),
-        ((ROOT, "outer"), (outer, "x"), outer, None, EINVAL),
-        ((outer, "inner"), (ROOT, "outer"), inner, Some(outer), ENOTEMPTY),
-        ((ROOT, "empty"), (ROOT, "outer"), empty, Some(outer), ENOTEMPTY),
-        ((ROOT, "empty"), (ROOT, "f"), empty, Some(file), ENOTDIR),
-        ((ROOT, "f"), (ROOT, "empty"), file, Some(empty), EISDIR),
+        ((ROOT, "absent"), (ROOT, "x"), file, None, Errno::NOENT),
+        ((ROOT, "outer"), (inner, "x"), outer, None, Errno::INVAL),
+        ((ROOT, "outer"), (outer, "x"), outer, None, Errno::INVAL),
+        ((outer, "inner"), (ROOT, "outer"), inner, Some(outer), Errno::NOTEMPTY),
+        ((ROOT, "empty"), (ROOT, "outer"), empty, Some(outer), Errno::NOTEMPTY),
+        ((ROOT, "empty"), (ROOT, "f"), empty, Some(file), Errno::NOTDIR),
+        ((ROOT, "f"), (ROOT, "empty"), file, Some(empty), Errno::ISDIR),
     ];
     for (from, to, node, replaced, expected) in cases {
         assert_eq!(export.rename(from, to, node, replaced), Err(expected), "{from:?} to {to:?}");
     }
-    assert_eq!(export.exchange((outer, "inner"), (ROOT, "outer"), inner, Some(outer)), Err(EINVAL));
+    assert_eq!(
+        export.exchange((outer, "inner"), (ROOT, "outer"), inner, Some(outer)),
+        Err(Errno::INVAL)
+    );
     for (directory, text, node) in
         [(ROOT, "outer", outer), (ROOT, "f", file), (outer, "inner", inner), (ROOT, "empty", empty)]
     {
@@ -91,8 +93,8 @@ pub(crate) fn impossible_renames_are_refused<W: World>() {
 pub(crate) fn stale_renames_are_refused<W: World>() {
     let mut export = Export::<W>::new();
     let (file, other) = (export.file(ROOT, "f"), export.file(ROOT, "other"));
-    assert_eq!(export.rename((ROOT, "f"), (ROOT, "x"), other, None), Err(ESTALE));
-    assert_eq!(export.rename((ROOT, "f"), (ROOT, "other"), file, Some(file)), Err(ESTALE));
+    assert_eq!(export.rename((ROOT, "f"), (ROOT, "x"), other, None), Err(Errno::STALE));
+    assert_eq!(export.rename((ROOT, "f"), (ROOT, "other"), file, Some(file)), Err(Errno::STALE));
     assert!(export.rename((ROOT, "f"), (ROOT, "other"), file, None).is_err());
     assert!(export.rename((ROOT, "f"), (ROOT, "x"), file, Some(other)).is_err());
     assert_eq!(export.find(ROOT, "f"), Some(file));

@@ -12,14 +12,6 @@ use crate::history::{Happening, NameAction, ObjectHistory, RenameMode};
 /// Pasts after which a search is given up.
 const LIMIT: usize = 20_000;
 
-const ENOENT: Errno = Errno(2);
-const EEXIST: Errno = Errno(17);
-const ENOTDIR: Errno = Errno(20);
-const EISDIR: Errno = Errno(21);
-const EINVAL: Errno = Errno(22);
-const ENOTEMPTY: Errno = Errno(39);
-const ESTALE: Errno = Errno(116);
-
 type Place = (Ino, Name);
 
 /// What has a name: the creation of a node that did not return leaves one whose number is found out later.
@@ -77,10 +69,10 @@ impl NamesModel {
 
     fn create(names: &Names, at: &Place, node: Named) -> Expected {
         if !Self::is_live(names, at.0) {
-            return Expected::Failed(ENOENT);
+            return Expected::Failed(Errno::NOENT);
         }
         if names.contains_key(at) {
-            return Expected::Failed(EEXIST);
+            return Expected::Failed(Errno::EXIST);
         }
         let mut names = names.to_map();
         names.insert(at.clone(), node);
@@ -88,11 +80,13 @@ impl NamesModel {
     }
 
     fn remove(&self, names: &Names, at: &Place, is_directory: bool) -> Expected {
-        let Some(node) = names.get(at).copied() else { return Expected::Failed(ENOENT) };
+        let Some(node) = names.get(at).copied() else { return Expected::Failed(Errno::NOENT) };
         match (is_directory, self.is_directory(node)) {
-            (true, false) => return Expected::Failed(ENOTDIR),
-            (false, true) => return Expected::Failed(EISDIR),
-            (true, true) if !Self::is_empty(names, node) => return Expected::Failed(ENOTEMPTY),
+            (true, false) => return Expected::Failed(Errno::NOTDIR),
+            (false, true) => return Expected::Failed(Errno::ISDIR),
+            (true, true) if !Self::is_empty(names, node) => {
+                return Expected::Failed(Errno::NOTEMPTY);
+            }
             _ => {}
         }
         let mut names = names.to_map();
@@ -102,32 +96,32 @@ impl NamesModel {
 
     fn rename(&self, names: &Names, from: &Place, to: &Place, mode: RenameMode) -> Expected {
         if !Self::is_live(names, to.0) {
-            return Expected::Failed(ENOENT);
+            return Expected::Failed(Errno::NOENT);
         }
-        let Some(source) = names.get(from).copied() else { return Expected::Failed(ENOENT) };
+        let Some(source) = names.get(from).copied() else { return Expected::Failed(Errno::NOENT) };
         let target = names.get(to).copied();
         let exchange = mode == RenameMode::Exchange;
         match (target, mode) {
-            (Some(_), RenameMode::NoReplace) => return Expected::Failed(EEXIST),
-            (None, RenameMode::Exchange) => return Expected::Failed(ENOENT),
+            (Some(_), RenameMode::NoReplace) => return Expected::Failed(Errno::EXIST),
+            (None, RenameMode::Exchange) => return Expected::Failed(Errno::NOENT),
             _ => {}
         }
         if from == to || (target == Some(source) && matches!(source, Named::Known(_))) {
             return Expected::Done(Rc::clone(names));
         }
         if Self::is_within(names, to.0, source) {
-            return Expected::Failed(EINVAL);
+            return Expected::Failed(Errno::INVAL);
         }
         if let Some(target) = target {
             if Self::is_within(names, from.0, target) {
-                return Expected::Failed(if exchange { EINVAL } else { ENOTEMPTY });
+                return Expected::Failed(if exchange { Errno::INVAL } else { Errno::NOTEMPTY });
             }
             match (self.is_directory(source), self.is_directory(target)) {
                 _ if exchange => {}
-                (true, false) => return Expected::Failed(ENOTDIR),
-                (false, true) => return Expected::Failed(EISDIR),
+                (true, false) => return Expected::Failed(Errno::NOTDIR),
+                (false, true) => return Expected::Failed(Errno::ISDIR),
                 (true, true) if !Self::is_empty(names, target) => {
-                    return Expected::Failed(ENOTEMPTY);
+                    return Expected::Failed(Errno::NOTEMPTY);
                 }
                 _ => {}
             }
@@ -204,7 +198,7 @@ fn judge(names: &Names, expected: Expected, result: Option<Result<(), Errno>>) -
 
 /// Returns whether a result is the expected one. A directory that was removed is absent to one kernel and stale to another.
 fn same(expected: Errno, found: Errno) -> bool {
-    expected == found || (expected == ENOENT && found == ESTALE)
+    expected == found || (expected == Errno::NOENT && found == Errno::STALE)
 }
 
 impl Model for NamesModel {
@@ -227,10 +221,10 @@ impl Model for NamesModel {
                 };
                 // A file that has lost its last name gets no other.
                 let expected = match result {
-                    Some(Err(found)) if *found == EEXIST => {
+                    Some(Err(found)) if *found == Errno::EXIST => {
                         Self::create(names, at, Named::Known(*node))
                     }
-                    _ if !names.values().any(may_be) => Expected::Failed(ENOENT),
+                    _ if !names.values().any(may_be) => Expected::Failed(Errno::NOENT),
                     _ => Self::create(names, at, Named::Known(*node)),
                 };
                 judge(names, expected, *result)
@@ -241,7 +235,7 @@ impl Model for NamesModel {
             NameAction::Rename { from, to, mode, result } => {
                 let expected = self.rename(names, from, to, *mode);
                 // Which of several errors is found first is open.
-                let kinds = [EINVAL, ENOTDIR, EISDIR, ENOTEMPTY];
+                let kinds = [Errno::INVAL, Errno::NOTDIR, Errno::ISDIR, Errno::NOTEMPTY];
                 match (&expected, result) {
                     (Expected::Failed(expected), Some(Err(found)))
                         if kinds.contains(expected) && kinds.contains(found) =>
@@ -255,7 +249,7 @@ impl Model for NamesModel {
                 None => vec![Rc::clone(names)],
                 Some(Ok(Some(ino))) => self.bind(names, at, *ino).into_iter().collect(),
                 Some(Ok(None)) if !names.contains_key(at) => vec![Rc::clone(names)],
-                Some(Err(found)) if same(ENOENT, *found) && !Self::is_live(names, at.0) => {
+                Some(Err(found)) if same(Errno::NOENT, *found) && !Self::is_live(names, at.0) => {
                     vec![Rc::clone(names)]
                 }
                 Some(Ok(None) | Err(_)) => Vec::new(),
@@ -263,7 +257,9 @@ impl Model for NamesModel {
             NameAction::List { directory, result } => match result {
                 None => vec![Rc::clone(names)],
                 Some(Ok(found)) => self.list(names, *directory, found),
-                Some(Err(found)) if same(ENOENT, *found) && !Self::is_live(names, *directory) => {
+                Some(Err(found))
+                    if same(Errno::NOENT, *found) && !Self::is_live(names, *directory) =>
+                {
                     vec![Rc::clone(names)]
                 }
                 Some(Err(_)) => Vec::new(),
