@@ -7,10 +7,6 @@ use bytes::Bytes;
 
 use crate::world::World;
 
-/// Error numbers of Linux.
-pub(crate) mod errno {
-}
-
 /// An export and its only client.
 pub(crate) struct Export<W> {
     pub(crate) world: W,

@@ -128,8 +128,7 @@ impl Client {
         length: u64,
     ) -> Attempt<Reply> {
         let extends = matches!(mode, AllocateMode::Extend | AllocateMode::Zero);
-        if self.syncing.contains_key(&turn.token) {
-            self.apply_alone(turn, &[ino], || unreachable!("it was applied"))?;
+        if self.was_applied_alone(turn)? {
             if let Some(node) = self.nodes.get_mut(&ino) {
                 let end = offset.saturating_add(length);
                 if extends && node.lease == LeaseKind::Exclusive && end > node.attributes.size {
@@ -155,8 +154,8 @@ impl Client {
             node.contents.extend_to_server(node.attributes.size);
             node.barrier = number;
         }
-        let record = || Record::Allocate { file, mode, offset, length };
-        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
+        let record = Record::Allocate { file, mode, offset, length };
+        Err(self.apply_alone(turn, &[ino], record))
     }
 
     pub(super) fn seek(

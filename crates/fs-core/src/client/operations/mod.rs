@@ -305,23 +305,22 @@ impl Client {
         }))
     }
 
-    /// Adds a record whose failure concerns only its own operation, and waits until it is applied. Returns when it is.
-    fn apply_alone(
-        &mut self,
-        turn: &Turn,
-        nodes: &[Ino],
-        record: impl FnOnce() -> Record,
-    ) -> Attempt<()> {
-        if let Some(number) = self.syncing.get(&turn.token).copied() {
-            if number > self.log.applied() {
-                return Err(self.wait_for_batch(turn, number));
-            }
-            self.syncing.remove(&turn.token);
-            return Ok(());
+    /// Whether the batch that the operation has for itself is applied; waits while it is under way. False if the
+    /// operation has none yet.
+    fn was_applied_alone(&mut self, turn: &Turn) -> Attempt<bool> {
+        let Some(number) = self.syncing.get(&turn.token).copied() else { return Ok(false) };
+        if number > self.log.applied() {
+            return Err(self.wait_for_batch(turn, number));
         }
+        self.syncing.remove(&turn.token);
+        Ok(true)
+    }
+
+    /// Adds a record in a batch of its own, because its failure concerns only its own operation, which waits for it.
+    fn apply_alone(&mut self, turn: &Turn, nodes: &[Ino], record: Record) -> Stop {
         self.log.seal();
         let number = self.log.open_number();
-        self.log.add(turn.clock.now, record());
+        self.log.add(turn.clock.now, record);
         for ino in nodes {
             // The operation ends when the server's times are known.
             if let Some(node) = self.nodes.get_mut(ino) {
@@ -330,7 +329,7 @@ impl Client {
         }
         self.log.seal_alone(turn.token);
         self.syncing.insert(turn.token, number);
-        Err(self.wait_for_batch(turn, number))
+        self.wait_for_batch(turn, number)
     }
 
     /// Requires room for a change in the log.

@@ -296,10 +296,10 @@ impl Client {
         exchange: bool,
         no_replace: bool,
     ) -> Attempt<Reply> {
-        self.room(turn, 0)?;
-        if self.syncing.contains_key(&turn.token) {
-            return self.renamed_at_server(turn, from, to);
+        if self.was_applied_alone(turn)? {
+            return Ok(self.renamed_at_server(from, to));
         }
+        self.room(turn, 0)?;
         let Some(moved) = self.resolve(turn, from.directory, &from.name)? else {
             return Err(Errno::NOENT.into());
         };
@@ -344,7 +344,7 @@ impl Client {
         let moves_any = moves_directory || replaces_directory == Some(true);
         if moves_any && from.directory != to.directory {
             // Whether a directory would get into itself is known only at the server.
-            return self.apply_alone(turn, &changed, || record).map(|()| Reply::Done);
+            return Err(self.apply_alone(turn, &changed, record));
         }
         self.record(turn, &changed, record);
         self.change_directory(turn, from.directory, |names| match replaced {
@@ -381,15 +381,14 @@ impl Client {
     }
 
     /// The server has renamed: names of both directories are asked for again.
-    fn renamed_at_server(&mut self, turn: &Turn, from: &Place, to: &Place) -> Attempt<Reply> {
-        self.apply_alone(turn, &[], || unreachable!("it was applied"))?;
+    fn renamed_at_server(&mut self, from: &Place, to: &Place) -> Reply {
         for ino in [from.directory, to.directory] {
             self.calls.void(ino);
             if let Some(node) = self.nodes.get_mut(&ino) {
                 node.names = Names::default();
             }
         }
-        Ok(Reply::Done)
+        Reply::Done
     }
 
     pub(super) fn read_link(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {

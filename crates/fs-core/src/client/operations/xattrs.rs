@@ -78,8 +78,8 @@ impl Client {
         (create, replace): (bool, bool),
         response: Option<Response>,
     ) -> Attempt<Reply> {
-        if self.syncing.contains_key(&turn.token) {
-            return self.changed_at_server(turn, ino);
+        if self.was_applied_alone(turn)? {
+            return Ok(self.changed_at_server(ino));
         }
         self.room(turn, value.len())?;
         self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
@@ -95,8 +95,8 @@ impl Client {
             }
         }
         let handle = self.handle(ino)?;
-        let record = || Record::SetXattr { node: handle, name: name.clone(), value: value.clone() };
-        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
+        let record = Record::SetXattr { node: handle, name: name.clone(), value: value.clone() };
+        Err(self.apply_alone(turn, &[ino], record))
     }
 
     pub(super) fn remove_xattr(
@@ -106,8 +106,8 @@ impl Client {
         name: &Bytes,
         response: Option<Response>,
     ) -> Attempt<Reply> {
-        if self.syncing.contains_key(&turn.token) {
-            return self.changed_at_server(turn, ino);
+        if self.was_applied_alone(turn)? {
+            return Ok(self.changed_at_server(ino));
         }
         self.room(turn, 0)?;
         self.lease(turn, &[(ino, LeaseKind::Exclusive)])?;
@@ -115,17 +115,16 @@ impl Client {
             return Err(Errno::NODATA.into());
         }
         let handle = self.handle(ino)?;
-        let record = || Record::RemoveXattr { node: handle, name: name.clone() };
-        self.apply_alone(turn, &[ino], record).map(|()| Reply::Done)
+        let record = Record::RemoveXattr { node: handle, name: name.clone() };
+        Err(self.apply_alone(turn, &[ino], record))
     }
 
     /// The server has changed attributes: they are asked for again.
-    fn changed_at_server(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {
-        self.apply_alone(turn, &[ino], || unreachable!("it was applied"))?;
+    fn changed_at_server(&mut self, ino: Ino) -> Reply {
         if let Some(node) = self.nodes.get_mut(&ino) {
             node.xattrs = None;
         }
-        Ok(Reply::Done)
+        Reply::Done
     }
 
     fn has_xattr(
