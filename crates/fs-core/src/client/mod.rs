@@ -88,6 +88,8 @@ pub struct Client {
     calls: Calls,
     log: Log,
     nodes: HashMap<Ino, Node>,
+    /// With more nodes than this, some are dropped.
+    evict_above: usize,
     recalls: Recalls,
     pending: BTreeMap<OpToken, Pending>,
     ready: VecDeque<OpToken>,
@@ -120,6 +122,7 @@ impl Client {
             calls: Calls::default(),
             log: Log::default(),
             nodes: HashMap::new(),
+            evict_above: MOST_NODES,
             recalls: Recalls::default(),
             pending: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -288,12 +291,11 @@ impl Client {
     /// Emits a call, for the first time or again.
     fn send(&mut self, clock: &Clock, call: ClientCall) {
         let session = self.session.number.unwrap_or_default();
-        let hello = self.session.hello();
         let Some(outstanding) = self.calls.get_mut(call) else { return };
         (outstanding.sent_at, outstanding.retry_at) = (clock.now, None);
         let mut payload = Vec::new();
         let message = match &outstanding.purpose {
-            Purpose::Greet => Request::Hello(hello),
+            Purpose::Greet => Request::Hello(self.session.hello()),
             Purpose::Batch(number) => {
                 let Some(sealed) = self.log.sealed(*number) else { return };
                 payload.clone_from(&sealed.payload);
@@ -395,7 +397,7 @@ impl Client {
 
     /// Drops clean nodes to which nothing refers, when there are too many, and returns their leases.
     fn evict(&mut self, clock: &Clock) {
-        if self.nodes.len() <= MOST_NODES || self.session.state != SessionState::Live {
+        if self.nodes.len() <= self.evict_above || self.session.state != SessionState::Live {
             return;
         }
         let applied = self.log.applied();
@@ -421,5 +423,7 @@ impl Client {
                 self.call(clock, Purpose::Farewell, SessionRequest::Release { leases });
             }
         }
+        // Nodes that could not be dropped are looked through again only after many more have come.
+        self.evict_above = MOST_NODES.max(self.nodes.len() + MOST_NODES / 100);
     }
 }
