@@ -178,6 +178,40 @@ impl Modules {
         types
     }
 
+    /// Checks imports between units: folders, and files at the root. A unit imports only units that come before it in
+    /// the table and in its own row, every import that a row allows is needed, and no files import each other in a
+    /// circle. The root is the unit with the empty name, which every row may name. Exempt files import what they want.
+    pub(crate) fn check(&self, table: &[(&str, &[&str])], exempt: &[&str]) {
+        let mut before = BTreeSet::from([""]);
+        for (unit, row) in table {
+            for import in *row {
+                assert!(
+                    before.contains(import),
+                    "{unit} may import {import}, which is not before it"
+                );
+            }
+            before.insert(unit);
+        }
+        let unit_of = |file: &str| file.split("::").next().unwrap_or_default().to_owned();
+        let mut needed = BTreeSet::new();
+        for file in self.names().filter(|file| !file.is_empty() && !exempt.contains(file)) {
+            let unit = unit_of(file);
+            let row = table.iter().find(|(name, _)| *name == unit);
+            let Some((_, row)) = row else { panic!("{unit} is not in the table") };
+            for import in self.uses_of(file).iter().map(|it| unit_of(it)).filter(|it| *it != unit) {
+                assert!(row.contains(&import.as_str()), "{file} may not import {import}");
+                needed.insert((unit.clone(), import));
+            }
+        }
+        for (unit, row) in table {
+            for import in *row {
+                let edge = ((*unit).to_owned(), (*import).to_owned());
+                assert!(needed.contains(&edge), "{unit} does not need {import}");
+            }
+        }
+        assert_eq!(self.circle(), None);
+    }
+
     /// Returns the files of circles of imports, if there are any. Files that import none of the others, or that none of
     /// the others imports, are removed until there is no such file.
     pub(crate) fn circle(&self) -> Option<Vec<String>> {
