@@ -1,10 +1,5 @@
 //! What the tests of the directory store share: records by symbols instead of numbers, and whole states to compare.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
-pub(crate) mod history;
-pub(crate) mod records;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

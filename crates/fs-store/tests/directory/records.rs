@@ -7,7 +7,7 @@ use apus_fs_store::DirectoryStore;
 use apus_fs_wire::{AllocateMode, Data, Ino, Name, NewNode, NodeKind, Record, SetAttributes, Time};
 use bytes::Bytes;
 
-use super::{FIRST, handle, look_up, name};
+use crate::support::{FIRST, handle, look_up, name};
 
 /// SplitMix64.
 pub(crate) struct Random(pub(crate) u64);

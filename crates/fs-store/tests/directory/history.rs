@@ -9,7 +9,7 @@ use apus_fs_store::{Crashed, DirectoryStore};
 use apus_fs_wire::{Ino, NodeKind, Record};
 
 use super::records::{Batch, Belief, Numbers, Random, Symbol, set_up};
-use super::{State, client, open, state, temporary};
+use crate::support::{State, client, open, state, temporary};
 
 /// A history, and the state after each batch.
 pub(crate) struct History {

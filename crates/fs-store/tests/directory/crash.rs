@@ -1,17 +1,15 @@
 //! Random histories that crash before any of their changes, also while an earlier crash is repaired.
 
-mod directory_support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::panic::catch_unwind;
 use std::path::Path;
 
+use crate::history::History;
+use crate::records::{Numbers, Random, set_up};
+use crate::support::{open, options, temporary};
 use apus_fs_store::{Crashed, DirectoryStore, FailPoint};
-use directory_support::history::History;
-use directory_support::records::{Numbers, Random, set_up};
-use directory_support::{open, options, temporary};
 
 /// Opens a store that may crash while it opens.
 fn try_open(directory: &Path, fail_point: FailPoint, replays_all: bool) -> Option<DirectoryStore> {

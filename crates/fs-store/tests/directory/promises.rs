@@ -1,11 +1,10 @@
 //! The directory store: what it hides, what it keeps, and what it refuses.
 
-mod directory_support;
-
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use crate::support::*;
 use apus_fs_core::Store;
 use apus_fs_core::store::ClientBatch;
 use apus_fs_store::{DirectoryOptions, DirectoryStore, OpenError};
@@ -13,7 +12,6 @@ use apus_fs_wire::{
     AllocateMode, Errno, Ino, Name, NewNode, NodeKind, Record, SeekTarget, SetAttributes,
 };
 use bytes::Bytes;
-use directory_support::*;
 
 const A: Ino = Ino(FIRST);
 const B: Ino = Ino(FIRST + 1);
