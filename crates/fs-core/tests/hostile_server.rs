@@ -178,6 +178,7 @@ fn a_server_that_says_anything_does_no_harm() {
         let settings = ClientSettings {
             id: ClientId([1; 16]),
             name: Bytes::new(),
+            export: Bytes::new(),
             read_only: false,
             lost: Lost::Wait,
             kernel_drops_names: true,

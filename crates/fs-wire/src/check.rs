@@ -3,8 +3,8 @@
 use crate::attributes::Time;
 use crate::callback::{Callback, CallbackResponse};
 use crate::limits::{
-    MAX_CLIENT_NAME, MAX_ENTRIES, MAX_NODES, MAX_PATH_COMPONENTS, MAX_PAYLOAD, MAX_RANGES,
-    MAX_RECORDS, MAX_TARGET, MAX_XATTR_NAME, MAX_XATTR_VALUE,
+    MAX_CLIENT_NAME, MAX_ENTRIES, MAX_EXPORT_NAME, MAX_NODES, MAX_PATH_COMPONENTS, MAX_PAYLOAD,
+    MAX_RANGES, MAX_RECORDS, MAX_TARGET, MAX_XATTR_NAME, MAX_XATTR_VALUE,
 };
 use crate::record::{NewNode, Record};
 use crate::request::{Lock, Request, SessionRequest};
@@ -66,7 +66,7 @@ impl Check for Request {
     fn check(&self, payload: usize) -> Result<(), Lie> {
         match self {
             Self::Hello(hello) => {
-                if hello.name.len() > MAX_CLIENT_NAME {
+                if hello.name.len() > MAX_CLIENT_NAME || hello.export.len() > MAX_EXPORT_NAME {
                     Err(Lie::ImpossibleString)
                 } else {
                     short(&hello.ranges, MAX_RANGES)

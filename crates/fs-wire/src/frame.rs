@@ -8,13 +8,13 @@
 //! ```
 
 use bytes::{Buf, Bytes};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::callback::{Callback, CallbackResponse};
 use crate::check::{Check, Lie};
 use crate::limits::{MAX_HEADER, MAX_PAYLOAD};
-use crate::request::Request;
+use crate::request::{Hello, Request};
 use crate::response::Response;
 
 /// Bytes before the header.
@@ -52,6 +52,33 @@ pub struct Decoded<M> {
     pub message: M,
     /// Its payload, not copied.
     pub payload: Bytes,
+}
+
+/// Whom a request of a client is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// The export of this name, of which a session is wanted.
+    Export(Bytes),
+    /// The export to which this session belongs.
+    Session(u64),
+}
+
+/// The part of a request that says whom it is for.
+#[derive(Deserialize)]
+enum Start {
+    Hello(Hello),
+    Of { session: u64 },
+}
+
+impl Addressee {
+    /// Reads whom a request is for, without decoding what it asks for; `None` if it is for neither a session nor an export.
+    pub fn of(message: &[u8]) -> Option<Self> {
+        let (start, _) = postcard::take_from_bytes(message.get(PREFIX..)?).ok()?;
+        Some(match start {
+            Start::Hello(hello) => Self::Export(hello.export),
+            Start::Of { session } => Self::Session(session),
+        })
+    }
 }
 
 /// Returns prefix and header of a message. The payload follows them.

@@ -33,5 +33,8 @@ pub const MAX_HEADER: usize = 16 << 20;
 /// Bytes of a client's name, which `apus fs status` shows.
 pub const MAX_CLIENT_NAME: usize = 255;
 
+/// Bytes of an export's name.
+pub const MAX_EXPORT_NAME: usize = 64;
+
 /// Ranges of numbers that one Hello names.
 pub const MAX_RANGES: usize = 1_024;

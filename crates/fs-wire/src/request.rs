@@ -52,6 +52,8 @@ pub struct Hello {
     pub ranges: Vec<InoRange>,
     /// Whether the client will change nothing.
     pub read_only: bool,
+    /// Name of the export; empty if the server has one without a name.
+    pub export: Bytes,
 }
 
 /// Numbers that a client may give to nodes which it creates.

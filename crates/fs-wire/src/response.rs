@@ -43,6 +43,9 @@ pub enum Failure {
         /// Number of the batch that the server expects.
         expected: u64,
     },
+    /// The server has no export of this name.
+    #[error("the server has no export of this name")]
+    NoSuchExport,
 }
 
 /// A response of the server.

@@ -1,6 +1,6 @@
 //! Messages survive the way through their bytes, and no bytes do harm.
 
-use apus_fs_wire::frame::{decode, encode};
+use apus_fs_wire::frame::{Addressee, decode, encode};
 use apus_fs_wire::limits::{MAX_PATH_COMPONENTS, MAX_RECORDS};
 use apus_fs_wire::{
     AllocateMode, Batch, Callback, CallbackResponse, Data, Handle, Hello, Ino, InoRange, LeaseKind,
@@ -203,6 +203,31 @@ const NODE: Handle = Handle::created(Ino(9));
 
 /// FSWIRE-2.
 #[test]
+fn the_addressee_is_read_without_the_rest() {
+    let hello = Hello {
+        oldest: WireVersion::OLDEST,
+        newest: WireVersion::CURRENT,
+        client: [3; 16],
+        name: "host:/mnt".into(),
+        session: None,
+        ranges: Vec::new(),
+        read_only: false,
+        export: "music".into(),
+    };
+    let message = encode(&Request::Hello(hello));
+    assert_eq!(Addressee::of(&message), Some(Addressee::Export("music".into())));
+    for request in [SessionRequest::Renew, SessionRequest::Goodbye, SessionRequest::StatFs] {
+        let message = encode(&Request::Of { session: u64::MAX, request });
+        assert_eq!(Addressee::of(&message), Some(Addressee::Session(u64::MAX)));
+    }
+    let message = encode(&Request::Of { session: u64::MAX, request: SessionRequest::Renew });
+    for end in 0..message.len() - 1 {
+        assert_eq!(Addressee::of(&message[..end]), None, "{end} bytes");
+    }
+}
+
+/// FSWIRE-2.
+#[test]
 fn other_messages_arrive_unchanged() {
     round(&Request::Hello(Hello {
         oldest: WireVersion::OLDEST,
@@ -212,6 +237,7 @@ fn other_messages_arrive_unchanged() {
         session: Some(4),
         ranges: vec![InoRange { first: 1 << 40, count: 1 << 20, proof: 5 }],
         read_only: true,
+        export: "music".into(),
     }));
     round(&Callback::Recall {
         session: 1,

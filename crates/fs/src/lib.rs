@@ -22,6 +22,7 @@
 //!   had no room, are given back.
 //! - **FSRUN-4** A mount ends with all changes at the server, unless a person ends it at once.
 //! - **FSRUN-5** No lease is given back later because an operation of the kernel waits for a lease.
+//! - **FSRUN-6** A request reaches no other export than that which its session belongs to, or which its Hello names.
 
 #![forbid(unsafe_code)]
 

@@ -63,12 +63,16 @@ pub enum AskError {
     },
 }
 
-/// Asks a server for its state, with a session that ends afterwards.
+/// Asks a server for the state of one export, empty for that without a name, with a session that ends afterwards.
 ///
 /// # Errors
 ///
 /// [`AskError`]: `server` has not answered within `timeout`, or is no server of files.
-pub fn ask(server: SocketAddr, timeout: Duration) -> Result<FileSystemStatus, AskError> {
+pub fn ask(
+    server: SocketAddr,
+    export: &str,
+    timeout: Duration,
+) -> Result<FileSystemStatus, AskError> {
     let mut client = [0; 16];
     getrandom::fill(&mut client)
         .map_err(|error| AskError::Random { source: std::io::Error::other(error) })?;
@@ -82,6 +86,7 @@ pub fn ask(server: SocketAddr, timeout: Duration) -> Result<FileSystemStatus, As
         session: None,
         ranges: Vec::new(),
         read_only: true,
+        export: Bytes::copy_from_slice(export.as_bytes()),
     });
     let Response::Welcome(welcome) = asker.call(&hello)? else {
         return Err(AskError::Unexpected { server });

@@ -32,7 +32,9 @@ impl Client {
                 self.to_reclaim.extend(outstanding.claims());
                 return self.end_session(clock);
             }
-            Response::Failed(failure @ (Failure::Version { .. } | Failure::NotTrusted)) => {
+            Response::Failed(
+                failure @ (Failure::Version { .. } | Failure::NotTrusted | Failure::NoSuchExport),
+            ) => {
                 return self.refuse(&failure.to_string());
             }
             _ => self.session.renew(outstanding.sent_at),
@@ -229,6 +231,7 @@ impl Client {
             self.end_session(clock);
         }
         self.session.number = Some(welcome.session);
+        self.session.is_server_read_only = welcome.read_only;
         self.session.term = Duration::from_millis(welcome.term_ms.clamp(100, 600_000).into());
         self.session.renew(sent);
         let (first, count) = (welcome.first_ino, welcome.inos);

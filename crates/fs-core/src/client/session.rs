@@ -23,6 +23,8 @@ pub struct ClientSettings {
     pub id: ClientId,
     /// Host and path of the mount, for people.
     pub name: Bytes,
+    /// Name of the export; empty for the export without a name.
+    pub export: Bytes,
     /// Nothing is changed.
     pub read_only: bool,
     /// What operations get while the server does not respond.
@@ -62,6 +64,8 @@ pub(super) struct Session {
     pub(super) last_sent: Duration,
     /// Since when the server has not responded; `None` while it does.
     pub(super) silent_since: Option<Duration>,
+    /// The server refuses changes.
+    pub(super) is_server_read_only: bool,
     /// The session before was not renewed in its term.
     pub(super) was_away: bool,
     /// Numbers for new nodes that are left.
@@ -89,6 +93,7 @@ impl Session {
             has_lapsed: false,
             last_sent: now,
             silent_since: Some(now),
+            is_server_read_only: false,
             was_away: false,
             next_ino: 0,
             end_ino: 0,
@@ -107,7 +112,13 @@ impl Session {
             session: self.number,
             ranges: if self.number.is_none() { self.ranges.clone() } else { Vec::new() },
             read_only: self.settings.read_only,
+            export: self.settings.export.clone(),
         }
+    }
+
+    /// Returns whether changes are refused: by the mount's settings, or by the server.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.settings.read_only || self.is_server_read_only
     }
 
     /// Takes a range of numbers.

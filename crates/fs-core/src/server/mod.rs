@@ -79,7 +79,7 @@ use session::Sessions;
 use settings::IDLE_TERMS;
 
 pub use effect::{CallToken, CallbackToken, ServerEffect};
-pub use settings::ServerSettings;
+pub use settings::{EXPORT_SHIFT, ServerSettings};
 
 /// The server core. The module's documentation says what it promises.
 #[derive(Debug)]

@@ -16,6 +16,9 @@ pub struct ServerSettings {
     /// Whether clients may have leases of an earlier life of this server: for one term, leases are only reclaimed. `false` only for
     /// an export that was never served.
     pub grace: bool,
+    /// Number of the export among those of one endpoint: the highest byte of its sessions' numbers, by which the endpoint knows
+    /// whom a request is for.
+    pub export: u8,
     /// Number of inode numbers that each Hello gives a client.
     pub inos: u64,
 }
@@ -28,10 +31,14 @@ impl Default for ServerSettings {
             max_sessions: 1_024,
             squash: None,
             grace: true,
+            export: 0,
             inos: 1 << 20,
         }
     }
 }
+
+/// Bits of a session's number below the number of its export. A store has given out all numbers below that after 2^36 greetings.
+pub const EXPORT_SHIFT: u32 = 56;
 
 /// Terms without a request after which a session ends although no other session needs what it holds: a client that is gone for
 /// good must not keep memory and orphans.

@@ -12,7 +12,7 @@ use super::Server;
 use super::effect::{CallToken, ServerEffect};
 use super::queue::LAST;
 use super::session::Session;
-use super::settings::IDLE_TERMS;
+use super::settings::{EXPORT_SHIFT, IDLE_TERMS};
 use crate::store::{ClientId, Store};
 
 impl<S: Store> Server<S> {
@@ -60,7 +60,7 @@ impl<S: Store> Server<S> {
             session.read_only = hello.read_only;
         }
         self.recalls.wake(number);
-        self.accept(call, number, number, hello, version, true);
+        self.accept(call, number, None, hello, version);
     }
 
     fn begin_session(
@@ -71,28 +71,30 @@ impl<S: Store> Server<S> {
         version: WireVersion,
         last_failure: Option<(u64, u32, Errno)>,
     ) {
-        let Some(number) = self.reserve_inos() else { return self.fail_errno(call, Errno::IO) };
+        let Some(first) = self.reserve_inos() else { return self.fail_errno(call, Errno::IO) };
+        let number = first | u64::from(self.settings.export) << EXPORT_SHIFT;
         let client = ClientId(hello.client);
         let applied = self.store.applied(client);
         let mut session = Session::new(client, hello.name.clone(), peer, self.now, applied);
         session.read_only = hello.read_only;
         session.last_failure = last_failure;
         self.sessions.insert(number, session);
-        self.accept(call, number, number, hello, version, false);
+        self.accept(call, number, Some(first), hello, version);
     }
 
-    /// Gives a session its ranges, and responds.
+    /// Gives a session a range, that from `first` on if it has begun just now, and responds.
     fn accept(
         &mut self,
         call: CallToken,
         number: u64,
-        first: u64,
+        first: Option<u64>,
         hello: &Hello,
         version: WireVersion,
-        resumed: bool,
     ) {
-        let first = if resumed { self.reserve_inos() } else { Some(first) };
-        let Some(first) = first else { return self.fail_errno(call, Errno::IO) };
+        let resumed = first.is_none();
+        let Some(first) = first.or_else(|| self.reserve_inos()) else {
+            return self.fail_errno(call, Errno::IO);
+        };
         let client = ClientId(hello.client);
         let range = self.proofs.range(client, first, self.settings.inos);
         let proofs = &self.proofs;

@@ -214,6 +214,7 @@ impl World {
             session: None,
             ranges: Vec::new(),
             read_only: false,
+            export: Bytes::new(),
         }
     }
 

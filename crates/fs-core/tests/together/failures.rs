@@ -1,7 +1,7 @@
 //! Restarts, lost calls, full disks.
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino};
+use apus_fs_wire::{Errno, Ino, NewNode};
 
 use crate::world::{World, place, write};
 
@@ -117,4 +117,28 @@ fn an_operation_that_waits_is_interrupted() {
     world.cut_off(0, false);
     assert_eq!(world.run(0, write(file, 1, b"y", false)), Ok(Reply::Written(1)));
     world.sync(0, file);
+}
+
+/// A program learns from its own call, and not later from fsync, that the server refuses changes.
+#[test]
+fn a_server_that_refuses_changes_makes_its_mounts_read_only() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, b"kept");
+    world.sync(0, file);
+    world.restart_read_only();
+    assert_eq!(world.look_up(0, Ino::ROOT, "none"), None);
+    let create = Operation::Create {
+        place: place(Ino::ROOT, "new"),
+        node: NewNode::File,
+        mode: 0o644,
+        open: true,
+    };
+    assert_eq!(world.run(0, create), Err(Errno::ROFS));
+    assert_eq!(world.run(0, write(file, 0, b"lost", false)), Err(Errno::ROFS));
+    let open =
+        Operation::Open { node: file, truncate: false, writable: true, kill_privileges: false };
+    assert_eq!(world.run(0, open), Err(Errno::ROFS));
+    assert_eq!(world.read(0, file), b"kept");
+    assert_eq!(world.warnings, [""; 0]);
 }

@@ -87,6 +87,7 @@ impl World {
             let settings = ClientSettings {
                 id: ClientId([client as u8 + 1; 16]),
                 name: Bytes::from(format!("client {client}")),
+                export: Bytes::new(),
                 read_only: false,
                 lost: Lost::Wait,
                 kernel_drops_names: true,
@@ -112,9 +113,20 @@ impl World {
 
     /// The store, of which the next record that is applied is to fail, or whose state is of interest.
     pub(crate) fn change_store(&mut self, change: impl FnOnce(&mut MemoryStore)) {
+        self.replace_server(ServerSettings::default(), change);
+    }
+
+    /// The server starts again, and refuses changes.
+    pub(crate) fn restart_read_only(&mut self) {
+        self.replace_server(
+            ServerSettings { read_only: true, ..ServerSettings::default() },
+            |_| {},
+        );
+    }
+
+    fn replace_server(&mut self, settings: ServerSettings, change: impl FnOnce(&mut MemoryStore)) {
         let mut store = self.server.take().unwrap().into_store();
         change(&mut store);
-        let settings = ServerSettings::default();
         self.server = Some(Server::new(store, settings, self.now).unwrap());
         // What was under way is lost.
         self.under_way.clear();

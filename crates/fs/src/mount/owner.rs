@@ -106,6 +106,7 @@ impl Mounted {
         let client = ClientSettings {
             id: ClientId(id),
             name: name(settings),
+            export: settings.export.clone().into(),
             read_only: settings.read_only,
             lost: settings.lost,
             kernel_drops_names: kernel.drops_names(),

@@ -12,7 +12,9 @@ use apus_fs_core::client::Lost;
 pub struct MountSettings {
     /// The server.
     pub server: SocketAddr,
-    /// The server as the table of mounts shows it, such as `HOST:PORT`.
+    /// Name of the export; empty for the export without a name.
+    pub export: String,
+    /// The server as the table of mounts shows it, such as `HOST:PORT/NAME`.
     pub source: String,
     /// Where to mount: an existing directory.
     pub path: PathBuf,
@@ -35,6 +37,7 @@ impl MountSettings {
     pub fn new(server: SocketAddr, path: PathBuf) -> Self {
         Self {
             server,
+            export: String::new(),
             source: server.to_string(),
             path,
             read_only: false,

@@ -7,6 +7,15 @@ use apus_fs_core::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
+    /// A client could not say which one it wants.
+    #[error("two exports have the name `{name}`")]
+    SameName {
+        /// Their name.
+        name: String,
+    },
+    /// A session's number has one byte for its export.
+    #[error("one server has at most 256 exports")]
+    TooManyExports,
     /// Nothing can be promised any more.
     #[error("the store has failed: {source}")]
     Store {

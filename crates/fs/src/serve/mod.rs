@@ -5,24 +5,27 @@
 
 mod callbacks;
 mod error;
+mod exports;
 mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use apus::{Arrival, Completion, Endpoint, PollMode, Request};
-use apus_fs_core::server::{Server, ServerEffect};
+use apus_fs_core::server::ServerEffect;
 use apus_fs_core::store::Store;
-use apus_fs_wire::{Failure, Response, frame};
+use apus_fs_wire::{Response, frame};
 
 use crate::Report;
 use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
 use crate::poll::Idleness;
 use crate::status::{Role, Status, StatusService};
-use crate::trust::Trust;
 
+use callbacks::Callee;
 pub use error::ServeError;
+pub use exports::Export;
+use exports::Exports;
 use requests::Requests;
 
 /// Messages that are handed to the core before a commit. Chosen by us: more than 100 clients have under way, and a bound on
@@ -49,20 +52,10 @@ impl Stopper {
     }
 }
 
-/// A served directory, for people.
-#[derive(Clone, Debug)]
-pub struct Export {
-    /// The directory.
-    pub directory: String,
-    /// Whether changes are refused.
-    pub read_only: bool,
-}
-
 /// A server's loop and what it works on.
 pub struct Service<S> {
     endpoint: Endpoint,
-    server: Server<S>,
-    trust: Trust,
+    exports: Exports<S>,
     requests: Requests,
     mailbox: Arc<Mailbox<Letter>>,
     idleness: Idleness,
@@ -71,32 +64,30 @@ pub struct Service<S> {
 }
 
 impl<S: Store> Service<S> {
-    /// Joins a server to an endpoint that receives requests.
+    /// Joins exports to an endpoint that receives requests.
     ///
     /// # Errors
     ///
-    /// The system grants no descriptor.
+    /// Two exports have one name, there are more than 256, or the system grants no descriptor.
     pub fn new(
         endpoint: Endpoint,
-        server: Server<S>,
-        export: Export,
-        trust: Trust,
+        exports: Vec<Export<S>>,
         poll: PollMode,
         report: Report,
     ) -> Result<Self, ServeError> {
+        let exports = Exports::new(exports)?;
         let mailbox = Mailbox::new().map_err(|source| ServeError::Mailbox { source })?;
         let status = Status {
             role: Role::Server,
             pid: std::process::id(),
             address: endpoint.local_addr(),
-            path: export.directory,
-            read_only: export.read_only,
+            path: exports.iter().map(shown).collect::<Vec<_>>().join(", "),
+            read_only: exports.iter().all(|export| export.read_only),
             mount: None,
         };
         Ok(Self {
             endpoint,
-            server,
-            trust,
+            exports,
             requests: Requests::default(),
             mailbox: Arc::new(mailbox),
             idleness: Idleness::new(poll),
@@ -110,12 +101,12 @@ impl<S: Store> Service<S> {
         Stopper(self.mailbox.clone())
     }
 
-    /// Serves until it is stopped, and returns the store. Everything to which it has responded is durable.
+    /// Serves until it is stopped, and returns the stores. Everything to which it has responded is durable.
     ///
     /// # Errors
     ///
-    /// The store can promise nothing any more, or the network fails.
-    pub fn run(mut self) -> Result<S, ServeError> {
+    /// A store can promise nothing any more, or the network fails.
+    pub fn run(mut self) -> Result<Vec<S>, ServeError> {
         loop {
             let worked = self.receive_burst()?;
             if worked || self.is_due() {
@@ -127,7 +118,7 @@ impl<S: Store> Service<S> {
             if !self.mailbox.take().is_empty() {
                 self.commit()?;
                 self.endpoint.drain(LAST_RESPONSES);
-                return Ok(self.server.into_store());
+                return Ok(self.exports.into_iter().map(|it| it.server.into_store()).collect());
             }
         }
     }
@@ -154,59 +145,80 @@ impl<S: Store> Service<S> {
         if !self.idleness.may_sleep() {
             return Duration::ZERO;
         }
-        match self.server.next_deadline() {
+        match self.next_deadline() {
             Some(deadline) => deadline.saturating_sub(now()),
             None => Duration::MAX,
         }
     }
 
-    fn is_due(&self) -> bool {
-        self.server.next_deadline().is_some_and(|deadline| deadline <= now())
+    fn next_deadline(&self) -> Option<Duration> {
+        self.exports.iter().filter_map(|export| export.server.next_deadline()).min()
     }
 
-    /// Hands a request to the core, unless its peer is not trusted (FSRUN-1).
+    fn is_due(&self) -> bool {
+        self.next_deadline().is_some_and(|deadline| deadline <= now())
+    }
+
+    /// Hands a request to the server of its export, unless its peer is not trusted (FSRUN-1).
     fn take_request(&mut self, mut request: Request) {
         let peer = request.peer_addr();
-        let judgement = self.trust.judge(peer);
-        if judgement.is_trusted {
-            let message = request.take_payload();
-            let call = self.requests.add(request);
-            self.server.handle_request(now(), peer, call, message);
-            return;
-        }
-        if judgement.is_new {
+        let message = request.take_payload();
+        let refusal = match self.exports.find(peer, &message) {
+            Ok(export) => {
+                let call = self.requests.add(request);
+                return export.server.handle_request(now(), peer, call, message);
+            }
+            Err(refusal) => refusal,
+        };
+        if let Some(name) = refusal.export {
             let ip = peer.ip().to_canonical();
-            (self.report)(&format!(
-                "refused {ip}: `--trust {ip}` would serve it without encryption"
-            ));
+            let remedy = match name.as_str() {
+                "" => format!("`--trust {ip}`"),
+                name => format!("`trust = [\"{ip}\"]` of export {name}"),
+            };
+            (self.report)(&format!("refused {ip}: {remedy} would serve it without encryption"));
         }
         // A client that no longer waits needs no response.
-        let _ = request.reply(frame::encode(&Response::Failed(Failure::NotTrusted)));
+        let _ = request.reply(frame::encode(&Response::Failed(refusal.failure)));
     }
 
     fn take_completion(&mut self, completion: Completion) {
-        let (callback, response) = callbacks::outcome(completion);
-        self.server.handle_callback_response(now(), callback, response);
+        let (callee, response) = callbacks::outcome(completion);
+        if let Some(export) = self.exports.get_mut(callee.export) {
+            export.server.handle_callback_response(now(), callee.callback, response);
+        }
     }
 
     /// Makes durable what the burst has changed, and sends what follows from it.
     fn commit(&mut self) -> Result<(), ServeError> {
         // A response to a burst may leave together with others to the same host.
-        self.server.poll(now()).map_err(|source| ServeError::Store { source })?;
-        let cork = self.endpoint.cork();
-        while let Some(effect) = self.server.take_effect() {
-            match effect {
-                ServerEffect::Respond { call, header, payload } => {
-                    self.requests.respond(call, header, payload);
-                }
-                ServerEffect::Call { callback, peer, message } => {
-                    if !callbacks::call(&self.endpoint, callback, peer, message) {
-                        self.server.handle_callback_response(now(), callback, None);
+        for (number, export) in self.exports.iter_mut() {
+            let server = &mut export.server;
+            server.poll(now()).map_err(|source| ServeError::Store { source })?;
+            let cork = self.endpoint.cork();
+            while let Some(effect) = server.take_effect() {
+                match effect {
+                    ServerEffect::Respond { call, header, payload } => {
+                        self.requests.respond(call, header, payload);
+                    }
+                    ServerEffect::Call { callback, peer, message } => {
+                        let callee = Callee { export: number, callback };
+                        if !callbacks::call(&self.endpoint, callee, peer, message) {
+                            server.handle_callback_response(now(), callback, None);
+                        }
                     }
                 }
             }
+            drop(cork);
         }
-        drop(cork);
         Ok(())
+    }
+}
+
+/// An export, for people.
+fn shown<S>(export: &Export<S>) -> String {
+    match export.name.as_str() {
+        "" => export.directory.clone(),
+        name => format!("{name}={}", export.directory),
     }
 }

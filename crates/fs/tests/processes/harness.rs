@@ -54,14 +54,22 @@ fn serve(directory: &Path, address: &str) {
     let server = Server::new(store, settings, boot_time()).unwrap();
     let endpoint = Endpoint::bind(address).unwrap();
     let address = endpoint.local_addr();
-    let export = Export { directory: directory.display().to_string(), read_only: false };
+    let export = Export {
+        name: String::new(),
+        directory: directory.display().to_string(),
+        read_only: false,
+        trust: Trust::default(),
+        server,
+    };
     let report = Box::new(|line: &str| eprintln!("server: {line}"));
-    let service = Service::new(endpoint, server, export, Trust::default(), PollMode::Block, report);
+    let service = Service::new(endpoint, vec![export], PollMode::Block, report);
     let service = service.unwrap();
     let stopper = service.stopper();
     at_end_of_input(move || stopper.stop());
     println!("\nready {address}");
-    service.run().unwrap().close().unwrap();
+    for store in service.run().unwrap() {
+        store.close().unwrap();
+    }
 }
 
 fn mount(server: SocketAddr, path: &str, lost: &str) {

@@ -9,14 +9,18 @@
 //!
 //!   helper                    the arguments with which mount(8) calls this program
 //!   options                   the list behind -o
+//!   exports                   the list behind --exports
+//!   place                     a served directory as an argument
 //!   daemon                    a process that outlives its command
 //! ```
 
 mod check;
 mod daemon;
+mod exports;
 mod helper;
 mod mount;
 mod options;
+mod place;
 mod serve;
 mod status;
 mod umount;

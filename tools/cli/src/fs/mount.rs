@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::daemon;
 use super::options::{LostMode, OptionList};
-use crate::address::Address;
+use super::place::Place;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals;
@@ -30,11 +30,11 @@ use crate::signals;
 #[command(after_help = "Examples:
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs mount 10.0.0.1:4000 /mnt/shared --daemon --lost error=30
-  apus fs mount 10.0.0.1:4000 /mnt/music -o ro,poll=block")]
+  apus fs mount 10.0.0.1:4000/music /mnt/music -o ro,poll=block")]
 pub(super) struct Arguments {
-    /// Address of the server, HOST:PORT
-    #[arg(value_name = "HOST:PORT", value_parser = Address::parse_remote)]
-    server: Address,
+    /// Address of the server, HOST:PORT, and the name of the directory if it serves several: HOST:PORT/NAME
+    #[arg(value_name = "HOST:PORT", value_parser = Place::parse)]
+    served: Place,
     /// Where to mount: an existing directory
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -94,13 +94,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     fn settings(&self) -> Result<MountSettings, Failure> {
-        let text = self.server.as_str();
+        let text = self.served.as_str();
         let found = self
+            .served
             .server
             .resolve()
             .map_err(|error| Failure::of(&format!("resolve {text}"), &error))?;
         let mut settings = MountSettings::new(found[0], self.path.clone());
         text.clone_into(&mut settings.source);
+        settings.export.clone_from(&self.served.export);
         for list in &self.options {
             settings.read_only |= list.read_only;
             settings.allow_other = list.allow_other.unwrap_or(settings.allow_other);
@@ -114,7 +116,7 @@ impl Arguments {
     }
 
     fn announcement(&self, path: &Path) -> String {
-        let server = self.server.as_str();
+        let server = self.served.as_str();
         if self.json {
             json!({ "mounted": path.display().to_string(), "server": server }).to_string()
         } else {
@@ -124,7 +126,7 @@ impl Arguments {
 
     /// The arguments of the process that serves the mount in the background.
     fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = ["fs", "mount", self.server.as_str()].map(Into::into).into();
+        let mut words: Vec<OsString> = ["fs", "mount", self.served.as_str()].map(Into::into).into();
         words.push(self.path.clone().into());
         words.push("--detached".into());
         let flags = [(self.read_only, "--read-only"), (self.json, "--json")];

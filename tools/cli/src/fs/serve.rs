@@ -3,21 +3,17 @@
 use std::path::PathBuf;
 
 use apus::{Endpoint, PollMode};
-use apus_fs::serve::{Export, Service};
-use apus_fs::trust::{Network, Trust};
-use apus_fs_core::server::{Server, ServerSettings};
-use apus_fs_store::{DirectoryOptions, DirectoryStore};
+use apus_fs::serve::Service;
+use apus_fs::trust::Network;
 use clap::Args;
 use serde_json::json;
 
+use super::exports::{self, Entry};
 use crate::address::Address;
 use crate::driver::bind_failure;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals;
-
-/// The folder in an exported directory that the store keeps for itself.
-const STORE: &str = ".apus-fs";
 
 /// Serve a directory
 ///
@@ -28,16 +24,24 @@ const STORE: &str = ".apus-fs";
 /// Packets are not encrypted: a machine that can read or forge them can read and change the files. So clients are served only
 /// on this host, and in networks that --trust names. A server that an ordinary user runs has that user's rights; started by root,
 /// it serves files of all users, and believes its clients who their users are.
+///
+/// A file for --exports has a table in TOML for each directory. Only `directory` is required, and nothing is writable unless it
+/// says so: `[music] directory = "/srv/music", writable = true, squash = 65534, trust = ["10.0.0.0/8"]`, one setting on each
+/// line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs serve /srv/shared
   apus fs serve /srv/shared --listen 10.0.0.1:4000 --trust 10.0.0.0/24
   apus fs serve /srv/music --listen [::]:4000 --read-only --trust 10.0.0.0/8 --trust fd00::/8
-  apus fs serve /srv/drop --squash 65534")]
+  apus fs serve /srv/drop --squash 65534
+  apus fs serve --exports /etc/apus/exports.toml --listen [::]:4000")]
 pub(super) struct Arguments {
     /// Directory to serve
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "exports")]
+    directory: Option<PathBuf>,
+    /// Serve the directories that this file lists, under names: clients mount HOST:PORT/NAME
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["directory", "read_only", "squash", "trust"])]
+    exports: Option<PathBuf>,
     /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::parse_local)]
     listen: Address,
@@ -65,33 +69,24 @@ pub(super) struct Arguments {
 ///
 /// The directory cannot be served, the address cannot be bound, or the disk fails.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let directory =
-        std::fs::canonicalize(&arguments.directory).map_err(|error| Failure::Argument {
-            argument: "DIR".to_owned(),
-            problem: format!("{}: {error}", arguments.directory.display()),
-        })?;
-    // No client has leases of a directory that was never served.
-    let grace = directory.join(STORE).exists();
-    let settings = ServerSettings {
-        read_only: arguments.read_only,
-        squash: arguments.squash,
-        grace,
-        ..ServerSettings::default()
+    let exports = match (&arguments.exports, &arguments.directory) {
+        (Some(file), _) => exports::open(file)?,
+        (None, Some(directory)) => {
+            let mut entry = Entry::new(directory.clone(), !arguments.read_only, arguments.squash);
+            entry
+                .resolve()
+                .map_err(|problem| Failure::Argument { argument: "DIR".to_owned(), problem })?;
+            vec![entry.open(0, "", arguments.trust.clone())?]
+        }
+        // clap asks for one of them.
+        (None, None) => Vec::new(),
     };
-    let store = DirectoryStore::open(&directory, DirectoryOptions::default())
-        .map_err(|error| Failure::of("open the directory", &error))?;
-    let server = Server::new(store, settings, apus_fs::boot_time())
-        .map_err(|error| Failure::of("open the directory", &error))?;
     let endpoint = Endpoint::builder().poll_mode(arguments.poll).bind(arguments.listen.as_str());
     let endpoint = endpoint.map_err(|error| {
         bind_failure(&error, "`apus fs serve DIR --listen 127.0.0.1:0` listens on any free port.")
     })?;
     let address = endpoint.local_addr();
-    let export =
-        Export { directory: directory.display().to_string(), read_only: arguments.read_only };
-    let trust = Trust::new(arguments.trust.clone());
-    let service =
-        Service::new(endpoint, server, export, trust, arguments.poll, Box::new(output::note));
+    let service = Service::new(endpoint, exports, arguments.poll, Box::new(output::note));
     let service = service.map_err(|error| Failure::Work(error.to_string()))?;
     let stopper = service.stopper();
     signals::on_first(move || stopper.stop())
@@ -101,6 +96,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         output::line(&format!("listening on {address}"))?;
     }
-    let store = service.run().map_err(|error| Failure::Work(error.to_string()))?;
-    store.close().map_err(|error| Failure::of("end the log", &error))
+    for store in service.run().map_err(|error| Failure::Work(error.to_string()))? {
+        store.close().map_err(|error| Failure::of("end the log", &error))?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use apus_fs_wire::FileSystemStatus;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::address::Address;
+use super::place::Place;
 use crate::failure::Failure;
 use crate::output;
 
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Show mounts and servers: leases, changes that are not at the server yet, and who waits for whom
 ///
 /// Without an argument it shows all mounts and servers of this user on this host. A path shows the mount there, and HOST:PORT
-/// asks a server for its clients.
+/// asks a server for its clients, HOST:PORT/NAME one that serves several directories.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus fs status
@@ -56,10 +56,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return show(arguments, &all);
     }
     let wrong = |problem| Failure::Argument { argument: "PATH|HOST:PORT".to_owned(), problem };
-    let address = Address::parse_remote(which).map_err(wrong)?;
+    let place = Place::parse(which).map_err(wrong)?;
     let found =
-        address.resolve().map_err(|error| Failure::of(&format!("resolve {which}"), &error))?;
-    let answer = server_status::ask(found[0], TIMEOUT);
+        place.server.resolve().map_err(|error| Failure::of(&format!("resolve {which}"), &error))?;
+    let answer = server_status::ask(found[0], &place.export, TIMEOUT);
     let answer = answer.map_err(|error| Failure::Work(error.to_string()))?;
     if arguments.json {
         output::line(&server_json(which, &answer).to_string())

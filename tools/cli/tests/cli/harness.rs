@@ -57,7 +57,7 @@ pub(crate) fn skip_reason(stderr: &str) -> Option<&str> {
     reasons.iter().any(|reason| stderr.contains(reason)).then_some(stderr)
 }
 
-/// `apus serve` in a process of its own. It is killed when the test ends, also by a failed assertion.
+/// `apus serve` or `apus fs serve` in a process of its own. It is killed when the test ends, also by a failed assertion.
 pub(crate) struct Service {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -73,9 +73,19 @@ impl Service {
 
     /// Starts a service as [`Service::start`] does, from a command with an environment of its own.
     pub(crate) fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+        command.args(["serve", "127.0.0.1:0"]).args(arguments);
+        Self::spawn(command)
+    }
+
+    /// Starts a file service on a free port of the loopback interface and waits until it is ready.
+    pub(crate) fn start_files(arguments: &[&str]) -> Self {
+        let mut command = apus();
+        command.args(["fs", "serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let mut child = command
-            .args(["serve", "127.0.0.1:0"])
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -13,6 +13,7 @@ mod experiments;
 mod fabric;
 mod file_bench;
 mod file_checks;
+mod file_exports;
 mod harness;
 mod invocations;
 mod lab;

@@ -73,6 +73,7 @@ impl Host {
         let settings = ClientSettings {
             id: ClientId(id),
             name: Bytes::from(mount.to_string()),
+            export: Bytes::new(),
             read_only: false,
             lost: Lost::Wait,
             kernel_drops_names: true,

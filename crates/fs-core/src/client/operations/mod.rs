@@ -334,7 +334,7 @@ impl Client {
 
     /// Requires room for a change in the log.
     fn room(&mut self, turn: &Turn, bytes: usize) -> Attempt<()> {
-        if self.session.settings.read_only {
+        if self.session.is_read_only() {
             return Err(Errno::ROFS.into());
         }
         if !self.log.has_room(bytes) {

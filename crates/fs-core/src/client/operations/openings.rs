@@ -21,6 +21,9 @@ impl Client {
         kill_privileges: bool,
     ) -> Attempt<Reply> {
         let kind = if truncate { LeaseKind::Exclusive } else { LeaseKind::Shared };
+        if writable && self.session.is_read_only() {
+            return Err(Errno::ROFS.into());
+        }
         if truncate {
             self.room(turn, 0)?;
         }
