@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_server_and_perhaps_a_name() {
+    fn a_place_is_a_server_and_possibly_a_name() {
         let place = Place::parse("[::1]:4000/music").unwrap();
         assert_eq!((place.server.as_str(), place.export.as_str()), ("[::1]:4000", "music"));
         let place = Place::parse("files:4000").unwrap();
