@@ -74,6 +74,8 @@ pub struct MountStatus {
     pub batches_refused: u64,
     /// Leases that the server wanted back since then.
     pub recalls: u64,
+    /// Calls since then for bytes that no program waited for yet.
+    pub read_ahead: u64,
 }
 
 impl MountStatus {
@@ -95,6 +97,7 @@ impl MountStatus {
             batches: client.batches,
             batches_refused: client.batches_refused,
             recalls: client.recalls,
+            read_ahead: client.read_ahead,
         }
     }
 }

@@ -67,6 +67,8 @@ impl Outstanding {
 pub(super) struct Calls {
     outstanding: BTreeMap<ClientCall, Outstanding>,
     by_purpose: HashMap<Purpose, ClientCall>,
+    /// First byte, end and call of reads whose bytes will be used.
+    reads: BTreeMap<(Ino, u64), (u64, ClientCall)>,
     last: u64,
 }
 
@@ -81,6 +83,9 @@ impl Calls {
         self.last += 1;
         let call = ClientCall(self.last);
         self.by_purpose.insert(purpose.clone(), call);
+        if let Purpose::Read(file, offset, length) = purpose {
+            self.reads.insert((file, offset), (offset + u64::from(length), call));
+        }
         let outstanding = Outstanding {
             purpose,
             request,
@@ -115,7 +120,14 @@ impl Calls {
     /// Removes a call that has returned; `None` if it was dropped before.
     pub(super) fn remove(&mut self, call: ClientCall) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&call)?;
-        self.by_purpose.remove(&outstanding.purpose);
+        if self.by_purpose.get(&outstanding.purpose) == Some(&call) {
+            self.by_purpose.remove(&outstanding.purpose);
+        }
+        if let Purpose::Read(file, offset, _) = outstanding.purpose
+            && self.reads.get(&(file, offset)).is_some_and(|(_, read)| *read == call)
+        {
+            self.reads.remove(&(file, offset));
+        }
         Some(outstanding)
     }
 
@@ -127,20 +139,47 @@ impl Calls {
     /// Drops all calls and returns the operations that waited for them.
     pub(super) fn drop_all(&mut self) -> Vec<OpToken> {
         self.by_purpose.clear();
+        self.reads.clear();
         let dropped = std::mem::take(&mut self.outstanding);
         dropped.into_values().flat_map(|outstanding| outstanding.waiters).collect()
     }
 
+    /// Returns the read under way that brings a byte of a file.
+    pub(super) fn reading(&self, file: Ino, at: u64) -> Option<ClientCall> {
+        let ((found, _), (end, call)) = self.reads.range(..=(file, at)).next_back()?;
+        (*found == file && at < *end).then_some(*call)
+    }
+
+    /// Returns how many bytes of a range that begins at `from` no read under way brings; `None` if one brings the first of them.
+    pub(super) fn unread(&self, file: Ino, from: u64, length: u64) -> Option<u32> {
+        if self.reading(file, from).is_some() {
+            return None;
+        }
+        let next = self.reads.range((file, from)..(file, from + length)).next();
+        let length = next.map_or(length, |((_, next), _)| next - from);
+        u32::try_from(length).ok()
+    }
+
+    /// Has nothing wait for reads of a file any more.
+    fn forget_reads(&mut self, file: Ino) {
+        let reads = self.reads.range((file, 0)..=(file, u64::MAX));
+        for key in reads.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.reads.remove(&key);
+        }
+    }
+
     /// Voids what responses under way grant on a node.
     pub(super) fn void(&mut self, node: Ino) {
+        self.forget_reads(node);
         for outstanding in self.outstanding.values_mut() {
             outstanding.voided.insert(node);
         }
     }
 
-    /// Voids what reads of a file under way return: the server may have read before it applied a batch, whose bytes are dropped here
-    /// now that it has.
+    /// Voids what reads of a file under way return: the server may have read before it applied a batch, whose bytes are dropped here,
+    /// or before another client's change.
     pub(super) fn void_reads(&mut self, node: Ino) {
+        self.forget_reads(node);
         for outstanding in self.outstanding.values_mut() {
             if matches!(outstanding.purpose, Purpose::Read(file, ..) if file == node) {
                 outstanding.voided.insert(node);

@@ -148,6 +148,13 @@ impl Contents {
         self.server_below = self.server_below.max(size);
     }
 
+    /// Drops what was read outside of a range.
+    pub(super) fn forget_read_outside(&mut self, (from, to): (u64, u64)) {
+        self.extents.retain(|start, extent| {
+            extent.batch != 0 || (*start < to && start + extent.bytes.len() as u64 > from)
+        });
+    }
+
     /// Drops what was read.
     pub(super) fn forget_read(&mut self) {
         self.extents.retain(|_, extent| extent.batch != 0);

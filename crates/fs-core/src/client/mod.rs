@@ -21,6 +21,7 @@ mod log;
 mod node;
 mod operation;
 mod operations;
+mod read_ahead;
 mod recall;
 mod responses;
 mod session;
@@ -41,6 +42,7 @@ use node::Node;
 pub use operation::{
     AttributeChange, Caller, DirectoryEntry, NewTime, NodeEntry, Operation, Place, Reply,
 };
+use read_ahead::ReadAhead;
 use recall::Recalls;
 pub use session::{ClientSettings, Lost};
 use session::{Session, SessionState};
@@ -91,6 +93,7 @@ pub struct Client {
     /// With more nodes than this, some are dropped.
     evict_above: usize,
     recalls: Recalls,
+    read_ahead: ReadAhead,
     pending: BTreeMap<OpToken, Pending>,
     ready: VecDeque<OpToken>,
     /// Operations that wait until the session is live.
@@ -124,6 +127,7 @@ impl Client {
             nodes: HashMap::new(),
             evict_above: MOST_NODES,
             recalls: Recalls::default(),
+            read_ahead: ReadAhead::default(),
             pending: BTreeMap::new(),
             ready: VecDeque::new(),
             for_session: Vec::new(),

@@ -167,6 +167,8 @@ impl Client {
             node.reduce_lease(recalled.keep);
             if node.lease == LeaseKind::None {
                 node.drop_cache();
+                // Reads that were sent during the recall, before the next holder changes the file.
+                self.calls.void_reads(recalled.node.ino);
             }
             if recalled.is_removed {
                 node.is_orphan = true;

@@ -112,8 +112,12 @@ impl Client {
                 }
             }
             (Purpose::Read(ino, offset, wanted), Response::ReadDone(_)) => {
+                let (from, to) = self.read_ahead.kept(ino);
+                let is_wanted = !outstanding.waiters.is_empty()
+                    || (offset < to && offset + u64::from(wanted) > from);
                 if let Some(node) = self.nodes.get_mut(&ino).filter(|_| !voided.contains(&ino))
                     && node.lease > LeaseKind::None
+                    && is_wanted
                 {
                     let length = payload.len().min(wanted as usize);
                     node.contents.fill_from_server(offset, &payload.slice(..length));

@@ -13,6 +13,7 @@ pub(super) struct Counters {
     pub(super) batches: u64,
     pub(super) batches_refused: u64,
     pub(super) recalls: u64,
+    pub(super) read_ahead: u64,
 }
 
 /// State of a client.
@@ -48,6 +49,8 @@ pub struct ClientStatus {
     pub batches_refused: u64,
     /// Recalls since then.
     pub recalls: u64,
+    /// Calls since then for bytes that no operation waited for yet.
+    pub read_ahead: u64,
 }
 
 impl Client {
@@ -72,6 +75,7 @@ impl Client {
             batches: self.counters.batches,
             batches_refused: self.counters.batches_refused,
             recalls: self.counters.recalls,
+            read_ahead: self.counters.read_ahead,
         }
     }
 }

@@ -6,4 +6,5 @@ mod coherence;
 mod failures;
 mod orphans;
 mod returns;
+mod sequences;
 mod world;

@@ -12,7 +12,7 @@ use crate::client::calls::Purpose;
 use crate::client::install::KEPT_FILE;
 use crate::client::node::RecallStage;
 use crate::client::operation::Reply;
-use crate::client::{Attempt, Client};
+use crate::client::{Attempt, Client, Stop};
 
 /// Largest position in a file. Source: Linux `loff_t` is signed.
 const MOST_SIZE: u64 = i64::MAX as u64;
@@ -42,12 +42,16 @@ impl Client {
             node.read_in_recall |= node.recall.is_some();
             return Ok(Reply::Data(Vec::new()));
         }
+        let is_long = node.attributes.size > KEPT_FILE;
         match node.contents.read(offset, end - offset) {
             Ok(pieces) => {
                 node.kernel_data = true;
                 node.read_in_recall |= node.recall.is_some();
-                if node.attributes.size > KEPT_FILE {
-                    node.contents.forget_read();
+                if is_long {
+                    self.note_read(ino, offset, end, false);
+                    let kept = self.read_ahead.kept(ino);
+                    self.node_mut(ino)?.contents.forget_read_outside(kept);
+                    self.read_on(&turn.clock, ino);
                 }
                 Ok(Reply::Data(pieces))
             }
@@ -56,14 +60,35 @@ impl Client {
                     let barrier = node.barrier;
                     return Err(self.wait_for_batch(turn, barrier));
                 }
-                let (file, length) = (node.handle, length.min(MOST_READ) as u32);
-                let purpose = Purpose::Read(ino, at, length);
-                let range = NodeRange { file, offset: at, length };
-                Err(self.wait_for(&turn.clock, turn.token, purpose, |_| SessionRequest::Read {
-                    ranges: vec![range],
-                }))
+                let unread = self.calls.unread(ino, at, length.min(MOST_READ));
+                if is_long {
+                    self.note_read(ino, offset, end, unread.is_some());
+                }
+                let stop = self.read_at_server(turn, ino, at, unread);
+                if is_long {
+                    self.read_on(&turn.clock, ino);
+                }
+                Err(stop)
             }
         }
+    }
+
+    /// Waits for the read that brings the byte at `at`: one that is under way, or a new one of `unread` bytes.
+    fn read_at_server(&mut self, turn: &Turn, ino: Ino, at: u64, unread: Option<u32>) -> Stop {
+        let Ok(file) = self.handle(ino) else { return Stop::Fail(Errno::STALE) };
+        let call = match (self.calls.reading(ino, at), unread) {
+            (Some(call), _) => call,
+            (None, length) => {
+                let length = length.unwrap_or(MOST_READ as u32);
+                let range = NodeRange { file, offset: at, length };
+                let purpose = Purpose::Read(ino, at, length);
+                self.call(&turn.clock, purpose, SessionRequest::Read { ranges: vec![range] })
+            }
+        };
+        if let Some(outstanding) = self.calls.get_mut(call) {
+            outstanding.waiters.push(turn.token);
+        }
+        Stop::Wait
     }
 
     /// Writes. `how` is: at the end of the file; from the kernel's cache; set-user-ID goes.
@@ -149,6 +174,7 @@ impl Client {
             // Reads wait for this batch: one that the log never gets would have them wait forever.
             self.log.seal();
             let number = self.log.open_number();
+            self.calls.void_reads(ino);
             let node = self.node_mut(ino)?;
             node.contents.forget(offset, length);
             node.contents.extend_to_server(node.attributes.size);
@@ -207,6 +233,7 @@ impl Client {
         let end = end.ok_or(Errno::FBIG)?;
         let number = self.log.open_number();
         let source = self.handle(from)?;
+        self.calls.void_reads(to);
         let node = self.node_mut(to)?;
         let target = node.handle;
         node.contents.forget(to_offset, length);

@@ -8,6 +8,7 @@ use apus_fs_wire::{
 use super::Turn;
 use super::attributes::without_privileges;
 use crate::client::calls::Purpose;
+use crate::client::install::KEPT_FILE;
 use crate::client::operation::Reply;
 use crate::client::{Attempt, Client, Stop};
 
@@ -100,6 +101,11 @@ impl Client {
         let node = self.node_mut(ino)?;
         node.openings = node.openings.saturating_sub(1);
         node.writers = node.writers.saturating_sub(u32::from(writable));
+        if node.openings == 0 && node.attributes.size > KEPT_FILE {
+            node.contents.forget_read();
+            self.read_ahead.forget(ino);
+        }
+        let node = self.node(ino)?;
         // Until then the server has kept it (FS-4).
         if node.openings == 0 && node.is_orphan {
             self.close_orphan(turn, ino);
