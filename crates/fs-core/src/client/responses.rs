@@ -27,6 +27,10 @@ impl Client {
         };
         let Some(outstanding) = self.calls.remove(call) else { return };
         self.ready.extend(outstanding.waiters.iter().copied());
+        // A call that was sent again may be answered for the first time.
+        if outstanding.failures == 0 {
+            self.session.note_round_trip(clock.now.saturating_sub(outstanding.sent_at));
+        }
         match &decoded.message {
             Response::Failed(Failure::SessionEnded) => {
                 self.to_reclaim.extend(outstanding.claims());

@@ -66,6 +66,8 @@ pub(super) struct Session {
     pub(super) silent_since: Option<Duration>,
     /// The server refuses changes.
     pub(super) is_server_read_only: bool,
+    /// The shortest time that a call has taken.
+    pub(super) round_trip: Option<Duration>,
     /// The session before was not renewed in its term.
     pub(super) was_away: bool,
     /// Numbers for new nodes that are left.
@@ -94,6 +96,7 @@ impl Session {
             last_sent: now,
             silent_since: Some(now),
             is_server_read_only: false,
+            round_trip: None,
             was_away: false,
             next_ino: 0,
             end_ino: 0,
@@ -166,6 +169,11 @@ impl Session {
         self.valid_until = self.valid_until.max(sent + self.term);
         self.silent_since = None;
         self.has_lapsed = false;
+    }
+
+    /// Notes how long a call has taken.
+    pub(super) fn note_round_trip(&mut self, time: Duration) {
+        self.round_trip = Some(self.round_trip.map_or(time, |shortest| shortest.min(time)));
     }
 
     /// When the session is renewed, if nothing else is sent.
