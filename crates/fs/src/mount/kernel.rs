@@ -14,6 +14,7 @@ use apus_fuse::{
 
 use super::attributes::errno;
 use super::error::MountFailure;
+use super::kernel_read_ahead;
 use super::operations::{Task, task};
 use super::replies::{self, Shape};
 use super::settings::MountSettings;
@@ -67,6 +68,7 @@ impl Kernel {
                 session.wait(None).map_err(ReadError::System)?;
             }
         }
+        kernel_read_ahead::raise(mount.path());
         let shapes = HashMap::new();
         Ok(Self { mount: Some(mount), session, buffer, shapes })
     }

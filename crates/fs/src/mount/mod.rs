@@ -10,6 +10,7 @@
 mod attributes;
 mod error;
 mod kernel;
+mod kernel_read_ahead;
 mod network;
 mod notifications;
 mod operations;
