@@ -36,6 +36,7 @@ pub mod status;
 pub mod trust;
 
 pub use clock::boot_time;
+pub use poll::endpoint_poll_mode;
 
 /// Passes on a line for people: a warning, or a change that they should know of.
 pub type Report = Box<dyn Fn(&str) + Send>;

@@ -223,11 +223,6 @@ impl Client {
         self.log.waiting().0 == 0
     }
 
-    /// Returns the shortest time that a call to the server has taken.
-    pub fn round_trip(&self) -> Option<Duration> {
-        self.session.round_trip
-    }
-
     /// Sends what is not at the server, without waiting for its time.
     pub fn flush(&mut self, clock: &Clock) {
         self.log.seal();

@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::error::MountFailure;
 use super::settings::MountSettings;
+use crate::poll::endpoint_poll_mode;
 
 /// Messages that are received before the kernel is served again.
 const BURST: usize = 64;
@@ -42,7 +43,8 @@ impl Network {
     pub(super) fn open(settings: &MountSettings) -> Result<Self, MountFailure> {
         let server = settings.server;
         let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let endpoint = Endpoint::builder().poll_mode(settings.poll).bind(any);
+        let poll = endpoint_poll_mode(settings.poll);
+        let endpoint = Endpoint::builder().poll_mode(poll).bind(any);
         let endpoint = endpoint.map_err(|source| MountFailure::Bind { server, source })?;
         Ok(Self {
             endpoint,

@@ -23,7 +23,7 @@ use super::settings::MountSettings;
 use crate::Report;
 use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
-use crate::poll::Idleness;
+use crate::poll::{Awaited, Idleness};
 use crate::status::{MountStatus, Role, Status, StatusService};
 
 /// Time for the server to learn that the mount has ended. Chosen by us: if it does not, the session ends with its term.
@@ -230,7 +230,9 @@ impl Mounted {
             self.idleness.end();
             return Ok(());
         }
-        if !self.idleness.may_sleep() {
+        let is_calling = self.network.outstanding() > 0;
+        let awaited = if is_calling { Awaited::Response } else { Awaited::Request };
+        if !self.idleness.may_sleep(awaited) {
             return Ok(());
         }
         let deadlines = [self.client.next_deadline(), limit];

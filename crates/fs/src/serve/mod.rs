@@ -19,7 +19,7 @@ use apus_fs_wire::{Response, frame};
 use crate::Report;
 use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
-use crate::poll::Idleness;
+use crate::poll::{Awaited, Idleness};
 use crate::status::{Role, Status, StatusService};
 
 use callbacks::Callee;
@@ -142,7 +142,7 @@ impl<S: Store> Service<S> {
 
     /// How long the loop may sleep now.
     fn patience(&mut self) -> Duration {
-        if !self.idleness.may_sleep() {
+        if !self.idleness.may_sleep(Awaited::Request) {
             return Duration::ZERO;
         }
         match self.next_deadline() {

@@ -81,7 +81,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // clap asks for one of them.
         (None, None) => Vec::new(),
     };
-    let endpoint = Endpoint::builder().poll_mode(arguments.poll).bind(arguments.listen.as_str());
+    let poll = apus_fs::endpoint_poll_mode(arguments.poll);
+    let endpoint = Endpoint::builder().poll_mode(poll).bind(arguments.listen.as_str());
     let endpoint = endpoint.map_err(|error| {
         bind_failure(&error, "`apus fs serve DIR --listen 127.0.0.1:0` listens on any free port.")
     })?;
