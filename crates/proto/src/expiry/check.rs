@@ -15,6 +15,10 @@ use apus_wire::{Body, Profile};
 pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
     let now = cx.now;
     if !waits_for_peer(&cx.tables.rpcs, rpc) {
+        if is_doubtful(cx, rpc) {
+            cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
+            ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
+        }
         let entry = &mut cx.tables.rpcs[rpc];
         entry.hear(now);
         if let Some(message) = &mut entry.incoming {
@@ -64,8 +68,20 @@ fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
         if receives && waits_for_peer(&cx.tables.rpcs, rpc) && is_due(cx, rpc) {
             cx.sender().request_missing(rpc);
             cx.inbound.granter.silence(&mut cx.tables.rpcs, rpc);
+        } else if is_doubtful(cx, rpc) {
+            cx.sender().ask_whether_known(rpc);
         }
     }
+}
+
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed another one since it was
+/// last asked about this one (TIME-15). The client may have been restarted, and each of its requests would be granted
+/// needlessly, for a resend interval.
+fn is_doubtful(cx: &Context<'_>, rpc: RpcKey) -> bool {
+    let entry = &cx.tables.rpcs[rpc];
+    entry.state() == State::Server(ServerState::Incoming)
+        && cx.tables.peers[entry.peer].disclaimed.is_some_and(|at| entry.asked < at)
+        && !waits_for_peer(&cx.tables.rpcs, rpc)
 }
 
 /// Whether the peer has been silent about `rpc` for long enough to be asked, and was not asked lately (TIME-3).

@@ -92,6 +92,8 @@ pub(crate) struct Peer {
     pub(crate) last_used: Instant,
     /// When a packet last concerned a live RPC with it.
     pub(crate) heard: Instant,
+    /// When it disclaimed one of its requests, if nothing has shown since that it has others (TIME-15).
+    pub(crate) disclaimed: Option<Instant>,
 }
 
 impl Peer {
@@ -99,6 +101,16 @@ impl Peer {
     /// such datagrams.
     pub(crate) const fn longest_shared_datagram(&self) -> usize {
         if self.reads_shared_datagrams { DATA_HEADER_LEN + self.segment as usize } else { 0 }
+    }
+
+    /// Notes that it does not know one of its requests any more. Its others are doubtful from `now` on, or still from the
+    /// last time on if that is less than `interval` nanoseconds ago: each is asked about once.
+    pub(crate) fn disclaim(&mut self, now: Instant, interval: u64) {
+        // It has answered a RESEND: the next burst may leave.
+        self.resends.answered();
+        if self.disclaimed.is_none_or(|before| now.since(before) >= interval) {
+            self.disclaimed = Some(now);
+        }
     }
 
     /// Notes a packet about a live RPC: the peer is alive.

@@ -146,6 +146,7 @@ impl Peers {
             receive_bytes: 0,
             last_used: now,
             heard: now,
+            disclaimed: None,
         });
         self.by_address.insert(Named(address), id);
         self.last = Some((address, id));

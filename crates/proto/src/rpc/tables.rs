@@ -66,8 +66,10 @@ impl Tables {
     /// Notes that the peer works on `rpc`: it is not asked for a while
     /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) fn hear(&mut self, now: Instant, peer: PeerId, rpc: RpcKey) {
-        self.rpcs[rpc].hear(now);
-        self.peers[peer].hear(now);
+        let entry = &mut self.rpcs[rpc];
+        entry.hear(now);
+        let role = entry.role();
+        self.hear_peer(now, peer, role);
     }
 
     /// Notes a BUSY of the peer about `rpc`: it is not asked for a while, and for longer each time.
@@ -75,11 +77,20 @@ impl Tables {
         let entry = &mut self.rpcs[rpc];
         let (role, asked) = (entry.role(), entry.unanswered());
         entry.hear_busy(now);
-        let peer = &mut self.peers[peer];
-        peer.hear(now);
+        self.hear_peer(now, peer, role);
         // A BUSY about a call of this endpoint responds to a RESEND.
         if role == Role::Server {
-            peer.need_ack.answered(asked);
+            self.peers[peer].need_ack.answered(asked);
+        }
+    }
+
+    /// Notes that the peer works on an RPC in which this endpoint has `role`.
+    fn hear_peer(&mut self, now: Instant, peer: PeerId, role: Role) {
+        let peer = &mut self.peers[peer];
+        peer.hear(now);
+        if role == Role::Server {
+            // It has requests of its session: it lives on, and had forgotten a single one (TIME-15).
+            peer.disclaimed = None;
         }
     }
 }

@@ -22,6 +22,10 @@ pub(super) fn on_rpc_unknown(
         Side::Server(_) => {
             cx.observation.metrics.recovery.server_rpcs_unknown += 1;
             end_server(cx, rpc, Ending::Discarded);
+            if cx.outbound.identity.profile == Profile::Udp {
+                let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
+                cx.tables.peers[peer].disclaim(cx.now, interval);
+            }
             Ok(())
         }
         Side::Client(_) if flags.contains(Flags::REFUSED) => {

@@ -21,6 +21,20 @@ impl Sender<'_> {
         self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
     }
 
+    /// Asks the client of `rpc` whether it knows the request, of which nothing is missing that it may send: a RESEND for no
+    /// bytes, which is answered with BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
+    pub(crate) fn ask_whether_known(&mut self, rpc: RpcKey) {
+        let entry = &mut self.tables.rpcs[rpc];
+        let Some(message) = &entry.incoming else { return };
+        // Offset and length 0 would mean everything (WIRE-12).
+        let offset = message.granted().max(1);
+        entry.ask(self.now);
+        let peer = entry.peer;
+        self.tables.peers[peer].resends.sent(self.now, 0);
+        let priority = self.config.highest_priority();
+        self.control(rpc, Body::Resend(Resend { offset, length: 0, priority, brief: false }));
+    }
+
     /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
     /// tail up to what is granted; if nothing has arrived, one for everything
     /// (HM `homa_incoming.c` `homa_request_retrans`, TIME-5). As many as the peer's burst has room for. Returns `false`

@@ -232,6 +232,92 @@ fn a_client_that_lost_the_call() {
     ");
 }
 
+/// TIME-15: a client that does not know one request any more may have been restarted. Those that wait for grants are asked about
+/// once, without granting them one after the other.
+#[test]
+fn a_client_that_lost_one_request_is_asked_about_the_others() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0
+        meet P
+        meet Q
+        P: DATA s1 0..1000/5000 unsched=1000
+        P: DATA s2 0..1000/6000 unsched=1000
+        P: DATA s3 0..1000/7000 unsched=1000
+        Q: DATA s1 0..1000/8000 unsched=1000
+        +7ms
+        P: RPC_UNKNOWN s1
+        +3ms
+        P: RPC_UNKNOWN s3
+        P: RPC_UNKNOWN s2
+        live
+    "), @"
+    > P: DATA s1 0..1000/5000 unsched=1000
+      -> P GRANT s1 2500 level=0 prio=7
+    > P: DATA s2 0..1000/6000 unsched=1000
+    > P: DATA s3 0..1000/7000 unsched=1000
+    > Q: DATA s1 0..1000/8000 unsched=1000
+    > +7ms
+      @5.00ms -> P RESEND s1 1000..2500 prio=7
+      @5.00ms -> P GRANT s2 2500 level=0 prio=7
+    > P: RPC_UNKNOWN s1
+    > +3ms
+      @0.50ms -> P RESEND s3 1000..1000 prio=7
+    > P: RPC_UNKNOWN s3
+    > P: RPC_UNKNOWN s2
+      -> Q GRANT s1 2500 level=0 prio=7
+    > live
+      clients=0 servers=1 peers=2 send=0 receive=8000 grantable=1 incoming=1500 sendable=0 timers=1 control=0
+    ");
+}
+
+/// TIME-15: a BUSY shows that the client lives on, and had given up a single request. The others are not asked about.
+#[test]
+fn a_client_that_lost_one_request_and_knows_another() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0
+        meet P
+        P: DATA s1 0..1000/5000 unsched=1000
+        P: DATA s2 0..1000/6000 unsched=1000
+        P: DATA s3 0..1000/7000 unsched=1000
+        +7ms
+        P: RPC_UNKNOWN s1
+        P: BUSY s2
+        +4ms
+    "), @"
+    > P: DATA s1 0..1000/5000 unsched=1000
+      -> P GRANT s1 2500 level=0 prio=7
+    > P: DATA s2 0..1000/6000 unsched=1000
+    > P: DATA s3 0..1000/7000 unsched=1000
+    > +7ms
+      @5.00ms -> P RESEND s1 1000..2500 prio=7
+      @5.00ms -> P GRANT s2 2500 level=0 prio=7
+    > P: RPC_UNKNOWN s1
+    > P: BUSY s2
+    > +4ms
+    ");
+}
+
+/// TIME-15. Found by the swarm: with one message granted at a time, thousands of requests of a client that is gone were
+/// found one by one, a resend interval each, and a live call waited for seconds behind them.
+#[test]
+fn the_requests_of_a_client_that_is_gone_are_found_together() {
+    const REQUESTS: usize = 800;
+    let config = "config max_overcommit=1 max_incoming=3000 grant_increment=1000";
+    let data = |i| format!("P: DATA s{i} 0..1000/5000 unsched=1000\n");
+    let requests: String = (1..=REQUESTS).map(data).collect();
+    let transcript = converse(&format!("{config}\nmeet P\n{requests}"), 60, |printed| {
+        let resends = printed.lines().filter_map(|line| line.split_once("-> P RESEND "));
+        let asked: BTreeSet<&str> =
+            resends.map(|(_, rest)| rest.split(' ').next().unwrap()).collect();
+        let unknown = asked.iter().map(|request| format!("P: RPC_UNKNOWN {request}\n"));
+        unknown.collect::<String>() + "+1ms\nlive\n"
+    });
+    let live = transcript.lines().filter(|line| line.trim_start().starts_with("clients="));
+    let live: Vec<_> = live.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(live[0], format!("servers={REQUESTS}"));
+    assert_eq!(live[59], "servers=0", "after 60 ms: {live:?}");
+}
+
 /// TIME-1, HM `homa_incoming.c` `homa_dispatch_pkts`: BUSY means that the peer is alive.
 #[test]
 fn busy_resets_the_silence() {
