@@ -1,46 +1,33 @@
 //! Bytes of a file that the client has, beside those at the server.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
+
+use super::extents::{Extent, Extents};
 
 /// Bytes of a file: those that were written and may not have been applied yet, and some that were read.
 ///
 /// A byte that is in no extent is at the server, if it lies below a bound, and 0 otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
-    extents: BTreeMap<u64, Extent>,
+    extents: Extents,
     /// What the client does not have is at the server below this position, and a hole behind it.
     server_below: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Extent {
-    bytes: Bytes,
-    /// The batch that writes it; 0 if it was read.
-    batch: u64,
-}
-
-impl Extent {
-    fn cut(&self, from: u64, to: u64) -> Self {
-        Self { bytes: self.bytes.slice(from as usize..to as usize), batch: self.batch }
-    }
 }
 
 impl Contents {
     /// Contents of a file of which the client has nothing.
     pub(super) fn at_server() -> Self {
-        Self { extents: BTreeMap::new(), server_below: u64::MAX }
+        Self { extents: Extents::default(), server_below: u64::MAX }
     }
 
     /// Contents of a file that the client has created.
     pub(super) fn empty() -> Self {
-        Self { extents: BTreeMap::new(), server_below: 0 }
+        Self { extents: Extents::default(), server_below: 0 }
     }
 
     /// Returns the bytes that are kept in memory.
     pub(super) fn kept(&self) -> usize {
-        self.extents.values().map(|extent| extent.bytes.len()).sum()
+        self.extents.bytes()
     }
 
     /// Puts bytes that batch `batch` writes.
@@ -59,10 +46,10 @@ impl Contents {
         let mut at = offset;
         while at < end {
             if let Some((start, extent)) = self.covering(at) {
-                at = start + extent.bytes.len() as u64;
+                at = start + extent.len();
                 continue;
             }
-            let next = self.extents.range(at..end).next().map_or(end, |(start, _)| *start);
+            let next = self.extents.first_in(at..end).map_or(end, |(start, _)| start);
             let slice = bytes.slice((at - offset) as usize..(next - offset) as usize);
             self.extents.insert(at, Extent { bytes: slice, batch: 0 });
             at = next;
@@ -90,8 +77,8 @@ impl Contents {
         let end = offset.saturating_add(length);
         if let Some((start, extent)) = self.covering(offset) {
             let extent = extent.clone();
-            let extent_end = start + extent.bytes.len() as u64;
-            self.extents.remove(&start);
+            let extent_end = start + extent.len();
+            self.extents.remove(start);
             if start < offset {
                 self.extents.insert(start, extent.cut(0, offset - start));
             }
@@ -99,10 +86,10 @@ impl Contents {
                 self.extents.insert(end, extent.cut(end - start, extent_end - start));
             }
         }
-        while let Some((&start, extent)) = self.extents.range(offset..end).next() {
-            let extent_end = start + extent.bytes.len() as u64;
+        while let Some((start, extent)) = self.extents.first_in(offset..end) {
+            let extent_end = start + extent.len();
             let rest = (end < extent_end).then(|| extent.cut(end - start, extent_end - start));
-            self.extents.remove(&start);
+            self.extents.remove(start);
             if let Some(rest) = rest {
                 self.extents.insert(end, rest);
             }
@@ -115,12 +102,12 @@ impl Contents {
         let (mut at, mut pieces) = (offset, Vec::new());
         while at < end {
             if let Some((start, extent)) = self.covering(at) {
-                let stop = end.min(start + extent.bytes.len() as u64);
+                let stop = end.min(start + extent.len());
                 pieces.push(extent.bytes.slice((at - start) as usize..(stop - start) as usize));
                 at = stop;
                 continue;
             }
-            let next = self.extents.range(at..end).next().map_or(end, |(start, _)| *start);
+            let next = self.extents.first_in(at..end).map_or(end, |(start, _)| start);
             if at < self.server_below {
                 let last_gap = self.last_gap(at, end);
                 return Err((at, last_gap.min(self.server_below) - at));
@@ -140,18 +127,18 @@ impl Contents {
 
     /// Marks what batches up to `applied` have written as read: it is at the server, and kept.
     pub(super) fn keep_clean(&mut self, applied: u64, size: u64) {
-        for extent in self.extents.values_mut() {
+        self.extents.for_each(|extent| {
             if extent.batch <= applied {
                 extent.batch = 0;
             }
-        }
+        });
         self.server_below = self.server_below.max(size);
     }
 
     /// Drops what was read outside of a range.
     pub(super) fn forget_read_outside(&mut self, (from, to): (u64, u64)) {
         self.extents.retain(|start, extent| {
-            extent.batch != 0 || (*start < to && start + extent.bytes.len() as u64 > from)
+            extent.batch != 0 || (start < to && start + extent.len() > from)
         });
     }
 
@@ -162,8 +149,7 @@ impl Contents {
 
     /// The extent that has byte `at`.
     fn covering(&self, at: u64) -> Option<(u64, &Extent)> {
-        let (start, extent) = self.extents.range(..=at).next_back()?;
-        (at < start + extent.bytes.len() as u64).then_some((*start, extent))
+        self.extents.last_until(at).filter(|(start, extent)| at < start + extent.len())
     }
 
     /// The end of the last gap in a range that begins with one.

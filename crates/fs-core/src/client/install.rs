@@ -20,7 +20,7 @@ impl Client {
         let Some(node) = self.nodes.get_mut(&ino) else { return };
         let Some(contents) = &entry.contents else { return };
         match node.attributes.kind {
-            NodeKind::Symlink => node.target = Some(contents.clone()),
+            NodeKind::Symlink => node.target = Some(Box::new(contents.clone())),
             NodeKind::File
                 if lease > LeaseKind::None
                     && node.last_batch <= self.log.applied()
@@ -42,7 +42,7 @@ impl Client {
         let ino = handle.ino;
         match (self.nodes.get_mut(&ino), attributes) {
             (None, Some(attributes)) => {
-                self.nodes.insert(ino, Node::new(handle, *attributes, lease));
+                self.nodes.insert(ino, Box::new(Node::new(handle, *attributes, lease)));
             }
             (None, None) => {}
             (Some(node), attributes) => {
@@ -65,7 +65,7 @@ impl Client {
                             node.contents = Contents::at_server();
                         }
                         if node.attributes.version.change != attributes.version.change {
-                            node.names = super::node::Names::default();
+                            node.forget_names();
                             node.xattrs = None;
                         }
                     }
@@ -104,7 +104,7 @@ impl Client {
         let usable = self
             .nodes
             .get(&directory)
-            .is_some_and(|node| node.lease > LeaseKind::None && node.names.get(name).is_none());
+            .is_some_and(|node| node.lease > LeaseKind::None && node.names().get(name).is_none());
         if !usable {
             return;
         }
@@ -113,9 +113,9 @@ impl Client {
         }
         if let Some(node) = self.nodes.get_mut(&directory) {
             match found {
-                Some(ino) => node.names.put(name.clone(), ino),
+                Some(ino) => node.names_mut().put(name.clone(), ino),
                 None => {
-                    node.names.absent.insert(name.clone());
+                    node.names_mut().absent.insert(name.clone());
                 }
             }
         }
@@ -137,15 +137,16 @@ impl Client {
         }
         let Some(node) = self.nodes.get_mut(&ino) else { return };
         // A part continues the listing only if no recall has come between the parts.
-        if lease == LeaseKind::None || node.names.listed_up_to.as_ref() != after {
+        if lease == LeaseKind::None || node.names().listed_up_to.as_ref() != after {
             return;
         }
         if listing.is_complete {
-            node.names.complete = true;
-            node.names.listed_up_to = None;
-            node.names.absent.clear();
+            let names = node.names_mut();
+            names.complete = true;
+            names.listed_up_to = None;
+            names.absent.clear();
         } else {
-            node.names.listed_up_to = listing.entries.last().map(|(name, _)| name.clone());
+            node.names_mut().listed_up_to = listing.entries.last().map(|(name, _)| name.clone());
         }
     }
 

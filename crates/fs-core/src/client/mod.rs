@@ -16,6 +16,7 @@
 mod calls;
 mod contents;
 mod effect;
+mod extents;
 mod install;
 mod log;
 mod node;
@@ -89,7 +90,7 @@ pub struct Client {
     session: Session,
     calls: Calls,
     log: Log,
-    nodes: HashMap<Ino, Node>,
+    nodes: HashMap<Ino, Box<Node>>,
     /// With more nodes than this, some are dropped.
     evict_above: usize,
     recalls: Recalls,
@@ -388,11 +389,11 @@ impl Client {
 
     /// Returns a node.
     fn node(&self, ino: Ino) -> Result<&Node, Errno> {
-        self.nodes.get(&ino).ok_or(Errno::STALE)
+        self.nodes.get(&ino).map(Box::as_ref).ok_or(Errno::STALE)
     }
 
     fn node_mut(&mut self, ino: Ino) -> Result<&mut Node, Errno> {
-        self.nodes.get_mut(&ino).ok_or(Errno::STALE)
+        self.nodes.get_mut(&ino).map(Box::as_mut).ok_or(Errno::STALE)
     }
 
     fn handle(&self, ino: Ino) -> Result<Handle, Errno> {
@@ -413,7 +414,7 @@ impl Client {
                 && node.ino() != Ino::ROOT
                 && !(node.is_directory() && parents.contains(&node.ino()))
         });
-        let unused: Vec<Ino> = unused.map(Node::ino).take(MOST_NODES / 10).collect();
+        let unused: Vec<Ino> = unused.map(|node| node.ino()).take(MOST_NODES / 10).collect();
         for nodes in unused.chunks(apus_fs_wire::limits::MAX_NODES) {
             let mut leases = Vec::new();
             for ino in nodes {

@@ -100,8 +100,8 @@ impl Client {
             }
             (Purpose::Lease(nodes), Response::Leased(leases)) => {
                 for ((ino, _), (kind, attributes)) in nodes.iter().zip(&leases) {
-                    let is_own = |node: &super::node::Node| node.lease == LeaseKind::Exclusive;
-                    if attributes.is_none() && self.nodes.get(ino).is_some_and(is_own) {
+                    let own = self.nodes.get(ino).map(|node| node.lease);
+                    if attributes.is_none() && own == Some(LeaseKind::Exclusive) {
                         continue; // Its creation is on its way.
                     }
                     if attributes.is_none() && *kind == LeaseKind::None {
@@ -134,7 +134,7 @@ impl Client {
                 if let Some(node) = self.nodes.get_mut(&ino).filter(|_| !voided.contains(&ino))
                     && names.is_empty()
                 {
-                    node.xattrs = Some(std::collections::BTreeMap::new());
+                    node.xattrs = Some(Default::default());
                 }
                 self.give(&outstanding.waiters, &Response::Xattrs(names));
             }
@@ -427,8 +427,8 @@ impl Client {
         self.calls.void(ino);
         let Some(mut node) = self.nodes.remove(&ino) else { return };
         if let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent)) {
-            parent.names.known.retain(|_, child| *child != ino);
-            parent.names.complete = false;
+            parent.names_mut().known.retain(|_, child| *child != ino);
+            parent.names_mut().complete = false;
         }
         if node.is_directory() && node.references > 0 {
             node.become_removed();

@@ -30,12 +30,12 @@ impl Client {
         if !known || offset == 0 {
             self.directory(turn, ino)?;
             let node = self.node(ino)?;
-            if !node.names.complete {
+            if !node.names().complete {
                 return Err(self.ask_names(turn, ino, DEPTH));
             }
             let above = node.parent.unwrap_or(ino);
             let dots = [(Bytes::from_static(b"."), ino), (Bytes::from_static(b".."), above)];
-            let names = node.names.known.iter();
+            let names = node.names().known.iter();
             let names =
                 names.map(|(name, child)| (Bytes::copy_from_slice(name.as_bytes()), *child));
             let names = dots.into_iter().chain(names).collect();

@@ -218,14 +218,14 @@ impl Client {
         let parent = self.nodes.get(&ino)?.parent?;
         let now = turn.clock.now;
         let directory = self.nodes.get_mut(&parent)?;
-        directory.names.exclusive_misses += 1;
-        let due =
-            directory.names.leased_at.is_none_or(|at| now.saturating_sub(at) > LEASE_AHEAD_EVERY);
-        if directory.names.exclusive_misses < 2 || !due {
+        let handle = directory.handle;
+        let names = directory.names_mut();
+        names.exclusive_misses += 1;
+        let due = names.leased_at.is_none_or(|at| now.saturating_sub(at) > LEASE_AHEAD_EVERY);
+        if names.exclusive_misses < 2 || !due {
             return None;
         }
-        directory.names.leased_at = Some(now);
-        let handle = directory.handle;
+        names.leased_at = Some(now);
         let list = ListTree {
             directory: handle,
             after: None,
@@ -253,7 +253,7 @@ impl Client {
         let Ok(node) = self.node(directory) else { return Stop::Fail(Errno::STALE) };
         let list = ListTree {
             directory: node.handle,
-            after: node.names.listed_up_to.clone(),
+            after: node.names().listed_up_to.clone(),
             depth,
             entries: LISTED,
             inline: INLINE_FILE,
@@ -278,7 +278,7 @@ impl Client {
             return Err(Errno::NOTDIR.into());
         }
         if node.permits(LeaseKind::Shared) {
-            match node.names.get(name) {
+            match node.names().get(name) {
                 Some(None) => return Ok(None),
                 Some(Some(child)) => {
                     if self.nodes.contains_key(&child) {
@@ -290,8 +290,8 @@ impl Client {
                 }
                 None => {
                     let node = self.node_mut(directory)?;
-                    node.names.misses += 1;
-                    if node.names.misses >= 2 && node.names.listed_up_to.is_none() {
+                    node.names_mut().misses += 1;
+                    if node.names().misses >= 2 && node.names().listed_up_to.is_none() {
                         return Err(self.ask_names(turn, directory, 1));
                     }
                 }

@@ -119,13 +119,13 @@ impl Client {
         let mut node = Node::new(Handle::created(ino), attributes, LeaseKind::Exclusive);
         node.created_in = self.log.open_number();
         node.contents = Contents::empty();
-        node.names = Names { complete: true, ..Names::default() };
-        node.xattrs = Some(std::collections::BTreeMap::new());
+        node.empty();
+        node.xattrs = Some(Default::default());
         node.parent = parent.as_ref().map(|(parent, _)| parent.ino);
         if let NewNode::Symlink { target } = new {
-            node.target = Some(target.clone());
+            node.target = Some(Box::new(target.clone()));
         }
-        self.nodes.insert(ino, node);
+        self.nodes.insert(ino, Box::new(node));
         let record = Record::Create {
             parent: parent.as_ref().map(|(parent, place)| (*parent, place.name.clone())),
             ino,
@@ -153,7 +153,7 @@ impl Client {
     /// to it later (`fuse_dir_changed` counts no version, as notifications do).
     fn change_directory(&mut self, turn: &Turn, directory: Ino, change: impl FnOnce(&mut Names)) {
         if let Some(node) = self.nodes.get_mut(&directory) {
-            change(&mut node.names);
+            change(node.names_mut());
             node.attributes.mtime = turn.clock.wall;
             if std::mem::take(&mut node.kernel_attributes) {
                 self.invalidate(vec![Invalidation::Node { node: directory, data: false }]);
@@ -228,7 +228,7 @@ impl Client {
 
     /// Requires that all names of a directory are known, and that there are none.
     fn empty(&mut self, turn: &Turn, ino: Ino) -> Attempt<()> {
-        let names = &self.node(ino)?.names;
+        let names = self.node(ino)?.names();
         if !names.known.is_empty() {
             return Err(Errno::NOTEMPTY.into());
         }
@@ -385,7 +385,7 @@ impl Client {
         for ino in [from.directory, to.directory] {
             self.calls.void(ino);
             if let Some(node) = self.nodes.get_mut(&ino) {
-                node.names = Names::default();
+                node.forget_names();
             }
         }
         Reply::Done
@@ -397,7 +397,7 @@ impl Client {
             return Err(Errno::INVAL.into());
         }
         match &node.target {
-            Some(target) => Ok(Reply::Data(vec![target.clone()])),
+            Some(target) => Ok(Reply::Data(vec![target.as_ref().clone()])),
             None => Err(self.ask_node(turn, ino)),
         }
     }
