@@ -31,7 +31,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     for first in (from..end).step_by(jobs.get()) {
-        let swarm = Swarm { seeds: first..end.min(first + jobs.get() as u64), peers, jobs };
+        let swarm =
+            Swarm { seeds: first..end.min(first + jobs.get() as u64), peers, files: false, jobs };
         if let Some(failure) = swarm.run(|_, _| {}).failures.first() {
             println!("{} {} {}", failure.violation.kind, failure.seed, failure.seed - from + 1);
             eprintln!("{failure}");

@@ -11,6 +11,7 @@
 //!   observer    passes observations to the checkers       checker            one file for each promise
 //!   violation   promise, expectation and observation      event_log          events before a violation
 //!   seed        one seed; panics, repetition              swarm              many seeds on many threads
+//!   files       the file service's world of a seed
 //! ```
 //!
 //! # Invariants
@@ -27,6 +28,7 @@ mod call;
 mod checker;
 mod directory;
 mod event_log;
+mod files;
 mod generator;
 mod observation;
 mod observer;

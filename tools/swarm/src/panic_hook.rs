@@ -3,6 +3,7 @@
 //! A panic during a seed is a violation with a location. While a swarm runs, the usual panic hook is replaced by one
 //! that records the location.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +53,10 @@ impl Drop for PanicSilencer {
     }
 }
 
-/// Returns the location of this thread's last panic as ` (FILE:LINE:COLUMN)`; empty if there was none.
-pub(super) fn last_panic_location() -> String {
-    PLACE.with_borrow_mut(std::mem::take)
+/// Returns the message of a panic of this thread, the last one, and its location as ` (FILE:LINE:COLUMN)`.
+pub(super) fn describe(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let location = PLACE.with_borrow_mut(std::mem::take);
+    format!("{}{location}", text.unwrap_or("no message"))
 }

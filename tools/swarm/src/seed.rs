@@ -43,6 +43,8 @@ pub struct RunTotals {
     pub hostile_packets: u64,
     /// Packets dropped because a socket buffer was full.
     pub socket_overflows: u64,
+    /// Operations on files that have returned.
+    pub file_operations: u64,
 }
 
 /// A violation with its context.
@@ -54,8 +56,8 @@ pub struct SeedFailure {
     pub violation: Violation,
     /// Description of the scenario.
     pub scenario: String,
-    /// Simulated time of the violation.
-    pub at: Nanos,
+    /// Simulated time of the violation, if it was seen during the run.
+    pub at: Option<Nanos>,
     /// Last events of the calls concerned, or of the whole run.
     pub trace: Vec<String>,
 }
@@ -78,6 +80,7 @@ pub fn check_scenario(scenario: &Scenario) -> SeedResult {
                 faults: end.faults,
                 hostile_packets: end.hostile_packets,
                 socket_overflows: end.socket_overflows,
+                file_operations: 0,
             };
             let differs = || differs(scenario, end.hash);
             let disturbed = || disturbed(scenario, &end);
@@ -95,7 +98,7 @@ pub fn check_scenario(scenario: &Scenario) -> SeedResult {
             seed: scenario.seed,
             violation,
             scenario: scenario.to_string(),
-            at,
+            at: Some(at),
             trace,
         })
     });
@@ -137,19 +140,11 @@ fn disturbed(scenario: &Scenario, attacked: &End) -> Option<Violation> {
 fn run_caught(scenario: &Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> Result<End, Violation> {
     let scenario = scenario.clone();
     // The state of a run is dropped after a panic; the event log is consistent after each line.
-    catch_unwind(AssertUnwindSafe(|| simulation::run(scenario, trace))).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Violation {
-            kind: ViolationKind::Panic,
-            calls: Vec::new(),
-            expected: "no panic".to_owned(),
-            observed: format!(
-                "{}{}",
-                text.unwrap_or("no message"),
-                panic_hook::last_panic_location()
-            ),
-        }
+    catch_unwind(AssertUnwindSafe(|| simulation::run(scenario, trace))).map_err(|panic| Violation {
+        kind: ViolationKind::Panic,
+        calls: Vec::new(),
+        expected: "no panic".to_owned(),
+        observed: panic_hook::describe(panic.as_ref()),
     })
 }
 
@@ -160,6 +155,7 @@ impl RunTotals {
         self.rpcs += other.rpcs;
         self.hostile_packets += other.hostile_packets;
         self.socket_overflows += other.socket_overflows;
+        self.file_operations += other.file_operations;
         let faults = &mut self.faults;
         faults.lost += other.faults.lost;
         faults.lost_in_bursts += other.faults.lost_in_bursts;
@@ -182,7 +178,9 @@ impl fmt::Display for SeedFailure {
         writeln!(f, "seed {}: {kind}: {}", self.seed, kind.promise())?;
         writeln!(f, "  expected   {expected}")?;
         writeln!(f, "  observed   {observed}")?;
-        writeln!(f, "  at         {:.6} ms of the run", self.at as f64 / MILLISECOND as f64)?;
+        if let Some(at) = self.at {
+            writeln!(f, "  at         {:.6} ms of the run", at as f64 / MILLISECOND as f64)?;
+        }
         write!(f, "{}", self.scenario)?;
         if calls.is_empty() {
             writeln!(f, "  last events:")?;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use super::files;
 use super::panic_hook::PanicSilencer;
 use super::scenario::{PeerModel, Scenario};
 use super::seed::{RunTotals, SeedFailure, SeedResult, check_scenario};
@@ -18,6 +19,8 @@ pub struct Swarm {
     pub seeds: Range<u64>,
     /// Software on the hosts.
     pub peers: PeerModel,
+    /// Whether each seed also has a world of the file service.
+    pub files: bool,
     /// Number of threads.
     pub jobs: NonZero<usize>,
 }
@@ -44,7 +47,6 @@ impl Swarm {
     pub fn run(&self, mut progress: impl FnMut(u64, &SeedResult)) -> SwarmSummary {
         let quiet = PanicSilencer::begin();
         let next = AtomicU64::new(self.seeds.start);
-        let peers = self.peers;
         let (to, from) = mpsc::channel();
         let mut results = BTreeMap::new();
         thread::scope(|scope| {
@@ -53,11 +55,7 @@ impl Swarm {
                 scope.spawn(move || {
                     loop {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        if seed >= self.seeds.end
-                            || to
-                                .send((seed, check_scenario(&Scenario::generate_with(seed, peers))))
-                                .is_err()
-                        {
+                        if seed >= self.seeds.end || to.send((seed, self.check(seed))).is_err() {
                             break;
                         }
                     }
@@ -71,6 +69,18 @@ impl Swarm {
         });
         drop(quiet);
         SwarmSummary::of(results.into_values())
+    }
+}
+
+impl Swarm {
+    fn check(&self, seed: u64) -> SeedResult {
+        let mut result = check_scenario(&Scenario::generate_with(seed, self.peers));
+        if self.files && result.failure.is_none() {
+            let files = files::check(seed);
+            result.totals.add(&files.totals);
+            result.failure = files.failure;
+        }
+        result
     }
 }
 

@@ -68,6 +68,8 @@ kinds! {
     Recovery = 21, "recovery", "an overload ends with its cause, and what was not lost is not sent again";
     /// Sections *Packets* and *How it is checked* of docs/security.md.
     Undisturbed = 22, "undisturbed", "a hostile host ends no honest call, and delays none for long";
+    /// docs/fs/semantics.md.
+    Files = 23, "files", "the file service keeps its promises to programs";
 }
 
 impl fmt::Display for ViolationKind {

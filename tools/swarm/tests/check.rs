@@ -340,6 +340,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
         Swarm {
             seeds: 1_000_000..1_000_002,
             peers: PeerModel::Random,
+            files: true,
             jobs: NonZero::new(jobs).unwrap(),
         }
         .run(|_, _| {})
@@ -347,6 +348,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let one = of(1);
     assert_eq!(one, of(2));
     assert_eq!(one.seeds, 2);
+    assert!(one.totals.file_operations > 0);
     let totals = check(1_000_000).totals;
     assert!(totals.packets > 0 && totals.packets < one.totals.packets);
 }

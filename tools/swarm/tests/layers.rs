@@ -22,6 +22,7 @@ const ORDER: &[Layer<'_>] = &[
             "panic_hook",
             "simulation",
             "seed",
+            "files",
             "swarm",
         ],
     ),

@@ -40,9 +40,22 @@ pub(crate) struct Arguments {
     /// for a tenth of the seeds, `kernel` for another tenth and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
+    /// The same as `--peer-model hostile`
+    #[arg(long, conflicts_with = "peer_model")]
+    hostile: bool,
+    /// Check the file service in every seed as well: clients, a server and its store, with crashes and partitions of their own
+    #[arg(long)]
+    fs: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+/// What every seed has.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    peer_model: PeerModel,
+    fs: bool,
 }
 
 /// The software on the hosts.
@@ -79,7 +92,8 @@ const EXAMPLES: &str = "Examples:
   apus sim check --seeds 1 --from 42
   apus sim check --seeds 200 --jobs 2 --json
   apus sim check --seeds 500 --peer-model kernel
-  apus sim check --seeds 100 --peer-model hostile";
+  apus sim check --seeds 100 --hostile
+  apus sim check --seeds 1000 --fs";
 
 /// Returns the meanings of the exit statuses, and examples.
 fn statuses_and_examples() -> String {
@@ -100,10 +114,12 @@ fn statuses_and_examples() -> String {
 ///
 /// [`Failure::Found`] if a promise was broken.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { seeds, from, jobs, peer_model, json } = *arguments;
+    let Arguments { seeds, from, jobs, peer_model, hostile, fs, json } = *arguments;
+    let peer_model = if hostile { PeerModel::Hostile } else { peer_model };
+    let asked = Asked { peer_model, fs };
     let cores = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let jobs = jobs.unwrap_or(cores);
-    let swarm = Swarm { seeds: from..from + seeds, peers: peer_model.peers(), jobs };
+    let swarm = Swarm { seeds: from..from + seeds, peers: peer_model.peers(), files: fs, jobs };
     let began = Instant::now();
     let progress = Progress::of(usize::try_from(seeds).unwrap_or(usize::MAX));
     let (mut packets, mut found) = (0, 0);
@@ -114,14 +130,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     drop(progress);
     if json {
-        output::line(&json_text(&summary, from, jobs.get(), peer_model))?;
+        output::line(&json_text(&summary, from, jobs.get(), asked))?;
     } else {
-        output::write(text(&summary, began.elapsed().as_secs_f64(), peer_model))?;
+        output::write(text(&summary, began.elapsed().as_secs_f64(), asked))?;
     }
     match summary.failures.first() {
         Some(first) => {
             // It is the last line that a terminal shows, with `--json` as well.
-            let last = replay(first, peer_model);
+            let last = replay(first, asked);
             if json {
                 output::note(&last);
             } else {
@@ -134,23 +150,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the command that replays a finding.
-fn replay(finding: &SeedFailure, peer_model: PeerModel) -> String {
-    let peers = match peer_model {
+fn replay(finding: &SeedFailure, asked: Asked) -> String {
+    let files = if asked.fs { " --fs" } else { "" };
+    let peers = match asked.peer_model {
         PeerModel::Drawn => String::new(),
         other => format!(" --peer-model {}", other.name()),
     };
-    format!("apus sim check --seeds 1 --from {}{peers}", finding.seed)
+    format!("apus sim check --seeds 1 --from {}{peers}{files}", finding.seed)
 }
 
 /// Returns the findings and the totals as text.
-fn text(summary: &SwarmSummary, seconds: f64, peer_model: PeerModel) -> String {
+fn text(summary: &SwarmSummary, seconds: f64, asked: Asked) -> String {
     let mut text = String::new();
     for finding in &summary.failures {
-        text += &format!("{finding}  replay     {}\n\n", replay(finding, peer_model));
+        text += &format!("{finding}  replay     {}\n\n", replay(finding, asked));
     }
     let tally = &summary.totals;
+    let files = match asked.fs {
+        true => format!("{} operations on files, ", tally.file_operations),
+        false => String::new(),
+    };
     text + &format!(
-        "{} seeds, {} packets, {} RPCs, {} violations, {seconds:.1} s\n",
+        "{} seeds, {} packets, {} RPCs, {files}{} violations, {seconds:.1} s\n",
         summary.seeds,
         tally.packets,
         tally.rpcs,
@@ -159,12 +180,13 @@ fn text(summary: &SwarmSummary, seconds: f64, peer_model: PeerModel) -> String {
 }
 
 /// Returns the findings and the totals as JSON.
-fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerModel) -> String {
+fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, asked: Asked) -> String {
     let mut config = Map::new();
     config.insert("seeds".to_owned(), json!(summary.seeds));
     config.insert("from".to_owned(), json!(from));
     config.insert("jobs".to_owned(), json!(jobs));
-    config.insert("peer_model".to_owned(), json!(peer_model.name()));
+    config.insert("peer_model".to_owned(), json!(asked.peer_model.name()));
+    config.insert("fs".to_owned(), json!(asked.fs));
     let outcome = Outcome::new("sim check", config);
     let mut object: Value =
         serde_json::from_str(&outcome.json()).expect("an outcome is a JSON object");
@@ -176,6 +198,7 @@ fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerMod
     object["hostile_packets"] = json!(summary.totals.hostile_packets);
     object["rpcs"] = json!(summary.totals.rpcs);
     object["socket_overflows"] = json!(summary.totals.socket_overflows);
+    object["file_operations"] = json!(summary.totals.file_operations);
     object["faults"] = json!({
         "lost": faults.lost,
         "lost_in_bursts": faults.lost_in_bursts,
@@ -189,11 +212,11 @@ fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerMod
         "at_dead_host": faults.at_dead_host,
         "at_paused_host": faults.at_paused_host,
     });
-    object["found"] = summary.failures.iter().map(|finding| found(finding, peer_model)).collect();
+    object["found"] = summary.failures.iter().map(|finding| found(finding, asked)).collect();
     serde_json::to_string_pretty(&object).expect("maps with text keys")
 }
 
-fn found(finding: &SeedFailure, peer_model: PeerModel) -> Value {
+fn found(finding: &SeedFailure, asked: Asked) -> Value {
     let violation = &finding.violation;
     json!({
         "seed": finding.seed,
@@ -205,7 +228,7 @@ fn found(finding: &SeedFailure, peer_model: PeerModel) -> Value {
         "at_ns": finding.at,
         "drawn": finding.scenario.lines().map(str::trim).collect::<Vec<_>>(),
         "trace": finding.trace,
-        "replay": replay(finding, peer_model),
+        "replay": replay(finding, asked),
     })
 }
 
@@ -226,11 +249,12 @@ mod tests {
 
     #[test]
     fn the_json_contains_what_the_contract_names() {
-        let swarm = Swarm { seeds: 0..0, peers: Peers::Random, jobs: NonZero::<usize>::MIN };
+        let jobs = NonZero::<usize>::MIN;
+        let swarm = Swarm { seeds: 0..0, peers: Peers::Random, files: true, jobs };
+        let asked = Asked { peer_model: PeerModel::Drawn, fs: true };
         let json: Value =
-            serde_json::from_str(&json_text(&swarm.run(|_, _| {}), 7, 1, PeerModel::Drawn))
-                .unwrap();
-        for name in ["seeds", "violations", "packets", "rpcs"] {
+            serde_json::from_str(&json_text(&swarm.run(|_, _| {}), 7, 1, asked)).unwrap();
+        for name in ["seeds", "violations", "packets", "rpcs", "file_operations"] {
             assert_eq!(json[name], 0, "{name}");
         }
         assert_eq!(json["experiment"], "sim check");
