@@ -47,6 +47,10 @@ impl Client {
             (None, None) => {}
             (Some(node), attributes) => {
                 node.handle = handle;
+                // The server has found a removed directory before it applied the removal.
+                if node.is_gone && node.is_directory() {
+                    return;
+                }
                 // Under an exclusive lease, the client's attributes are newer than the server's.
                 if node.lease == LeaseKind::Exclusive || lease == LeaseKind::None {
                     return;
@@ -163,6 +167,9 @@ impl Client {
 
     /// Notes that the server has applied batches: bytes of long files are dropped, operations that waited go on.
     pub(super) fn applied(&mut self, number: u64) {
+        for rename in self.renames.take_applied(number) {
+            self.renamed_at_server(&rename);
+        }
         for ino in self.log.set_applied(number) {
             self.calls.void_reads(ino);
             let Some(node) = self.nodes.get_mut(&ino) else { continue };

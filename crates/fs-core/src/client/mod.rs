@@ -24,6 +24,7 @@ mod operation;
 mod operations;
 mod read_ahead;
 mod recall;
+mod renames;
 mod responses;
 mod session;
 mod status;
@@ -45,6 +46,7 @@ pub use operation::{
 };
 use read_ahead::ReadAhead;
 use recall::Recalls;
+use renames::Renames;
 pub use session::{ClientSettings, Lost};
 use session::{Session, SessionState};
 pub use status::ClientStatus;
@@ -95,6 +97,7 @@ pub struct Client {
     evict_above: usize,
     recalls: Recalls,
     read_ahead: ReadAhead,
+    renames: Renames,
     pending: BTreeMap<OpToken, Pending>,
     ready: VecDeque<OpToken>,
     /// Operations that wait until the session is live.
@@ -129,6 +132,7 @@ impl Client {
             evict_above: MOST_NODES,
             recalls: Recalls::default(),
             read_ahead: ReadAhead::default(),
+            renames: Renames::default(),
             pending: BTreeMap::new(),
             ready: VecDeque::new(),
             for_session: Vec::new(),

@@ -349,6 +349,7 @@ impl Client {
             // The others do not depend on it.
             Some(token) => {
                 self.syncing.remove(&token);
+                self.renames.refuse(done.applied);
                 self.fail_waiters(&[token], error);
                 self.applied(done.applied);
                 self.greet_again(clock);
@@ -415,6 +416,7 @@ impl Client {
             node.drop_cache();
         }
         self.drop_recalls();
+        self.renames.drop_all();
         self.to_reclaim.clear();
         self.invalidate(kernel);
     }

@@ -5,6 +5,7 @@ mod calls;
 mod coherence;
 mod failures;
 mod orphans;
+mod renames;
 mod returns;
 mod sequences;
 mod world;

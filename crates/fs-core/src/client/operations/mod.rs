@@ -185,6 +185,11 @@ impl Client {
             self.not_recalled(turn, *ino)?;
         }
         for (ino, kind) in wanted {
+            if *kind == LeaseKind::Exclusive
+                && let Some(number) = self.renames.batch_of(*ino)
+            {
+                return Err(self.wait_for_batch(turn, number));
+            }
             let node = self.node(*ino)?;
             if node.is_gone && *kind == LeaseKind::Exclusive {
                 let error = if node.is_directory() { Errno::NOENT } else { Errno::STALE };

@@ -6,6 +6,7 @@ use super::{Turn, new_attributes};
 use crate::client::contents::Contents;
 use crate::client::node::{Names, Node};
 use crate::client::operation::{NodeEntry, Place, Reply};
+use crate::client::renames::Rename;
 use crate::client::{Attempt, Client, Invalidation, Stop};
 
 /// Set-group-ID.
@@ -297,7 +298,7 @@ impl Client {
         no_replace: bool,
     ) -> Attempt<Reply> {
         if self.was_applied_alone(turn)? {
-            return Ok(self.renamed_at_server(from, to));
+            return Ok(Reply::Done);
         }
         self.room(turn, 0)?;
         let Some(moved) = self.resolve(turn, from.directory, &from.name)? else {
@@ -344,7 +345,15 @@ impl Client {
         let moves_any = moves_directory || replaces_directory == Some(true);
         if moves_any && from.directory != to.directory {
             // Whether a directory would get into itself is known only at the server.
-            return Err(self.apply_alone(turn, &changed, record));
+            let stop = self.apply_alone(turn, &changed, record);
+            let is_removed = !exchange && replaces_directory == Some(true);
+            self.renames.add(Rename {
+                number: self.syncing[&turn.token],
+                nodes: changed,
+                directories: [from.directory, to.directory],
+                removed: replaced.filter(|_| is_removed),
+            });
+            return Err(stop);
         }
         self.record(turn, &changed, record);
         self.change_directory(turn, from.directory, |names| match replaced {
@@ -381,14 +390,16 @@ impl Client {
     }
 
     /// The server has renamed: names of both directories are asked for again.
-    fn renamed_at_server(&mut self, from: &Place, to: &Place) -> Reply {
-        for ino in [from.directory, to.directory] {
+    pub(in crate::client) fn renamed_at_server(&mut self, rename: &Rename) {
+        for ino in rename.directories {
             self.calls.void(ino);
             if let Some(node) = self.nodes.get_mut(&ino) {
                 node.forget_names();
             }
         }
-        Reply::Done
+        if let Some(node) = rename.removed.and_then(|ino| self.nodes.get_mut(&ino)) {
+            node.become_removed();
+        }
     }
 
     pub(super) fn read_link(&mut self, turn: &Turn, ino: Ino) -> Attempt<Reply> {
