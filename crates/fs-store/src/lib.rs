@@ -6,6 +6,12 @@
 
 mod directory;
 pub mod memory;
+#[cfg(test)]
+#[path = "../../../fuzz/mutate.rs"]
+mod mutate;
+#[cfg(test)]
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
 #[doc(hidden)]
 pub use directory::{Crashed, FailPoint};

@@ -17,6 +17,8 @@ mod change;
 mod checkpoint;
 mod commit;
 mod copy;
+#[cfg(test)]
+mod corpus;
 mod data;
 mod discovery;
 mod error;

@@ -4,6 +4,8 @@
 //! it with new inputs.
 
 mod fuse;
+#[path = "../../../../fuzz/mutate.rs"]
+mod mutate;
 #[path = "../../../../fuzz/replay.rs"]
 mod replay;
 
@@ -13,6 +15,11 @@ use proptest::prelude::*;
 #[test]
 fn fuse() {
     replay::replay("fuse", fuse::run);
+}
+
+#[test]
+fn mutated_requests_do_no_harm() {
+    mutate::mutate("fuse", fuse::run);
 }
 
 /// Every operation, with a body of any bytes or of text, and the right length.
