@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use apus::introspection::{self, Process, Published};
-use apus_fs_core::client::ClientStatus;
+pub use apus_fs_core::client::ClientStatus;
 use serde::{Deserialize, Serialize};
 
 /// Name of the request.
@@ -37,69 +37,7 @@ pub struct Status {
     /// Whether changes are refused.
     pub read_only: bool,
     /// The state of a mount.
-    pub mount: Option<MountStatus>,
-}
-
-/// The state of a mount.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct MountStatus {
-    /// Whether the server responds.
-    pub is_live: bool,
-    /// Nodes in the cache.
-    pub nodes: u64,
-    /// Shared leases.
-    pub shared: u64,
-    /// Exclusive leases.
-    pub exclusive: u64,
-    /// Bytes of files in the cache.
-    pub cached_bytes: u64,
-    /// Batches of changes that are not at the server.
-    pub waiting_batches: u64,
-    /// Bytes of files that are not at the server.
-    pub waiting_bytes: u64,
-    /// Operations that have not ended.
-    pub pending: u64,
-    /// Calls that the server has not answered.
-    pub outstanding: u64,
-    /// Leases that the server wants back, and does not have yet.
-    pub recalls_pending: u64,
-    /// Operations since the mount was made.
-    pub operations: u64,
-    /// Calls to the server since then.
-    pub calls: u64,
-    /// Batches that were sent since then.
-    pub batches: u64,
-    /// Batches that the server refused since then.
-    pub batches_refused: u64,
-    /// Leases that the server wanted back since then.
-    pub recalls: u64,
-    /// Calls since then for bytes that no program waited for yet.
-    pub read_ahead: u64,
-}
-
-impl MountStatus {
-    /// Returns what a client says of itself.
-    pub(crate) fn of(client: &ClientStatus) -> Self {
-        Self {
-            is_live: client.is_live,
-            nodes: client.nodes,
-            shared: client.shared,
-            exclusive: client.exclusive,
-            cached_bytes: client.cached_bytes,
-            waiting_batches: client.waiting_batches,
-            waiting_bytes: client.waiting_bytes,
-            pending: client.pending,
-            outstanding: client.outstanding,
-            recalls_pending: client.recalls_pending,
-            operations: client.operations,
-            calls: client.calls,
-            batches: client.batches,
-            batches_refused: client.batches_refused,
-            recalls: client.recalls,
-            read_ahead: client.read_ahead,
-        }
-    }
+    pub mount: Option<ClientStatus>,
 }
 
 /// Responds to requests for a status, until it is dropped.

@@ -1,6 +1,7 @@
 //! What a client says of itself.
 
 use apus_fs_wire::LeaseKind;
+use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::session::SessionState;
@@ -17,7 +18,10 @@ pub(super) struct Counters {
 }
 
 /// State of a client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Fields that a text of another version lacks are zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClientStatus {
     /// Whether the server responds.
     pub is_live: bool,
@@ -35,9 +39,9 @@ pub struct ClientStatus {
     pub waiting_bytes: u64,
     /// Operations that have not ended.
     pub pending: u64,
-    /// Calls that have not returned.
+    /// Calls to which the server has not responded.
     pub outstanding: u64,
-    /// Recalls that are not answered.
+    /// Leases that the server wants back, and does not have yet.
     pub recalls_pending: u64,
     /// Operations since the client began.
     pub operations: u64,

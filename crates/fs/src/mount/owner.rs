@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use apus_fs_core::client::{
-    Client, ClientEffect, ClientSettings, NotifyToken, OpToken, Operation, Reply,
+    Client, ClientEffect, ClientSettings, ClientStatus, NotifyToken, OpToken, Operation, Reply,
 };
 use apus_fs_core::store::ClientId;
 use apus_fs_wire::{Errno, Ino};
@@ -24,7 +24,7 @@ use crate::Report;
 use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
 use crate::poll::{Awaited, Idleness};
-use crate::status::{MountStatus, Role, Status, StatusService};
+use crate::status::{Role, Status, StatusService};
 
 /// Time for the server to learn that the mount has ended. Chosen by us: if it does not, the session ends with its term.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ const MOST_WARNINGS: usize = 16;
 enum Letter {
     Stop,
     Notified(NotifyToken),
-    Status(SyncSender<MountStatus>),
+    Status(SyncSender<ClientStatus>),
 }
 
 impl From<NotifyToken> for Letter {
@@ -266,7 +266,7 @@ impl Mounted {
                 Letter::Stop => self.is_stopping = true,
                 Letter::Notified(token) => self.client.notified(&clock(), token),
                 // The thread that asked may have given up.
-                Letter::Status(sender) => drop(sender.try_send(self.status())),
+                Letter::Status(sender) => drop(sender.try_send(self.client.status())),
             }
         }
         any
@@ -321,10 +321,6 @@ impl Mounted {
         if let Some(kernel) = &mut self.kernel {
             kernel.reply(&mut self.client, clock, operation, result);
         }
-    }
-
-    fn status(&self) -> MountStatus {
-        MountStatus::of(&self.client.status())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use apus_fs::server_status;
-use apus_fs::status::{self, MountStatus, Role, Status};
+use apus_fs::status::{self, ClientStatus, Role, Status};
 use apus_fs_wire::FileSystemStatus;
 use clap::Args;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ fn process_text(status: &Status) -> String {
     }
 }
 
-fn mount_text(mount: &MountStatus) -> String {
+fn mount_text(mount: &ClientStatus) -> String {
     let server = if mount.is_live { "responds" } else { "does not respond" };
     let mut text = format!("  server       {server}\n");
     text += &format!("  leases       {} shared, {} exclusive\n", mount.shared, mount.exclusive);

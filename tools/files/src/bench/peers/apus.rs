@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use apus::PollMode;
-use apus_fs::status::{self, MountStatus};
+use apus_fs::status::{self, ClientStatus};
 use apus_testbed::error::{Doing, Error};
 
 use super::{Peer, Site};
@@ -96,7 +96,7 @@ impl Apus {
         Ok(())
     }
 
-    fn status(&self) -> Result<MountStatus, Error> {
+    fn status(&self) -> Result<ClientStatus, Error> {
         let gone = || Error::Peer("apus fs mount: it says nothing about itself".to_owned());
         let mount = self.mount.as_ref().ok_or_else(gone)?;
         let status = status::of(mount.pid()).map_err(|error| Error::Peer(error.to_string()))?;
