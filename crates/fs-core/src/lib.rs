@@ -11,5 +11,6 @@
 pub mod client;
 pub mod server;
 pub mod store;
+mod tally;
 
 pub use store::Store;

@@ -67,6 +67,29 @@ pub struct StoreError {
     pub source: std::io::Error,
 }
 
+/// What a store has counted since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreMetrics {
+    /// Commits that made batches durable.
+    pub commits: u64,
+    /// Times that the log was made durable.
+    pub log_syncs: u64,
+    /// Times that the whole directory was made durable.
+    pub checkpoints: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+}
+
+impl StoreMetrics {
+    /// Adds what another store has counted.
+    pub const fn add(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.log_syncs += other.log_syncs;
+        self.checkpoints += other.checkpoints;
+        self.log_bytes += other.log_bytes;
+    }
+}
+
 /// A tree of nodes that remembers what it has promised.
 ///
 /// Errors of the file system are returned as [`Errno`]: `ESTALE` (116) for a number that names no node.
@@ -177,6 +200,11 @@ pub trait Store {
     /// Removes a node without a name. Nothing else removes it: a record [`Close`](apus_fs_wire::Record::Close) changes nothing in
     /// the store.
     fn drop_orphan(&mut self, node: Ino);
+
+    /// Returns what was counted; zeros if nothing is.
+    fn metrics(&self) -> StoreMetrics {
+        StoreMetrics::default()
+    }
 
     /// Returns the key of the proofs in handles: random, and the same for the lifetime of the export.
     fn secret(&self) -> [u8; 16];

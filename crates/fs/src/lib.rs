@@ -28,6 +28,7 @@
 
 mod clock;
 mod mailbox;
+mod metrics;
 pub mod mount;
 mod poll;
 pub mod serve;

@@ -6,15 +6,16 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import. Serving and mounting know nothing of each other, and trust nothing of processes.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("clock", &[]),
     ("mailbox", &[]),
+    ("metrics", &["mailbox"]),
     ("poll", &[]),
     ("trust", &[]),
     ("status", &[]),
     ("server_status", &[]),
-    ("serve", &["clock", "mailbox", "poll", "trust", "status", ""]),
-    ("mount", &["clock", "mailbox", "poll", "status", ""]),
+    ("serve", &["clock", "mailbox", "metrics", "poll", "trust", "status", ""]),
+    ("mount", &["clock", "mailbox", "metrics", "poll", "status", ""]),
 ];
 
 #[test]

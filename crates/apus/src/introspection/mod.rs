@@ -2,8 +2,8 @@
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
-//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] responses of
-//! its own.
+//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] responses
+//! of its own, and [counters](publish_metrics).
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ Service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
@@ -23,6 +23,7 @@
 //!   `APUS_LIVE=0` in the environment, or the cargo feature. If the system refuses a resource,
 //!   endpoints work without this service.
 
+mod application;
 mod client;
 mod folder;
 mod registration;
@@ -33,6 +34,7 @@ mod service;
 mod topic;
 mod trace_status;
 
+pub use application::{PublishedMetrics, publish_metrics};
 pub use client::{Error, Process, processes};
 pub use requests::{RpcRow, own_snapshot};
 pub use topic::{Published, publish};

@@ -3,7 +3,7 @@
 
 use super::registry::shards;
 use super::response::{Response, json};
-use super::{topic, trace_status};
+use super::{application, topic, trace_status};
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
 use apus_proto::{MessageProgress, Role, RpcInfo, RpcState};
@@ -94,6 +94,7 @@ fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
         unix_millis: since_1970.as_millis() as u64,
         cpu_nanos: nanos(ClockId::ProcessCPUTime),
         endpoints: shards.iter().map(endpoint).collect(),
+        application: application::read(),
     }
 }
 

@@ -4,13 +4,15 @@
 //! Units are Prometheus's base units: nanoseconds become seconds. Durations of RPCs have
 //! OpenTelemetry's names.
 
-use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families};
+use crate::snapshot::{
+    ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families,
+};
 use apus_proto::COARSE_BOUNDS;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const NANOS: f64 = 1e9;
@@ -33,6 +35,7 @@ impl Collector for FamilyCollector {
                 self.encode_family(&family, &mut encoder)?;
             }
         }
+        self.encode_application(&mut encoder)?;
         let help = "Processor time that the process has used, all threads together.";
         let seconds = Unit::Seconds;
         let mut cpu = encoder.encode_descriptor(
@@ -124,6 +127,65 @@ impl FamilyCollector {
         }
         Ok(())
     }
+}
+
+impl FamilyCollector {
+    /// Encodes what applications have published. Names that are none, or that are taken, are left out: a process of another
+    /// user must not make the text unreadable.
+    fn encode_application(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let taken: BTreeSet<String> = families().into_iter().map(|family| family.name).collect();
+        let published = self.snapshots.iter().flat_map(|snapshot| &snapshot.application);
+        let mut named: BTreeMap<&str, &ApplicationFamily> = BTreeMap::new();
+        for family in published {
+            let names = [Some(&family.name), family.label.as_ref()];
+            if names.into_iter().flatten().all(|name| is_name(name))
+                && !taken.contains(&family.name)
+            {
+                named.entry(&family.name).or_insert(family);
+            }
+        }
+        for (name, first) in named {
+            let kind = match first.kind {
+                FamilyKind::Counter => MetricType::Counter,
+                FamilyKind::Gauge => MetricType::Gauge,
+                FamilyKind::Histogram => continue,
+            };
+            let (stem, unit) = match name.strip_suffix("_bytes") {
+                Some(stem) => (stem, Some(&Unit::Bytes)),
+                None => (name, None),
+            };
+            let name = format!("apus_{stem}");
+            let mut metric = encoder.encode_descriptor(&name, &first.help, unit, kind)?;
+            for snapshot in &self.snapshots {
+                let same = |family: &&ApplicationFamily| {
+                    (&family.name, family.kind, &family.label)
+                        == (&first.name, first.kind, &first.label)
+                };
+                let Some(family) = snapshot.application.iter().find(same) else { continue };
+                for (member, value) in &family.values {
+                    let own = first.label.iter().map(|label| (label.clone(), member.clone()));
+                    let process = self.labels(snapshot, &[]);
+                    let process =
+                        process.into_iter().map(|(label, value)| (label.to_owned(), value));
+                    let labels: Vec<(String, String)> = own.chain(process).collect();
+                    let mut metric = metric.encode_family(&labels)?;
+                    match first.kind {
+                        FamilyKind::Counter => {
+                            metric.encode_counter::<NoLabelSet, u64, u64>(value, None)?;
+                        }
+                        _ => metric.encode_gauge(value)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text may be the name of a metric or of a label.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
 /// Name and unit of a family in Prometheus.

@@ -6,6 +6,11 @@ use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
 /// The kind of values in a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "introspection",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum FamilyKind {
     /// Counts that only increase.
     Counter,

@@ -29,11 +29,15 @@
 //! # }
 //! ```
 
+mod application;
 mod buckets;
 mod canaries;
 mod families;
 mod values;
 
+pub use application::ApplicationFamily;
+#[cfg(feature = "introspection")]
+pub(crate) use application::merged;
 pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
 pub use families::{Family, FamilyKind, families};
@@ -61,6 +65,8 @@ pub struct Snapshot {
     pub cpu_nanos: u64,
     /// The counters of each endpoint.
     pub endpoints: Vec<EndpointSnapshot>,
+    /// Counters and gauges that the application has published.
+    pub application: Vec<ApplicationFamily>,
 }
 
 /// The counters of one endpoint.
@@ -154,22 +160,34 @@ impl Snapshot {
             let earlier = before.endpoints.iter().find(|earlier| earlier.address == now.address);
             earlier.map_or_else(|| now.clone(), |earlier| now.since(earlier))
         };
+        let family = |now: &ApplicationFamily| {
+            let earlier = before.application.iter().find(|earlier| earlier.name == now.name);
+            earlier.map_or_else(|| now.clone(), |earlier| now.since(earlier))
+        };
         Self {
             monotonic_nanos: self.monotonic_nanos.saturating_sub(before.monotonic_nanos),
             unix_millis: self.unix_millis.saturating_sub(before.unix_millis),
             cpu_nanos: self.cpu_nanos.saturating_sub(before.cpu_nanos),
             endpoints: self.endpoints.iter().map(endpoint).collect(),
+            application: self.application.iter().map(family).collect(),
             ..self.clone()
         }
     }
 
-    /// Returns the sum of all endpoints, gauges included. Its address is that of the first one. `None`
-    /// if there are no endpoints.
+    /// Returns the sum of all endpoints, gauges included, with the values that the application has
+    /// published. Its address is that of the first endpoint. `None` if there are no endpoints.
     #[must_use]
     pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;
         let mut total = first.clone();
         others.iter().for_each(|other| total.add(other));
+        for family in &self.application {
+            match family.kind {
+                FamilyKind::Counter => total.counters.extend(family.named()),
+                FamilyKind::Gauge => total.gauges.extend(family.named()),
+                FamilyKind::Histogram => {}
+            }
+        }
         Some(total)
     }
 }

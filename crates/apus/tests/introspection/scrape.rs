@@ -1,7 +1,9 @@
 //! The exporter for Prometheus: its text, its histograms, its HTTP responses.
 
 use apus::prometheus::{Exporter, text};
-use apus::snapshot::{EndpointSnapshot as Counted, Snapshot, families};
+use apus::snapshot::{
+    ApplicationFamily, EndpointSnapshot as Counted, FamilyKind, Snapshot, families,
+};
 use apus::{Endpoint, EndpointBuilder};
 use prometheus_parse::{Sample, Scrape, Value};
 use std::io::{Read, Write};
@@ -60,6 +62,30 @@ fn snapshot(endpoints: [&Endpoint; 2]) -> Snapshot {
         endpoints,
         ..Default::default()
     }
+}
+
+/// Counters of applications appear once for each process, and names that are none do no harm.
+#[test]
+fn the_text_has_what_applications_publish() {
+    let family = |name: &str, kind, values: [(&str, u64); 2]| {
+        ApplicationFamily::labelled(name, "kind", kind, "A test.", values)
+    };
+    let of = |pid, value| Snapshot {
+        pid,
+        application: vec![
+            family("fs_test", FamilyKind::Counter, [("a\"\n", value), ("b", 1)]),
+            ApplicationFamily::single("fs_log_bytes", FamilyKind::Gauge, "A test.", value),
+            family("peers", FamilyKind::Counter, [("taken", 9), ("b", 1)]),
+            family("no name\n# EOF", FamilyKind::Counter, [("a", 9), ("b", 1)]),
+        ],
+        ..Default::default()
+    };
+    let text = text(vec![of(7, 5), of(8, 6)], true);
+    let samples = parsed(&text);
+    assert_eq!(value(&samples, "apus_fs_test_total", &[("kind", "b"), ("pid", "8")]), 1.0);
+    assert_eq!(value(&samples, "apus_fs_log_bytes", &[("pid", "7")]), 5.0);
+    assert_eq!(text.matches("# HELP apus_fs_test ").count(), 1);
+    assert!(!text.contains("kind=\"taken\"") && !text.contains("no name"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,9 @@ mod contents;
 mod effect;
 mod extents;
 mod install;
+mod kind;
 mod log;
+mod metrics;
 mod node;
 mod operation;
 mod operations;
@@ -39,7 +41,9 @@ use calls::{Calls, Purpose};
 pub use effect::{
     ClientCall, ClientEffect, Clock, Invalidation, NotifyToken, OpToken, ServerCallback,
 };
+pub use kind::OperationKind;
 use log::Log;
+pub use metrics::ClientMetrics;
 use node::Node;
 pub use operation::{
     AttributeChange, Caller, DirectoryEntry, NewTime, NodeEntry, Operation, Place, Reply,
@@ -155,6 +159,7 @@ impl Client {
     /// Begins an operation. Its reply is an effect, at once or later.
     pub fn submit(&mut self, clock: &Clock, token: OpToken, caller: Caller, operation: Operation) {
         self.counters.operations += 1;
+        self.counters.operations_by_kind.add(operation.kind() as u8);
         if let Operation::Forget { node, count } = operation {
             self.forget(node, count);
             return;
@@ -163,6 +168,7 @@ impl Client {
         self.pending.insert(token, pending);
         self.ready.push_back(token);
         self.run(clock);
+        self.counters.cache_hits += u64::from(!self.pending.contains_key(&token));
     }
 
     /// Ends an operation with `EINTR`, if it has not ended (FS-16).
@@ -317,6 +323,7 @@ impl Client {
         };
         self.session.last_sent = clock.now;
         self.counters.calls += 1;
+        self.counters.calls_by_kind.add(message.kind() as u8);
         let header = frame::encode(&message);
         self.effects.push_back(ClientEffect::Call { call, header, payload });
     }

@@ -1,16 +1,20 @@
 //! What a client says of itself.
 
-use apus_fs_wire::LeaseKind;
+use apus_fs_wire::{LeaseKind, RequestKind};
 use serde::{Deserialize, Serialize};
 
-use super::Client;
 use super::session::SessionState;
+use super::{Client, OperationKind};
+use crate::tally::Tally;
 
 /// What the client has done since it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) operations: u64,
+    pub(super) operations_by_kind: Tally<{ OperationKind::ALL.len() }>,
+    pub(super) cache_hits: u64,
     pub(super) calls: u64,
+    pub(super) calls_by_kind: Tally<{ RequestKind::ALL.len() }>,
     pub(super) batches: u64,
     pub(super) batches_refused: u64,
     pub(super) recalls: u64,

@@ -151,6 +151,7 @@ impl<S: Store> Server<S> {
                 return;
             }
         };
+        self.counters.batches += applied.len() as u64;
         let mut appended = appended;
         let mut sessions = Vec::with_capacity(applied.len());
         for batch in applied {

@@ -48,6 +48,7 @@ mod leases;
 mod lists;
 mod lock_requests;
 mod locks;
+mod metrics;
 mod orphans;
 mod queue;
 mod reads;
@@ -64,7 +65,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::{Errno, Failure, Handle, Ino, Request, Response, SessionRequest};
+use apus_fs_wire::{Decoded, Errno, Failure, Handle, Ino, Request, Response, SessionRequest};
 use bytes::Bytes;
 
 use crate::store::{Store, StoreError};
@@ -79,6 +80,7 @@ use session::Sessions;
 use settings::IDLE_TERMS;
 
 pub use effect::{CallToken, CallbackToken, ServerEffect};
+pub use metrics::ServerMetrics;
 pub use settings::{EXPORT_SHIFT, ServerSettings};
 
 /// The server core. The module's documentation says what it promises.
@@ -98,6 +100,7 @@ pub struct Server<S> {
     locks: Locks,
     orphans: Orphans,
     effects: VecDeque<ServerEffect>,
+    counters: metrics::Counters,
     /// Whether the store has failed; the error, until `poll` returns it.
     is_broken: bool,
     store_error: Option<StoreError>,
@@ -125,6 +128,7 @@ impl<S: Store> Server<S> {
             locks: Locks::default(),
             orphans: Orphans::default(),
             effects: VecDeque::new(),
+            counters: metrics::Counters::default(),
             is_broken: false,
             store_error: None,
         };
@@ -148,15 +152,22 @@ impl<S: Store> Server<S> {
         }
         match decode::<Request>(message) {
             Err(_) => self.fail(call, Failure::Malformed),
-            Ok(decoded) => match decoded.message {
-                Request::Hello(hello) => self.welcome(peer, call, &hello),
-                Request::Of { session, request } if self.hear(session, peer) => {
-                    self.dispatch(session, call, request, decoded.payload);
-                }
-                Request::Of { .. } => self.fail(call, Failure::SessionEnded),
-            },
+            Ok(decoded) => {
+                self.counters.requests.add(decoded.message.kind() as u8);
+                self.handle_message(peer, call, decoded);
+            }
         }
         self.settle();
+    }
+
+    fn handle_message(&mut self, peer: SocketAddr, call: CallToken, decoded: Decoded<Request>) {
+        match decoded.message {
+            Request::Hello(hello) => self.welcome(peer, call, &hello),
+            Request::Of { session, request } if self.hear(session, peer) => {
+                self.dispatch(session, call, request, decoded.payload);
+            }
+            Request::Of { .. } => self.fail(call, Failure::SessionEnded),
+        }
     }
 
     /// Handles the outcome of a callback; `None` if the call failed.

@@ -38,6 +38,7 @@ impl<S: Store> Server<S> {
                 });
                 let message = encode(&Callback::Recall { session: number, nodes: nodes.collect() });
                 recalls.outstanding.insert(callback, recalled);
+                self.counters.recalls += 1;
                 self.recalls.tokens.insert(callback, number);
                 self.effects.push_back(ServerEffect::Call { callback, peer, message });
             }

@@ -15,6 +15,7 @@ impl DirectoryStore {
         }
         let state = &self.files.state;
         self.files.fail_point.pass();
+        self.counters.checkpoints += 1;
         state.sync_export()?;
         self.files.fail_point.pass();
         snapshot::write(state, &self.knowledge, next)?;

@@ -65,6 +65,7 @@ impl DirectoryStore {
             }
             return Ok(Vec::new());
         }
+        self.counters.commits += 1;
         let mut group = Vec::new();
         for index in 0..running.len() {
             while !running[index].is_finished {
@@ -186,12 +187,14 @@ impl DirectoryStore {
 
     /// Writes frames durably. Returns false if there is no space for them.
     pub(crate) fn write_entries(&mut self, entries: &[(Entry, Bytes)]) -> Result<bool, StoreError> {
+        self.counters.log_syncs += 1;
         let mut result = self.log.write(entries, true);
         // A checkpoint frees the space of the log so far. If there is no space even for that, the log is as it was.
         if matches!(result, Err(WriteError::Full))
             && self.log.length() > 0
             && self.checkpoint().is_ok()
         {
+            self.counters.log_syncs += 1;
             result = self.log.write(entries, true);
         }
         match result {
@@ -208,6 +211,7 @@ impl DirectoryStore {
     /// one are in the log and not applied.
     fn write_stopped(&mut self, sequence: u64, record: u32) -> Result<(), StoreError> {
         let stopped = (Entry::Stopped { sequence, record, in_replay: false }, Bytes::new());
+        self.counters.log_syncs += 1;
         let result = self.log.write(&[stopped], true);
         self.is_broken = result.is_err();
         match result {

@@ -42,7 +42,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use apus_fs_core::Store;
-use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError};
+use apus_fs_core::store::{
+    AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError, StoreMetrics,
+};
 use apus_fs_wire::{Attributes, Errno, Ino, Name, NodeKind, Record, SeekTarget, SpaceStatus};
 use bytes::Bytes;
 use rustix::fs::AtFlags;
@@ -94,6 +96,14 @@ impl Default for DirectoryOptions {
     }
 }
 
+/// What a store counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    commits: u64,
+    log_syncs: u64,
+    checkpoints: u64,
+}
+
 /// A store in a directory of the server's file system.
 #[derive(Debug)]
 pub struct DirectoryStore {
@@ -111,6 +121,7 @@ pub struct DirectoryStore {
     listing: Option<Listing>,
     checkpoint_bytes: u64,
     is_broken: bool,
+    counters: Counters,
     /// Whether the whole export was searched for a node that was not known.
     is_searched: bool,
 }
@@ -357,6 +368,11 @@ impl Store for DirectoryStore {
             self.knowledge.table.apply(&step, NodeKind::File);
             self.pending.push(Observation::Dropped { ino: node });
         }
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        let Counters { commits, log_syncs, checkpoints } = self.counters;
+        StoreMetrics { commits, log_syncs, checkpoints, log_bytes: self.log.length() }
     }
 
     fn secret(&self) -> [u8; 16] {

@@ -20,7 +20,7 @@ use super::journeys::Journeys;
 use super::log::{Log, WriteError};
 use super::snapshot::{self, Knowledge};
 use super::state::{State, segment_name};
-use super::{DirectoryOptions, DirectoryStore};
+use super::{Counters, DirectoryOptions, DirectoryStore};
 
 /// What is stored.
 struct Stored {
@@ -66,6 +66,7 @@ pub(crate) fn open(
                     listing: None,
                     checkpoint_bytes: options.checkpoint_bytes,
                     is_broken: false,
+                    counters: Counters::default(),
                     is_searched: false,
                 };
                 if !frames.is_empty() {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
+use apus::introspection::PublishedMetrics;
 use apus_fs_core::client::{
-    Client, ClientEffect, ClientSettings, ClientStatus, NotifyToken, OpToken, Operation, Reply,
+    Client, ClientEffect, ClientMetrics, ClientSettings, ClientStatus, NotifyToken, OpToken,
+    Operation, Reply,
 };
 use apus_fs_core::store::ClientId;
 use apus_fs_wire::{Errno, Ino};
@@ -23,6 +25,7 @@ use super::settings::MountSettings;
 use crate::Report;
 use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
+use crate::metrics;
 use crate::poll::{Awaited, Idleness};
 use crate::status::{Role, Status, StatusService};
 
@@ -44,6 +47,7 @@ enum Letter {
     Stop,
     Notified(NotifyToken),
     Status(SyncSender<ClientStatus>),
+    Metrics(SyncSender<ClientMetrics>),
 }
 
 impl From<NotifyToken> for Letter {
@@ -82,6 +86,7 @@ pub struct Mounted {
     is_greeted: bool,
     is_stopping: bool,
     _status: StatusService,
+    _metrics: PublishedMetrics,
 }
 
 impl Mounted {
@@ -118,6 +123,7 @@ impl Mounted {
             kernel: Some(kernel),
             notifications: Some(notifications),
             _status: status_service(settings, mailbox.clone()),
+            _metrics: metrics::publish(mailbox.clone(), Letter::Metrics, metrics::mount_families),
             mailbox,
             idleness: Idleness::new(settings.poll),
             report,
@@ -267,6 +273,7 @@ impl Mounted {
                 Letter::Notified(token) => self.client.notified(&clock(), token),
                 // The thread that asked may have given up.
                 Letter::Status(sender) => drop(sender.try_send(self.client.status())),
+                Letter::Metrics(sender) => drop(sender.try_send(self.client.metrics())),
             }
         }
         any

@@ -9,16 +9,19 @@ mod exports;
 mod requests;
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use apus::introspection::PublishedMetrics;
 use apus::{Arrival, Completion, Endpoint, PollMode, Request};
-use apus_fs_core::server::ServerEffect;
+use apus_fs_core::server::{ServerEffect, ServerMetrics};
 use apus_fs_core::store::Store;
 use apus_fs_wire::{Response, frame};
 
 use crate::Report;
 use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
+use crate::metrics;
 use crate::poll::{Awaited, Idleness};
 use crate::status::{Role, Status, StatusService};
 
@@ -39,6 +42,7 @@ const LAST_RESPONSES: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 enum Letter {
     Stop,
+    Metrics(SyncSender<ServerMetrics>),
 }
 
 /// Ends a [`Service`] from another thread.
@@ -61,6 +65,7 @@ pub struct Service<S> {
     idleness: Idleness,
     report: Report,
     _status: StatusService,
+    _metrics: PublishedMetrics,
 }
 
 impl<S: Store> Service<S> {
@@ -77,6 +82,7 @@ impl<S: Store> Service<S> {
     ) -> Result<Self, ServeError> {
         let exports = Exports::new(exports)?;
         let mailbox = Mailbox::new().map_err(|source| ServeError::Mailbox { source })?;
+        let mailbox = Arc::new(mailbox);
         let status = Status {
             role: Role::Server,
             pid: std::process::id(),
@@ -89,10 +95,11 @@ impl<S: Store> Service<S> {
             endpoint,
             exports,
             requests: Requests::default(),
-            mailbox: Arc::new(mailbox),
             idleness: Idleness::new(poll),
             report,
             _status: StatusService::fixed(&status),
+            _metrics: metrics::publish(mailbox.clone(), Letter::Metrics, metrics::server_families),
+            mailbox,
         })
     }
 
@@ -115,12 +122,29 @@ impl<S: Store> Service<S> {
             if worked {
                 self.idleness.end();
             }
-            if !self.mailbox.take().is_empty() {
+            if self.read_letters() {
                 self.commit()?;
                 self.endpoint.drain(LAST_RESPONSES);
                 return Ok(self.exports.into_iter().map(|it| it.server.into_store()).collect());
             }
         }
+    }
+
+    /// Answers questions of other threads. Returns whether the service is to end.
+    fn read_letters(&mut self) -> bool {
+        let mut is_stopping = false;
+        for letter in self.mailbox.take() {
+            match letter {
+                Letter::Stop => is_stopping = true,
+                // The thread that asked may have given up.
+                Letter::Metrics(sender) => {
+                    let mut all = ServerMetrics::default();
+                    self.exports.iter().for_each(|export| all.add(&export.server.metrics()));
+                    drop(sender.try_send(all));
+                }
+            }
+        }
+        is_stopping
     }
 
     /// Receives what is there, and waits for the first message if it may sleep. Returns whether there was any.

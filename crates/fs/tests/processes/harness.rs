@@ -116,6 +116,11 @@ impl Process {
         Self { child, ready }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Has it end, and waits for that.
     pub(crate) fn stop(mut self) -> ExitStatus {
         drop(self.child.stdin.take());

@@ -2,6 +2,7 @@
 //!
 //! The tests need root and FUSE, and say so if they are missing.
 
+mod counters;
 mod crashes;
 mod endings;
 mod harness;
