@@ -114,7 +114,9 @@ fn response(random: &mut impl Rng) -> (Response, Bytes) {
         }),
         12 => {
             let has = (lease(random), random.random::<bool>().then(|| attributes(random)));
-            Response::Leased(vec![has; random.random_range(0..4)])
+            let leases = vec![has; random.random_range(0..4)];
+            let lent = if random.random() { vec![handle(random).ino] } else { vec![] };
+            Response::Leased { leases, lent }
         }
         13 => Response::Locked(None),
         14 => Response::Xattrs(vec![Bytes::from_static(b"user.x")]),

@@ -92,6 +92,7 @@ impl Check for SessionRequest {
             }
             Self::Batch(batch) => {
                 short(&batch.records, MAX_RECORDS)?;
+                short(&batch.returns, MAX_NODES)?;
                 batch.records.iter().try_for_each(|record| check_record(record, payload))
             }
             Self::Lease { wanted } => short(wanted, MAX_NODES),
@@ -185,7 +186,8 @@ impl Check for Response {
                 short(&done.changed, MAX_ENTRIES)?;
                 done.changed.iter().try_for_each(|(_, attributes)| check_attributes(attributes))
             }
-            Self::Leased(leases) => {
+            Self::Leased { leases, lent } => {
+                short(lent, MAX_NODES)?;
                 short(leases, MAX_NODES)?;
                 leases.iter().filter_map(|(_, has)| has.as_ref()).try_for_each(check_attributes)
             }

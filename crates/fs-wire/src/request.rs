@@ -189,6 +189,8 @@ pub struct Batch {
     pub number: u64,
     /// The changes.
     pub records: Vec<Record>,
+    /// Nodes whose leases the client gives back as soon as the batch is applied.
+    pub returns: Vec<Handle>,
 }
 
 /// A lease that is asked for.

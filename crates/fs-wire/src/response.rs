@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Version};
 use crate::errno::Errno;
-use crate::handle::Handle;
+use crate::handle::{Handle, Ino};
 use crate::lease::LeaseKind;
 use crate::lock::{LockKind, LockRange};
 use crate::name::Name;
@@ -73,8 +73,13 @@ pub enum Response {
     ReadDone(Vec<(u32, Version)>),
     /// To Batch.
     BatchDone(BatchDone),
-    /// To Lease: what the client has now; with attributes, if it has a lease.
-    Leased(Vec<(LeaseKind, Option<Attributes>)>),
+    /// To Lease.
+    Leased {
+        /// What the client has now; with attributes, if it has a lease.
+        leases: Vec<(LeaseKind, Option<Attributes>)>,
+        /// Contended nodes: the client gives their leases back with the changes of the operations that wait for them.
+        lent: Vec<Ino>,
+    },
     /// To Lock and TestLock: the lock that conflicts; `None` if there is none, and the lock is taken.
     Locked(Option<LockConflict>),
     /// To GetXattr: the value.

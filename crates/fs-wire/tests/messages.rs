@@ -129,7 +129,7 @@ fn request() -> impl Strategy<Value = Request> {
     let of = (any::<u64>(), any::<u64>(), vec(record(), 0..20));
     of.prop_map(|(session, number, records)| Request::Of {
         session,
-        request: SessionRequest::Batch(Batch { number, records }),
+        request: SessionRequest::Batch(Batch { number, records, returns: vec![] }),
     })
 }
 
@@ -255,7 +255,10 @@ fn ranges_outside_of_the_payload_are_refused() {
     let time = Time::default();
     let data = Data { start: 1, length: u32::MAX };
     let records = vec![Record::Write { file: NODE, offset: 0, data, time }];
-    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleRange);
+    refused(
+        SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }),
+        Lie::ImpossibleRange,
+    );
     let far = NodeRange { file: NODE, offset: u64::MAX, length: 1 };
     refused(SessionRequest::Read { ranges: vec![far] }, Lie::ImpossibleRange);
     let all = NodeRange { file: NODE, offset: 0, length: 20 << 20 };
@@ -267,7 +270,7 @@ fn ranges_outside_of_the_payload_are_refused() {
 #[test]
 fn lists_beyond_their_limits_are_refused() {
     let records = vec![Record::Close { node: NODE }; MAX_RECORDS + 1];
-    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ListTooLong);
+    refused(SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }), Lie::ListTooLong);
     let path = vec![Name::new("x").unwrap(); MAX_PATH_COMPONENTS + 1];
     let look_up = LookUp { start: NODE, path, lease: LeaseKind::None, inline: 0 };
     refused(SessionRequest::LookUp(look_up), Lie::ListTooLong);
@@ -283,7 +286,10 @@ fn attributes_that_cannot_be_are_refused() {
         },
     ] {
         let records = vec![Record::SetAttributes { node: NODE, set }];
-        refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleAttribute);
+        refused(
+            SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }),
+            Lie::ImpossibleAttribute,
+        );
     }
     let target = Bytes::from_static(b"a\0b");
     let records = vec![Record::Create {
@@ -295,7 +301,10 @@ fn attributes_that_cannot_be_are_refused() {
         gid: 0,
         time: Time::default(),
     }];
-    refused(SessionRequest::Batch(Batch { number: 1, records }), Lie::ImpossibleString);
+    refused(
+        SessionRequest::Batch(Batch { number: 1, records, returns: vec![] }),
+        Lie::ImpossibleString,
+    );
 }
 
 /// FSWIRE-3: a name that is none is no message.

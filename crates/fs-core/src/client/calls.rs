@@ -1,6 +1,6 @@
 //! Calls to the server that have not returned.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use apus_fs_wire::{Ino, LeaseKind, Name, SessionRequest};
@@ -70,6 +70,8 @@ pub(super) struct Calls {
     /// First byte, end and call of reads whose bytes will be used.
     reads: BTreeMap<(Ino, u64), (u64, ClientCall)>,
     last: u64,
+    /// Nodes whose leases go back with a batch: as those in a Release.
+    pub(super) returning: BTreeSet<Ino>,
 }
 
 impl Calls {
@@ -105,7 +107,8 @@ impl Calls {
             Some(SessionRequest::Release { leases }) => Some(leases),
             _ => None,
         });
-        releases.flatten().map(|(node, _)| node.ino).collect()
+        let released = releases.flatten().map(|(node, _)| node.ino);
+        released.chain(self.returning.iter().copied()).collect()
     }
 
     /// Returns the call with a purpose, if it has not returned.

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use apus_fs_wire::limits::MAX_NODES;
 use apus_fs_wire::{Batch, Data, Handle, Ino, Record, Time};
 use bytes::Bytes;
 
@@ -45,6 +46,7 @@ enum Change {
 #[derive(Clone, Debug, Default)]
 struct OpenBatch {
     changes: Vec<Change>,
+    returns: Vec<Handle>,
     bytes: usize,
     began: Duration,
     changed: Duration,
@@ -147,13 +149,29 @@ impl Log {
         self.open.changed = now;
     }
 
+    /// Gives a lease back with the open batch, if that has the last change of the node. Returns whether it does.
+    pub(super) fn give_back(&mut self, node: Handle, last_batch: u64) -> bool {
+        let is_last = !self.open.changes.is_empty() && last_batch == self.open_number();
+        if is_last && self.open.returns.len() < MAX_NODES {
+            self.open.returns.push(node);
+            return true;
+        }
+        false
+    }
+
+    /// Keeps all leases: those of the session that has ended are claimed in the next one, with the changes that need them.
+    pub(super) fn keep_leases(&mut self) {
+        self.open.returns.clear();
+        self.sealed.iter_mut().for_each(|batch| batch.batch.returns.clear());
+    }
+
     /// Closes the open batch, if it has a change: it leaves as soon as the window permits.
     pub(super) fn seal(&mut self) {
         if self.open.changes.is_empty() {
             return;
         }
         let number = self.open_number();
-        let OpenBatch { changes, bytes, .. } = std::mem::take(&mut self.open);
+        let OpenBatch { changes, returns, bytes, .. } = std::mem::take(&mut self.open);
         let (mut payload, mut start) = (Vec::new(), 0);
         let records = changes.into_iter().map(|change| match change {
             Change::Record(record) => record,
@@ -164,7 +182,7 @@ impl Log {
                 Record::Write { file, offset, data, time }
             }
         });
-        let batch = Batch { number, records: records.collect() };
+        let batch = Batch { number, records: records.collect(), returns };
         self.sealed.push_back(SealedBatch { batch, payload, bytes, call: None, alone: None });
     }
 

@@ -12,6 +12,8 @@
 //!   had cached of them.
 //! - **FSCLIENT-5** What a response grants on a node is void if the node was recalled after the request was sent.
 //! - **FSCLIENT-6** Nothing that the server says makes the client panic or allocate without bound.
+//! - **FSCLIENT-7** A lease that was lent goes back with the changes of the operations that waited for it, or when these have ended
+//!   without a change. Until the server has applied them, the client neither uses the lease nor takes another one of the node.
 
 mod calls;
 mod contents;
@@ -19,6 +21,7 @@ mod effect;
 mod extents;
 mod install;
 mod kind;
+mod loans;
 mod log;
 mod metrics;
 mod node;
@@ -42,6 +45,7 @@ pub use effect::{
     ClientCall, ClientEffect, Clock, Invalidation, NotifyToken, OpToken, ServerCallback,
 };
 pub use kind::OperationKind;
+use loans::Loans;
 use log::Log;
 pub use metrics::ClientMetrics;
 use node::Node;
@@ -102,6 +106,7 @@ pub struct Client {
     recalls: Recalls,
     read_ahead: ReadAhead,
     renames: Renames,
+    loans: Loans,
     pending: BTreeMap<OpToken, Pending>,
     ready: VecDeque<OpToken>,
     /// Operations that wait until the session is live.
@@ -137,6 +142,7 @@ impl Client {
             recalls: Recalls::default(),
             read_ahead: ReadAhead::default(),
             renames: Renames::default(),
+            loans: Loans::default(),
             pending: BTreeMap::new(),
             ready: VecDeque::new(),
             for_session: Vec::new(),
@@ -262,6 +268,7 @@ impl Client {
                     }
                 }
             }
+            self.return_loans();
             self.send_batches(clock);
             self.tend_recalls(clock);
             if self.ready.is_empty() {

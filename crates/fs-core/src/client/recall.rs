@@ -3,10 +3,13 @@
 //! A recall goes through two stages ([`RecallStage`]). While the kernel drops what it has cached, operations go on, because the kernel
 //! waits for those that have its pages locked. Then operations wait, until the nodes' changes are applied at the server.
 
-use apus_fs_wire::{Callback, CallbackResponse, LeaseKind, RecalledNode, frame};
+use apus_fs_wire::{
+    Callback, CallbackResponse, Ino, LeaseKind, RecalledNode, SessionRequest, frame,
+};
 use bytes::Bytes;
 
 use super::Client;
+use super::calls::Purpose;
 use super::effect::{ClientEffect, Clock, Invalidation, NotifyToken, ServerCallback};
 use super::node::RecallStage;
 
@@ -17,8 +20,11 @@ const ROUNDS: u32 = 4;
 /// A recall that is not answered.
 #[derive(Debug)]
 struct Recall {
-    callback: ServerCallback,
+    /// What is answered; `None` if the client gives the leases back by itself.
+    callback: Option<ServerCallback>,
     nodes: Vec<RecalledNode>,
+    /// Nodes that go back with a batch.
+    with_batch: Vec<Ino>,
     /// The invalidation that the kernel carries out.
     notification: Option<NotifyToken>,
     rounds: u32,
@@ -45,7 +51,7 @@ impl Client {
     ) {
         match frame::decode::<Callback>(message).map(|decoded| decoded.message) {
             Ok(Callback::Recall { session, nodes }) if self.session.number == Some(session) => {
-                self.begin_recall(callback, nodes);
+                self.begin_recall(Some(callback), nodes);
             }
             Ok(Callback::Fence { session }) if self.session.number == Some(session) => {
                 self.answer(callback, &CallbackResponse::Recalled { open: Vec::new() });
@@ -61,18 +67,30 @@ impl Client {
         self.effects.push_back(ClientEffect::Answer { callback, message });
     }
 
-    fn begin_recall(&mut self, callback: ServerCallback, nodes: Vec<RecalledNode>) {
-        self.counters.recalls += 1;
+    /// Begins to give leases back.
+    pub(super) fn begin_recall(
+        &mut self,
+        callback: Option<ServerCallback>,
+        nodes: Vec<RecalledNode>,
+    ) {
+        self.counters.recalls += u64::from(callback.is_some());
         for recalled in &nodes {
             self.calls.void(recalled.node.ino);
+            if callback.is_some() {
+                self.loans.remove(recalled.node.ino);
+            } else {
+                self.calls.returning.insert(recalled.node.ino);
+            }
+            // The lease may be on its way back already: then it is not used again.
             if let Some(node) = self.nodes.get_mut(&recalled.node.ino) {
-                node.recall = Some(RecallStage::Kernel);
+                node.recall.get_or_insert(RecallStage::Kernel);
             }
         }
-        let mut recall = Recall { callback, nodes, notification: None, rounds: 0 };
+        let (notification, rounds, with_batch) = (None, 0, Vec::new());
+        let mut recall = Recall { callback, nodes, with_batch, notification, rounds };
         recall.notification = self.ask_kernel(&recall.nodes);
         if recall.notification.is_none() {
-            self.begin_flush(&recall.nodes);
+            self.begin_flush(&mut recall);
         }
         self.recalls.recalls.push(recall);
     }
@@ -106,10 +124,13 @@ impl Client {
         notification
     }
 
-    fn begin_flush(&mut self, nodes: &[RecalledNode]) {
-        for recalled in nodes {
-            if let Some(node) = self.nodes.get_mut(&recalled.node.ino) {
-                node.recall = Some(RecallStage::Flush);
+    fn begin_flush(&mut self, recall: &mut Recall) {
+        for recalled in &recall.nodes {
+            let ino = recalled.node.ino;
+            let Some(node) = self.nodes.get_mut(&ino) else { continue };
+            node.recall = Some(RecallStage::Flush);
+            if recall.callback.is_none() && self.log.give_back(recalled.node, node.last_batch) {
+                recall.with_batch.push(ino);
             }
         }
         self.log.seal();
@@ -133,36 +154,53 @@ impl Client {
                 }
             }
             if recall.notification.is_none() {
-                self.begin_flush(&recall.nodes);
+                self.begin_flush(recall);
             }
         }
         self.recalls.recalls = recalls;
     }
 
     /// Answers recalls whose nodes are clean.
-    pub(super) fn tend_recalls(&mut self, _: &Clock) {
+    pub(super) fn tend_recalls(&mut self, clock: &Clock) {
+        // What the client gives back by itself goes first: an answer says that nothing is on its way.
+        self.end_recalls(clock, |recall| recall.callback.is_none());
+        self.end_recalls(clock, |recall| recall.callback.is_some());
+    }
+
+    fn end_recalls(&mut self, clock: &Clock, is_meant: impl Fn(&Recall) -> bool) {
         let applied = self.log.applied();
         let mut at = 0;
         while at < self.recalls.recalls.len() {
             let recall = &self.recalls.recalls[at];
-            let clean = recall.notification.is_none()
+            let is_answer = recall.callback.is_some();
+            let clean = is_meant(recall)
+                && recall.notification.is_none()
                 && recall.nodes.iter().all(|recalled| {
-                    let node = self.nodes.get(&recalled.node.ino);
-                    node.is_none_or(|node| !node.is_dirty(applied))
+                    let ino = recalled.node.ino;
+                    let node = self.nodes.get(&ino);
+                    let is_returning = is_answer && self.calls.returning.contains(&ino);
+                    !is_returning && node.is_none_or(|node| !node.is_dirty(applied))
                 });
             if clean {
                 let recall = self.recalls.recalls.remove(at);
-                self.end_recall(&recall);
+                self.end_recall(clock, &recall);
             } else {
                 at += 1;
             }
         }
     }
 
-    fn end_recall(&mut self, recall: &Recall) {
-        let mut open = Vec::new();
+    fn end_recall(&mut self, clock: &Clock, recall: &Recall) {
+        let (mut open, mut leases) = (Vec::new(), Vec::new());
         for recalled in &recall.nodes {
-            let Some(node) = self.nodes.get_mut(&recalled.node.ino) else { continue };
+            let ino = recalled.node.ino;
+            if recall.callback.is_none() {
+                self.calls.returning.remove(&ino);
+                if !recall.with_batch.contains(&ino) {
+                    leases.push((recalled.node, recalled.keep));
+                }
+            }
+            let Some(node) = self.nodes.get_mut(&ino) else { continue };
             node.recall = None;
             node.reduce_lease(recalled.keep);
             if node.lease == LeaseKind::None {
@@ -177,15 +215,24 @@ impl Client {
                 }
             }
         }
-        self.answer(recall.callback, &CallbackResponse::Recalled { open });
+        if let Some(callback) = recall.callback {
+            self.answer(callback, &CallbackResponse::Recalled { open });
+        }
+        if !leases.is_empty() {
+            self.call(clock, Purpose::Farewell, SessionRequest::Release { leases });
+        }
         self.ready.extend(self.for_recall.drain(..));
     }
 
     /// Answers all recalls of a session that has ended.
     pub(super) fn drop_recalls(&mut self) {
         for recall in std::mem::take(&mut self.recalls.recalls) {
-            self.answer(recall.callback, &CallbackResponse::UnknownSession);
+            if let Some(callback) = recall.callback {
+                self.answer(callback, &CallbackResponse::UnknownSession);
+            }
         }
+        self.loans.clear();
+        self.calls.returning.clear();
         self.ready.extend(self.for_recall.drain(..));
     }
 }

@@ -98,7 +98,7 @@ impl Client {
                     self.install_listing(listing, after, voided);
                 }
             }
-            (Purpose::Lease(nodes), Response::Leased(leases)) => {
+            (Purpose::Lease(nodes), Response::Leased { leases, lent }) => {
                 for ((ino, _), (kind, attributes)) in nodes.iter().zip(&leases) {
                     let own = self.nodes.get(ino).map(|node| node.lease);
                     if attributes.is_none() && own == Some(LeaseKind::Exclusive) {
@@ -112,6 +112,9 @@ impl Client {
                     let kind = if voided.contains(ino) { LeaseKind::None } else { *kind };
                     if let Ok(handle) = self.handle(*ino) {
                         self.install_leased(handle, attributes.as_ref(), kind);
+                    }
+                    if kind == LeaseKind::Exclusive && lent.contains(ino) {
+                        self.loans.add(*ino, &outstanding.waiters);
                     }
                 }
             }
@@ -182,6 +185,7 @@ impl Client {
             return;
         }
         self.session.number = None;
+        self.log.keep_leases();
         // A session that ends before its leases are claimed renews none of those that the client had before.
         let was_away = self.session.was_away && self.session.state != SessionState::Live;
         self.session.was_away = was_away || clock.now >= self.session.valid_until;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_wire::limits::MAX_ENTRIES;
-use apus_fs_wire::{Batch, BatchDone, Failure, Ino, LeaseKind, Response};
+use apus_fs_wire::{Batch, BatchDone, Failure, Handle, Ino, LeaseKind, Response};
 use bytes::Bytes;
 
 use super::Server;
@@ -20,6 +20,7 @@ struct AppendedBatch {
     number: u64,
     calls: Vec<CallToken>,
     changes: Changes,
+    returns: Vec<Handle>,
 }
 
 /// Batches that are appended and not applied: at most one of each client, because the one that follows must not be applied if it
@@ -106,8 +107,10 @@ impl<S: Store> Server<S> {
                     self.queue.touch(*ino);
                 }
                 self.appended.bytes += held.payload.len();
-                let HeldBatch { calls, batch: Batch { number: batch, records }, payload } = held;
-                let appended = AppendedBatch { session: number, number: batch, calls, changes };
+                let HeldBatch { calls, batch, payload } = held;
+                let Batch { number: batch, records, returns } = batch;
+                let session = number;
+                let appended = AppendedBatch { session, number: batch, calls, changes, returns };
                 self.appended.batches.insert(client, appended);
                 self.store.append(ClientBatch { client, number: batch, records, payload });
                 if let Some(session) = self.sessions.get_mut(number) {
@@ -177,6 +180,9 @@ impl<S: Store> Server<S> {
             }
         }
         self.note_events(session, &appended.changes, failed.map(|(at, _)| at), &changed, orphaned);
+        for handle in appended.returns {
+            self.give_back(session, handle.ino, LeaseKind::None);
+        }
         let changed = changed.into_iter().take(MAX_ENTRIES);
         let changed =
             changed.map(|(ino, attributes)| (self.proofs.handle(ino), attributes)).collect();

@@ -126,6 +126,7 @@ impl<S: Store> Server<S> {
         }
         // An exclusive lease that was not asked for by a request of its own waits for all that wait.
         let kind = if wanted == LeaseKind::Exclusive
+            && !self.contention.is_contended(ino, self.now)
             && self.is_grantable(LAST, session, ino, LeaseKind::Exclusive)
         {
             LeaseKind::Exclusive
@@ -168,6 +169,7 @@ impl<S: Store> Server<S> {
     pub(super) fn reduce(&mut self, session: u64, ino: Ino, keep: LeaseKind) {
         if self.leases.held(session, ino) > keep {
             self.leases.set(session, ino, keep);
+            self.contention.returned(ino);
         }
         self.queue.touch(ino);
     }
@@ -188,12 +190,17 @@ impl<S: Store> Server<S> {
         if self.leases.count(session) + needs.len() > MAX_LEASES {
             return Attempt::failed(Errno::NFILE);
         }
+        let mut lent = Vec::new();
         for (ino, kind) in &needs {
             self.grant(session, *ino, *kind);
+            let is_exclusive = *kind == LeaseKind::Exclusive;
+            if is_exclusive && self.contention.lend(*ino, session, self.now) {
+                lent.push(*ino);
+            }
         }
-        let leased: Vec<(LeaseKind, Option<Attributes>)> =
+        let leases: Vec<(LeaseKind, Option<Attributes>)> =
             wanted.iter().map(|lease| self.leased(session, lease.node)).collect();
-        Response::Leased(leased).into()
+        Response::Leased { leases, lent }.into()
     }
 
     fn leased(&mut self, session: u64, node: Handle) -> (LeaseKind, Option<Attributes>) {
@@ -217,10 +224,24 @@ impl<S: Store> Server<S> {
         // FSSERVE-6.
         self.commit_all();
         for (handle, keep) in leases {
-            self.reduce(session, handle.ino, *keep);
-            self.recalls.forget(session, handle.ino, *keep);
+            self.give_back(session, handle.ino, *keep);
         }
         self.respond(call, &Response::Done);
+    }
+
+    /// Takes a lease that a client gives back by itself.
+    pub(super) fn give_back(&mut self, session: u64, ino: Ino, keep: LeaseKind) {
+        self.reduce(session, ino, keep);
+        self.recalls.forget(session, ino, keep);
+    }
+
+    /// Recalls leases that were lent, are wanted, and have not come back.
+    pub(super) fn recall_lent(&mut self) {
+        for ino in self.contention.take_late(self.now) {
+            for ticket in self.queue.tickets_at(ino) {
+                self.recall_for(ticket);
+            }
+        }
     }
 
     /// Recalls what prevents a waiting request.
@@ -232,12 +253,17 @@ impl<S: Store> Server<S> {
             let others = others
                 .filter(|(holder, held)| *holder != waiting.session && is_conflict(*held, *kind));
             let keep = if *kind == LeaseKind::Shared { *kind } else { LeaseKind::None };
-            recalls.extend(others.map(|(holder, _)| (*holder, *ino, keep)));
+            recalls.extend(others.map(|(holder, held)| (*holder, *ino, keep, *held)));
         }
-        for (holder, ino, keep) in recalls {
+        for (holder, ino, keep, held) in recalls {
             if self.is_silent(holder) {
                 self.end_session(holder, true);
+            } else if held == LeaseKind::Exclusive && self.contention.is_lent(ino, self.now) {
+                // FSSERVE-14: it comes back by itself.
             } else {
+                if held == LeaseKind::Exclusive {
+                    self.contention.note_holder(ino, holder, self.now);
+                }
                 self.recalls.request(holder, ino, keep, false, self.now);
             }
         }

@@ -36,11 +36,15 @@
 //!   another client's before the restart: then it asks with Lease, and compares versions.
 //! - **FSSERVE-12** Each request gets exactly one response, unless the store has failed. What a session can make the server remember is bounded.
 //! - **FSSERVE-13** A client reaches only nodes that the server has named to it, or that it has created: all other handles are refused.
+//! - **FSSERVE-14** An exclusive lease that several sessions in turn have had recalled within a short time is only lent: the client gives
+//!   it back with the changes of the operations that waited for it. It is recalled only if it does not come back in time, so nothing
+//!   but time depends on a client that does so. After a time without a change of the holder it is granted again.
 //!
 //! The response with a lease and a recall of it may overtake each other on the network. A client therefore treats each lease in
 //! a response as reduced by all recalls that arrived while the request was outstanding.
 
 mod batches;
+mod contention;
 mod effect;
 mod grants;
 mod handles;
@@ -70,6 +74,7 @@ use bytes::Bytes;
 
 use crate::store::{Store, StoreError};
 use batches::Appended;
+use contention::Contention;
 use handles::Proofs;
 use leases::Leases;
 use locks::Locks;
@@ -94,6 +99,7 @@ pub struct Server<S> {
     grace_ends: Option<Duration>,
     sessions: Sessions,
     leases: Leases,
+    contention: Contention,
     queue: Queue,
     recalls: Recalls,
     appended: Appended,
@@ -122,6 +128,7 @@ impl<S: Store> Server<S> {
             now,
             sessions: Sessions::default(),
             leases: Leases::default(),
+            contention: Contention::default(),
             queue: Queue::default(),
             recalls: Recalls::default(),
             appended: Appended::default(),
@@ -197,6 +204,7 @@ impl<S: Store> Server<S> {
             if self.grace_ends.is_some_and(|end| now >= end) {
                 self.end_grace();
             }
+            self.recall_lent();
             self.check_recalls();
             self.check_locks();
             self.end_idle_sessions();
@@ -212,10 +220,8 @@ impl<S: Store> Server<S> {
     pub fn next_deadline(&self) -> Option<Duration> {
         let idle = self.sessions.iter().map(|(_, session)| session.last_heard);
         let idle = idle.min().map(|heard| heard + self.settings.term * IDLE_TERMS);
-        [self.grace_ends, idle, self.recall_deadline(), self.lock_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let waiting = [self.recall_deadline(), self.lock_deadline(), self.contention.deadline()];
+        [self.grace_ends, idle].into_iter().chain(waiting).flatten().min()
     }
 
     /// Takes the next effect.

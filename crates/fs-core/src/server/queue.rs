@@ -122,6 +122,11 @@ impl Queue {
         }
     }
 
+    /// Returns the tickets of requests that wait for a node.
+    pub(super) fn tickets_at(&self, ino: Ino) -> Vec<u64> {
+        self.nodes.get(&ino).into_iter().flatten().copied().collect()
+    }
+
     /// Returns all tickets of a session.
     pub(super) fn tickets_of(&self, session: u64) -> Vec<u64> {
         let all = self.waiting.iter();

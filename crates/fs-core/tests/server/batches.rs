@@ -96,7 +96,7 @@ fn early_batches_are_held_back() {
         assert_eq!(done(world.response(call)).applied, number);
     }
     // Those far ahead are refused.
-    let far = SessionRequest::Batch(Batch { number: 100, records: vec![] });
+    let far = SessionRequest::Batch(Batch { number: 100, records: vec![], returns: vec![] });
     let out_of_order = Failure::BatchOutOfOrder { expected: 21 };
     assert_eq!(world.ask(0, far), Response::Failed(out_of_order));
 }

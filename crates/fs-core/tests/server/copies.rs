@@ -88,7 +88,7 @@ impl Copies {
                     listing.entries.iter().for_each(|(_, entry)| found(belief, entry));
                 }
             }
-            (Response::Leased(leased), Some(SessionRequest::Lease { wanted })) => {
+            (Response::Leased { leases: leased, .. }, Some(SessionRequest::Lease { wanted })) => {
                 for (wanted, (kind, attributes)) in wanted.iter().zip(leased) {
                     let version = attributes.map(|attributes| attributes.version);
                     belief.set(wanted.node.ino, *kind, version);

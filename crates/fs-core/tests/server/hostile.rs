@@ -149,7 +149,7 @@ fn request() -> impl Strategy<Value = SessionRequest> {
         }),
         // The numbers of batches are filled in by the test, as distances to the next one.
         8 => (prop_oneof![6 => Just(1u64), 1 => 0..4u64], vec(record(), 0..5))
-            .prop_map(|(number, records)| SessionRequest::Batch(Batch { number, records })),
+            .prop_map(|(number, records)| SessionRequest::Batch(Batch { number, records, returns: vec![] })),
         6 => vec((handle(), kind()), 0..4).prop_map(|wanted| World::wanted(&wanted)),
         1 => vec((handle(), kind()), 0..3)
             .prop_map(|leases| SessionRequest::Release { leases }),

@@ -82,7 +82,7 @@ fn a_shared_lease_is_raised_when_the_others_are_gone() {
     assert_eq!(nodes[0].keep, LeaseKind::None);
     world.answer(callback, &[]);
     match world.response(raised) {
-        Some(Response::Leased(leased)) => assert_eq!(leased[0].0, Exclusive),
+        Some(Response::Leased { leases: leased, .. }) => assert_eq!(leased[0].0, Exclusive),
         other => panic!("{other:?}"),
     }
 }

@@ -114,7 +114,10 @@ fn a_client_reaches_only_nodes_that_were_named_to_it() {
         let look_up = World::look_up(guessed, &[], LeaseKind::None);
         assert_eq!(world.ask(1, look_up), failed(Errno::STALE));
         let leased = world.ask(1, World::wanted(&[(guessed, LeaseKind::Shared)]));
-        assert_eq!(leased, Response::Leased(vec![(LeaseKind::None, None)]));
+        assert_eq!(
+            leased,
+            Response::Leased { leases: vec![(LeaseKind::None, None)], lent: vec![] }
+        );
     }
 }
 
@@ -148,6 +151,6 @@ fn goodbye_frees_everything_and_requests_of_the_session_end() {
     assert_eq!(world.response(second), Some(Response::Failed(Failure::SessionEnded)));
     assert!(world.is_waiting(third));
     assert_eq!(world.ask(0, SessionRequest::Goodbye), Response::Done);
-    assert!(matches!(world.response(third), Some(Response::Leased(_))));
+    assert!(matches!(world.response(third), Some(Response::Leased { .. })));
     assert_eq!(peer(0).port(), 0);
 }

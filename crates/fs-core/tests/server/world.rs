@@ -288,7 +288,7 @@ impl World {
     /// Takes leases that are free.
     pub(crate) fn lease(&mut self, id: Id, nodes: &[(Handle, LeaseKind)]) {
         match self.ask(id, Self::wanted(nodes)) {
-            Response::Leased(leased) => {
+            Response::Leased { leases: leased, .. } => {
                 for ((node, kind), (has, attributes)) in nodes.iter().zip(leased) {
                     assert!(has >= *kind && attributes.is_some(), "{node:?}: {has:?}");
                 }
@@ -320,7 +320,11 @@ impl World {
     pub(crate) fn batch(&mut self, id: Id, records: &[Record]) -> SessionRequest {
         let client = self.clients.get_mut(&id).unwrap();
         client.batches += 1;
-        SessionRequest::Batch(Batch { number: client.batches, records: records.to_vec() })
+        SessionRequest::Batch(Batch {
+            number: client.batches,
+            records: records.to_vec(),
+            returns: vec![],
+        })
     }
 
     /// Applies a batch that succeeds.

@@ -3,6 +3,7 @@
 mod attributes;
 mod calls;
 mod coherence;
+mod contention;
 mod failures;
 mod orphans;
 mod renames;

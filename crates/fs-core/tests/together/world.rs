@@ -353,6 +353,15 @@ impl World {
         self.settle();
     }
 
+    pub(crate) fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Number of callbacks that clients received.
+    pub(crate) fn callbacks_made(&self) -> u64 {
+        self.last_callback
+    }
+
     /// Returns the result of an operation, if it has ended.
     pub(crate) fn ended(&mut self, client: usize, token: OpToken) -> Option<Result<Reply, Errno>> {
         self.replies.remove(&(client, token))

@@ -68,7 +68,10 @@ impl World {
             }
         }
         let at = self.recorder.moment();
-        self.recorder.lose(mount, at, Some(at));
+        // If the server had not heard it for a term, it may have lost its changes before: it has not learned of that.
+        self.suspect_silent(host);
+        let since = self.hosts[host].suspect.take().unwrap_or(at);
+        self.recorder.lose(mount, since, Some(at));
         self.calls.retain(|_, call| call.mount != mount || call.at_server.is_some());
         self.schedule(self.now + down, Event::ClientStart { host });
     }
