@@ -6,7 +6,7 @@ use apus_testbed::Error;
 use apus_testbed::process::{Control, Job, Task, agent_main, run_job};
 use serde_json::Value;
 
-use crate::{cluster, contest, demo, local, loopback, overload, trace_record};
+use crate::{cluster, contest, demo, endpoints, local, loopback, overload, trace_record};
 
 /// One entry per kind of task.
 pub const JOBS: &[Job] = &[
@@ -15,6 +15,7 @@ pub const JOBS: &[Job] = &[
     Job { name: loopback::JOB, run: loopback::agent },
     Job { name: overload::JOB, run: overload::agent },
     Job { name: cluster::JOB, run: cluster::agent },
+    Job { name: endpoints::JOB, run: endpoints::agent },
     Job { name: demo::JOB, run: demo::agent },
     Job { name: trace_record::JOB, run: trace_record::agent },
 ];

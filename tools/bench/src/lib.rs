@@ -6,6 +6,7 @@
 //!   demo          short messages among long ones: on shaped links, in the simulator, or over loopback
 //!   load          a workload with the processors as the bottleneck: capacity, collapse, recovery
 //!   loopback      client and server of `load`
+//!   endpoints     what an endpoint costs: memory, threads, the time to create it and to call
 //!   overload      a server that is offered more than it can serve
 //!   cluster       a workload between hosts on shaped links, for any value of any setting
 //!   slowdown      how much longer messages took than on an idle path
@@ -26,6 +27,7 @@ pub mod agent;
 pub mod cluster;
 pub mod contest;
 pub mod demo;
+pub mod endpoints;
 pub mod load;
 pub mod local;
 mod loopback;

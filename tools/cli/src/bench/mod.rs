@@ -15,7 +15,7 @@ mod network;
 mod sweep;
 
 use apus_bench::contest::{CONTESTS, HANDOFF, RATE, RTT, THROUGHPUT};
-use apus_bench::{load, local, overload};
+use apus_bench::{endpoints, load, local, overload};
 use clap::{Args, Subcommand};
 
 use crate::experiment::Arguments as Experiment;
@@ -47,6 +47,7 @@ enum Command {
     Rate(contest::Arguments),
     Handoff(contest::Arguments),
     Local(Experiment<local::Options>),
+    Endpoints(Experiment<endpoints::Options>),
     Overload(Experiment<overload::Options>),
     Load(Box<Experiment<load::Options>>),
     Cluster(Box<cluster::Arguments>),
@@ -61,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Rate(arguments) => arguments.run(&RATE),
         Command::Handoff(arguments) => arguments.run(&HANDOFF),
         Command::Local(experiment) => experiment.run(),
+        Command::Endpoints(experiment) => experiment.run(),
         Command::Overload(experiment) => experiment.run(),
         Command::Load(experiment) => experiment.run(),
         Command::Cluster(arguments) => cluster::run(arguments),

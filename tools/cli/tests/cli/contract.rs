@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const CONTRACTS: [Contract; 17] = [
+const CONTRACTS: [Contract; 18] = [
     Contract {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -56,6 +56,21 @@ const CONTRACTS: [Contract; 17] = [
         rows: &["apus-local", "apus-local-pair", "unix", "unix-stream", "tcp", "apus-udp"],
         figures: &["p50_us", "p99_us", "krps", "gbps"],
         ratios: &["p50 apus-local/unix", "krps apus-local/unix", "gbps apus-local/unix"],
+    },
+    Contract {
+        experiment: "endpoints",
+        rows: &["apus"],
+        figures: &[
+            "create_us",
+            "first_call_us",
+            "later_call_us",
+            "kb_created",
+            "kb_at_rest",
+            "background_threads",
+            "idle_cpu_percent",
+            "server_bytes_per_peer",
+        ],
+        ratios: &[],
     },
     Contract {
         experiment: "overload",

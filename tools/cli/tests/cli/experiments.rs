@@ -39,6 +39,17 @@ fn local_prints_one_object_as_promised() {
 }
 
 #[test]
+fn endpoints_prints_one_object_as_promised() {
+    let output = run("bench endpoints --count 5 --seconds 0.1 --runs 1 --json".split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("endpoints", &text(&output.stdout)).unwrap();
+    let row = &json["rows"][0];
+    for figure in ["create_us", "first_call_us", "later_call_us", "background_threads"] {
+        assert!(row[figure].as_f64().unwrap() > 0.0, "{figure}: {row}");
+    }
+}
+
+#[test]
 fn overload_prints_one_object_as_promised() {
     let words = "bench overload --loads 0.75,4 --seconds 0.5 --patience 2000 --runs 1 --json";
     let output = run(words.split(' '));

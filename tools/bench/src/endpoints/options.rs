@@ -1,0 +1,99 @@
+//! Options of the endpoints experiment.
+
+use apus::PollMode;
+use clap::Args;
+use serde::Serialize;
+
+use crate::options::Repetition;
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
+use apus_testbed::error::{Error, require};
+use apus_testbed::process::Spawner;
+
+/// What an endpoint costs: memory, threads, and the time to create it and to call
+///
+/// One process opens client endpoints one after another, calls one server with each of them in turn over UDP, leaves
+/// all of them alone for --seconds, and calls with each once more. `kb_created` is the memory that the process has
+/// touched per endpoint before any call, `kb_at_rest` after one call of each; `background_threads` run the loops of all
+/// of them while the application does not; `idle_cpu_percent` is the processor time of the process in the pause, as
+/// part of a core. `server_bytes_per_peer` is the memory that the server has touched for each of them. What a process
+/// has once, whatever the number of its endpoints, does not count.
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
+#[command(
+    mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
+    after_help = "Examples:
+  apus bench endpoints
+  apus bench endpoints --count 10000 --runs 1 --json"
+)]
+pub struct Options {
+    /// Endpoints of the client: 1 to 60000. Each takes a few descriptors (`ulimit -n`)
+    #[arg(long, value_name = "ENDPOINTS", default_value_t = 1000, allow_negative_numbers = true)]
+    pub count: usize,
+    /// Payload bytes of a request and of its reply: 0 to 1000000
+    #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
+    pub size: usize,
+    /// The pause, runs, and how threads wait.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repetition: Repetition,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        super::run(self, &Spawner::this_program()?)
+    }
+}
+
+impl Options {
+    /// Checks that each value is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first option that is out of range, and a value that is not.
+    pub fn check(&self) -> Result<(), Error> {
+        let count = (1..=60_000).contains(&self.count);
+        require(
+            count,
+            "count",
+            "there are 1 to 60000 endpoints, as a host has as many ports; try 1000",
+        )?;
+        require(self.size <= 1_000_000, "size", "a message has 0 to 1000000 bytes; try 100")?;
+        self.repetition.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_in_range() {
+        Options::default().check().unwrap();
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named_with_something_that_is_not() {
+        let good = Options::default;
+        let wrong = [
+            Options { count: 0, ..good() },
+            Options { count: 60_001, ..good() },
+            Options { size: 1_000_001, ..good() },
+            Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
+        ];
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
+        count: there are 1 to 60000 endpoints, as a host has as many ports; try 1000
+        count: there are 1 to 60000 endpoints, as a host has as many ports; try 1000
+        size: a message has 0 to 1000000 bytes; try 100
+        runs: there are 1 to 1000 runs; try 5
+        ");
+    }
+}
