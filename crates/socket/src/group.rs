@@ -30,8 +30,11 @@ const MAX_COALESCED: usize = 64;
 /// The kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).
 pub(crate) const MAX_BYTES: usize = 65_535 - 40 - 8;
 
-/// Bytes of a group's memory, enough for any UDP packet.
+/// Most bytes of a group's memory, enough for any UDP packet.
 const GROUP_MEMORY: usize = 1 << 16;
+
+/// Least bytes of the memory of a group that has had a packet. Chosen by us: a page.
+const LEAST_MEMORY: usize = 4096;
 
 /// Destination, source and class of packets. Only packets of the same flow share a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +117,13 @@ pub(crate) struct Group {
     filled: usize,
     /// Bytes of these that were sent or given up: whole packets.
     sent: usize,
-    memory: Box<[u8]>,
+    /// As long as the most packets that were in the group at a time, in powers of two: most groups of an endpoint are
+    /// never used, and full ones are rare (docs/perf-log.md, 2026-11-24).
+    memory: Vec<u8>,
 }
 
 impl Group {
-    /// Returns a group that accepts no packet before it is opened.
+    /// Returns a group that accepts no packet before it is opened, and has no memory until then.
     pub(crate) fn new() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
@@ -132,7 +137,7 @@ impl Group {
             room: 0,
             filled: 0,
             sent: 0,
-            memory: vec![0; GROUP_MEMORY].into(),
+            memory: Vec::new(),
         }
     }
 
@@ -191,7 +196,19 @@ impl Group {
         } else if len < self.segment {
             self.room = self.filled;
         }
+        if self.filled > self.memory.len() {
+            self.grow();
+        }
         &mut self.memory[start..self.filled]
+    }
+
+    /// Grows the memory so that all packets fit.
+    #[cold]
+    fn grow(&mut self) {
+        let len = self.filled.next_power_of_two().clamp(LEAST_MEMORY, GROUP_MEMORY);
+        // Exactly: a vector that doubles by itself would have up to twice the memory.
+        self.memory.reserve_exact(len - self.memory.len());
+        self.memory.resize(len, 0);
     }
 
     /// Returns the contiguous packets that were neither sent nor given up.

@@ -22,8 +22,8 @@
 //!
 //! # Invariants
 //!
-//! - **SOCKET-1** No allocation per packet: both halves allocate when the socket is opened. Staging
-//!   grows only while the system accepts no packets, and then by one burst at most.
+//! - **SOCKET-1** No allocation per packet: buffers grow with the largest batches so far, and are kept. The number of
+//!   groups grows only while the system accepts no packets, and then by one burst at most.
 //! - **SOCKET-2** A system call that fails with an error that may stem from ICMP raises the error
 //!   signal, whichever half made the call; `reports` reads the socket's error queue if and only if
 //!   the signal is raised. While an error waits in the queue, poll(2) reports it, so none is lost:

@@ -33,7 +33,10 @@ const ATTEMPTS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct SocketReceive {
     shared: Arc<Shared>,
+    /// As many as the largest batch so far, of [`RECEIVE_BATCH`] at most: an endpoint that receives little has one.
     buffers: Vec<RecvBuffer>,
+    /// Bytes of each buffer.
+    buffer_len: usize,
     /// Metadata of the datagrams in the first buffers; `None` for one that is discarded.
     datagrams: Vec<Option<Datagram>>,
     batch: Batch,
@@ -71,10 +74,10 @@ impl SocketReceive {
     }
 
     fn with_buffers(shared: Arc<Shared>, may_be_merged: bool, len: usize) -> Self {
-        let new_buffer = || RecvBuffer::new(len);
         Self {
             shared,
-            buffers: std::iter::repeat_with(new_buffer).take(RECEIVE_BATCH).collect(),
+            buffers: Vec::with_capacity(RECEIVE_BATCH),
+            buffer_len: len,
             datagrams: Vec::with_capacity(RECEIVE_BATCH),
             batch: Batch::new(),
             full: false,
@@ -86,6 +89,9 @@ impl SocketReceive {
     /// Receives into the first `count` buffers; returns how many were filled.
     #[inline]
     fn fill(&mut self, count: usize) -> io::Result<usize> {
+        if count > self.buffers.len() {
+            self.add_buffers(count);
+        }
         for _ in 0..ATTEMPTS {
             self.shared.counters.receive.receive_calls.add(1);
             match kernel::receive(self.shared.as_fd(), &mut self.buffers[..count], 0) {
@@ -95,6 +101,12 @@ impl SocketReceive {
             }
         }
         Ok(0)
+    }
+
+    /// Adds buffers until there are `count`.
+    #[cold]
+    fn add_buffers(&mut self, count: usize) {
+        self.buffers.resize_with(count, || RecvBuffer::new(self.buffer_len));
     }
 
     /// Handles a failed receive; `Ok` means that the caller retries.

@@ -7,7 +7,8 @@
 //! # Invariants
 //!
 //! - **STAGING-1** Groups leave in the order in which they were opened.
-//! - **STAGING-2** Only [`Staging::grow`] allocates memory; adding and removing packets does not.
+//! - **STAGING-2** Adding a packet allocates memory only if its group has never had as many bytes; removing packets
+//!   never does.
 
 use crate::address::Family;
 use crate::carrier::Carrier;
