@@ -85,7 +85,7 @@ fn drive(details: &Details, server: SocketAddr) -> Result<Clients, Error> {
         (Latencies::new(), Latencies::new(), Latencies::new());
     let before = memory::touched()?;
     for _ in 0..details.count {
-        endpoints.push(timed(&mut creates, &create)?);
+        endpoints.push(timed(&mut creates, create)?);
     }
     let created = memory::touched()?;
     for endpoint in &endpoints {
