@@ -1,5 +1,7 @@
 //! Restarts, lost calls, full disks.
 
+use std::time::Duration;
+
 use apus_fs_core::client::{Operation, Reply};
 use apus_fs_wire::{Errno, Ino, NewNode};
 
@@ -141,4 +143,20 @@ fn a_server_that_refuses_changes_makes_its_mounts_read_only() {
     assert_eq!(world.run(0, open), Err(Errno::ROFS));
     assert_eq!(world.read(0, file), b"kept");
     assert_eq!(world.warnings, [""; 0]);
+}
+
+/// A process closes its files when it executes another program, which may be the server.
+#[test]
+fn files_are_closed_without_the_server() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.write(0, file, 0, b"later");
+    world.cut_off(0, true);
+    world.pass(Duration::from_secs(30));
+    let flush = world.begin(0, Operation::Flush { node: file, owner: 1 });
+    assert_eq!(world.ended(0, flush), Some(Ok(Reply::Done)));
+    let sync = world.begin(0, Operation::Sync { node: file });
+    assert_eq!(world.ended(0, sync), None);
+    world.cut_off(0, false);
+    assert_eq!(world.wait(0, sync), Ok(Reply::Done));
 }

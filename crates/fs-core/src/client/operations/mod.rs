@@ -10,8 +10,8 @@ mod xattrs;
 
 use apus_fs_wire::limits::MAX_NODES;
 use apus_fs_wire::{
-    Attributes, Errno, Ino, LeaseKind, ListTree, LookUp, Name, NodeKind, Record, Response,
-    SessionRequest, WantedLease,
+    Attributes, Errno, Ino, LeaseKind, ListTree, LockOwner, LookUp, Name, NodeKind, Record,
+    Response, SessionRequest, WantedLease,
 };
 use std::time::Duration;
 
@@ -33,6 +33,19 @@ const DEPTH: u16 = 16;
 const LEASE_AHEAD_EVERY: Duration = Duration::from_secs(1);
 
 impl Client {
+    /// Returns whether an operation ends without the server: one that closes a file without locks. A process that executes another
+    /// program closes its files first, and that program may be the server.
+    fn ends_here(&self, operation: &Operation) -> bool {
+        match operation {
+            Operation::Flush { node, owner } => {
+                let owner = LockOwner { owner: *owner, is_flock: false };
+                self.nodes.get(node).is_none_or(|node| !node.lock_owners.contains(&owner))
+            }
+            Operation::ReleaseDirectory { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Attempts an operation, from its start.
     pub(super) fn attempt(
         &mut self,
@@ -40,7 +53,7 @@ impl Client {
         token: OpToken,
         pending: &mut Pending,
     ) -> Attempt<Reply> {
-        if !self.session.is_live(clock.now) {
+        if !self.session.is_live(clock.now) && !self.ends_here(&pending.operation) {
             self.for_session.push(token);
             return Err(Stop::Wait);
         }
