@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines of Rust that a crate may have in `src`, unit tests aside: who reads a crate to understand it reads those last.
-const LARGEST: usize = 14_000;
+const LARGEST: usize = 14_500;
 
 /// The workspace, if this is a checkout of it.
 fn workspace() -> Option<PathBuf> {

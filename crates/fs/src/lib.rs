@@ -33,6 +33,7 @@ pub mod mount;
 mod poll;
 pub mod serve;
 pub mod server_status;
+mod stations;
 pub mod status;
 pub mod trust;
 

@@ -6,16 +6,17 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import. Serving and mounting know nothing of each other, and trust nothing of processes.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("clock", &[]),
     ("mailbox", &[]),
     ("metrics", &["mailbox"]),
     ("poll", &[]),
     ("trust", &[]),
+    ("stations", &[]),
     ("status", &[]),
     ("server_status", &[]),
-    ("serve", &["clock", "mailbox", "metrics", "poll", "trust", "status", ""]),
-    ("mount", &["clock", "mailbox", "metrics", "poll", "status", ""]),
+    ("serve", &["clock", "mailbox", "metrics", "poll", "stations", "trust", "status", ""]),
+    ("mount", &["clock", "mailbox", "metrics", "poll", "stations", "status", ""]),
 ];
 
 #[test]

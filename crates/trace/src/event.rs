@@ -261,6 +261,25 @@ events! {
     102 QuotaHit "quota_hit" Thread [Field::a("work", Name("work"))];
     /// Reception stops, because too many requests wait.
     103 FeedbackStop "feedback_stop" Thread [Field::a("waiting", Count)];
+
+    // The file service: the way of an operation, from the kernel of a client and back to it.
+
+    /// The mount has read an operation of an application from the kernel. Recorded for one operation
+    /// in as many as RPCs are traced, with its reply.
+    128 FsOperation "fs_operation" Thread [Field::a("kind", Name("fs_operation")), Field::b("id", Count)];
+    /// The mount calls the server. One call may serve several operations.
+    129 FsCall "fs_call" Thread [Field::a("kind", Name("fs_request")), Field::b("call", Count)];
+    /// The server has received a request; no work has been done yet.
+    130 FsRequest "fs_request" Thread [Field::a("kind", Name("fs_request")), Field::b("request", Count)];
+    /// The server has made changes durable, and applied them: one commit for all requests that had
+    /// arrived.
+    131 FsCommit "fs_commit" Thread [Field::a("commits", Count), TOOK];
+    /// The server responds.
+    132 FsRespond "fs_respond" Thread [Field::b("request", Count)];
+    /// The mount has received a response.
+    133 FsResponse "fs_response" Thread [Field::b("call", Count)];
+    /// The mount replies to the kernel. `error` is the number of the error; 0 if there is none.
+    134 FsReply "fs_reply" Thread [Field::a("error", Count), Field::b("id", Count)];
 }
 
 /// A burst of DATA packets, in the fields of `data_sent` and `data_received`.

@@ -22,6 +22,7 @@ const ORDER: &[Layer<'_>] = &[
             "rpcs",
             "rtt",
             "timeline",
+            "files",
             "scenario",
         ],
     ),
@@ -39,6 +40,7 @@ const ORDER: &[Layer<'_>] = &[
             "rpcs",
             "rtt",
             "timeline",
+            "files",
         ],
     ),
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Ino, Time};
+use apus_fs_wire::{Errno, Ino, RequestKind, Time};
 use bytes::Bytes;
 
 use super::operation::Reply;
@@ -60,6 +60,8 @@ pub enum ClientEffect {
     Call {
         /// Names the call.
         call: ClientCall,
+        /// Kind of the request.
+        kind: RequestKind,
         /// The message's header, framed.
         header: Bytes,
         /// Its payload, in pieces.

@@ -332,7 +332,7 @@ impl Client {
         self.counters.calls += 1;
         self.counters.calls_by_kind.add(message.kind() as u8);
         let header = frame::encode(&message);
-        self.effects.push_back(ClientEffect::Call { call, header, payload });
+        self.effects.push_back(ClientEffect::Call { call, kind: message.kind(), header, payload });
     }
 
     /// Sends batches that the window permits.

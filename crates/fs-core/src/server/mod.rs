@@ -69,7 +69,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::{Decoded, Errno, Failure, Handle, Ino, Request, Response, SessionRequest};
+use apus_fs_wire::{
+    Decoded, Errno, Failure, Handle, Ino, Request, RequestKind, Response, SessionRequest,
+};
 use bytes::Bytes;
 
 use crate::store::{Store, StoreError};
@@ -145,26 +147,30 @@ impl<S: Store> Server<S> {
         Ok(server)
     }
 
-    /// Handles a request from `peer`, where the callbacks of its session go.
+    /// Handles a request from `peer`, where the callbacks of its session go. Returns its kind, if it is understood.
     pub fn handle_request(
         &mut self,
         now: Duration,
         peer: SocketAddr,
         call: CallToken,
         message: Bytes,
-    ) {
+    ) -> Option<RequestKind> {
         self.set_now(now);
         if self.is_broken {
-            return self.fail_errno(call, Errno::IO);
+            self.fail_errno(call, Errno::IO);
+            return None;
         }
+        let mut kind = None;
         match decode::<Request>(message) {
             Err(_) => self.fail(call, Failure::Malformed),
             Ok(decoded) => {
+                kind = Some(decoded.message.kind());
                 self.counters.requests.add(decoded.message.kind() as u8);
                 self.handle_message(peer, call, decoded);
             }
         }
         self.settle();
+        kind
     }
 
     fn handle_message(&mut self, peer: SocketAddr, call: CallToken, decoded: Decoded<Request>) {

@@ -180,7 +180,7 @@ impl World {
                         let before = self.replies.insert((client, operation), result);
                         assert!(before.is_none(), "FSCLIENT-1");
                     }
-                    ClientEffect::Call { call, header, payload } => {
+                    ClientEffect::Call { call, header, payload, .. } => {
                         let bytes = [vec![header], payload].concat().concat().into();
                         self.under_way.push_back(Message::Request { client, call, bytes });
                     }

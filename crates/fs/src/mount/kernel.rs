@@ -18,6 +18,7 @@ use super::kernel_read_ahead;
 use super::operations::{Task, task};
 use super::replies::{self, Shape};
 use super::settings::MountSettings;
+use crate::stations;
 
 /// Requests that are read before the network is polled. Chosen by us: more than one thread has under way, and 64 times 10 µs
 /// are short beside a call.
@@ -125,6 +126,7 @@ impl Kernel {
         operation: OpToken,
         result: &Result<Reply, WireErrno>,
     ) {
+        stations::reply(operation, result.as_ref().map_or_else(|error| error.0.into(), |_| 0));
         let Some(shape) = self.shapes.remove(&operation) else {
             let nodes = result.as_ref().map(replies::references).unwrap_or_default();
             return forget(client, clock, nodes);
@@ -187,6 +189,7 @@ fn begin(
                 shapes.insert(token, shape);
             }
             let caller = Caller { uid: header.uid, gid: header.gid };
+            stations::operation(token, operation.kind());
             client.submit(clock, token, caller, operation);
             Begun::Later
         }

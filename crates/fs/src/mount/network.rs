@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::error::MountFailure;
 use super::settings::MountSettings;
 use crate::poll::endpoint_poll_mode;
+use crate::stations;
 
 /// Messages that are received before the kernel is served again.
 const BURST: usize = 64;
@@ -106,6 +107,7 @@ impl Network {
             Arrival::Completion(Completion { cookie, result, .. }) => {
                 let call = ClientCall(cookie);
                 self.outstanding.remove(&call);
+                stations::response(call);
                 client.handle_response(clock, call, result.ok());
             }
             Arrival::Request(request) => self.take_callback(client, clock, request),

@@ -27,6 +27,7 @@ use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
 use crate::metrics;
 use crate::poll::{Awaited, Idleness};
+use crate::stations;
 use crate::status::{Role, Status, StatusService};
 
 /// Time for the server to learn that the mount has ended. Chosen by us: if it does not, the session ends with its term.
@@ -99,6 +100,7 @@ impl Mounted {
         let system = |operation| move |source| MountFailure::System { operation, source };
         let mailbox = Arc::new(Mailbox::new().map_err(system("create an event descriptor"))?);
         let network = Network::open(settings)?;
+        stations::name_values();
         let kernel = Kernel::mount(settings)?;
         let path = kernel.path().unwrap_or(&settings.path).to_owned();
         let settings = &MountSettings { path, ..settings.clone() };
@@ -301,7 +303,8 @@ impl Mounted {
                 self.own_reply = Some(result);
             }
             ClientEffect::Reply { operation, result } => self.reply(clock, operation, &result),
-            ClientEffect::Call { call, header, payload } => {
+            ClientEffect::Call { call, kind, header, payload } => {
+                stations::call(call, kind);
                 self.network.call(call, header, payload);
             }
             ClientEffect::Answer { callback, message } => self.network.answer(callback, message),

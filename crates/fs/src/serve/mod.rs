@@ -23,6 +23,7 @@ use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
 use crate::metrics;
 use crate::poll::{Awaited, Idleness};
+use crate::stations;
 use crate::status::{Role, Status, StatusService};
 
 use callbacks::Callee;
@@ -81,6 +82,7 @@ impl<S: Store> Service<S> {
         report: Report,
     ) -> Result<Self, ServeError> {
         let exports = Exports::new(exports)?;
+        stations::name_values();
         let mailbox = Mailbox::new().map_err(|source| ServeError::Mailbox { source })?;
         let mailbox = Arc::new(mailbox);
         let status = Status {
@@ -190,7 +192,12 @@ impl<S: Store> Service<S> {
         let refusal = match self.exports.find(peer, &message) {
             Ok(export) => {
                 let call = self.requests.add(request);
-                return export.server.handle_request(now(), peer, call, message);
+                let began = stations::stamp();
+                let kind = export.server.handle_request(now(), peer, call, message);
+                if let Some(kind) = kind {
+                    stations::request(began, call, kind);
+                }
+                return;
             }
             Err(refusal) => refusal,
         };
@@ -218,11 +225,14 @@ impl<S: Store> Service<S> {
         // A response to a burst may leave together with others to the same host.
         for (number, export) in self.exports.iter_mut() {
             let server = &mut export.server;
+            let (began, before) = (stations::stamp(), server.store().metrics().commits);
             server.poll(now()).map_err(|source| ServeError::Store { source })?;
+            stations::commit(began, server.store().metrics().commits - before);
             let cork = self.endpoint.cork();
             while let Some(effect) = server.take_effect() {
                 match effect {
                     ServerEffect::Respond { call, header, payload } => {
+                        stations::respond(call);
                         self.requests.respond(call, header, payload);
                     }
                     ServerEffect::Call { callback, peer, message } => {

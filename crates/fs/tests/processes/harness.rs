@@ -38,6 +38,7 @@ pub(crate) fn can_mount() -> bool {
 /// Runs as the child, if this process is one.
 pub(crate) fn run_as_child() {
     let Ok(role) = env::var(ROLE) else { return };
+    apus::trace::set_sampling(apus::trace::Sampling::All);
     match role.split('\n').collect::<Vec<_>>()[..] {
         ["serve", directory, address] => serve(Path::new(directory), address),
         ["mount", address, path, lost] => mount(address.parse().unwrap(), path, lost),

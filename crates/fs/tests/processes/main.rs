@@ -9,6 +9,7 @@ mod harness;
 mod loss;
 mod programs;
 mod sharing;
+mod traces;
 
 /// The process that [`harness`] starts; does nothing in a run of all tests.
 #[test]

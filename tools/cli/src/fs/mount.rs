@@ -15,6 +15,7 @@ use super::place::Place;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals;
+use crate::tracing::Tracing;
 
 /// Mount a served directory
 ///
@@ -55,6 +56,8 @@ pub(super) struct Arguments {
     /// Options in the form of fstab, separated by commas: ro, lost=MODE, poll=MODE, allow_other, noallow_other
     #[arg(short = 'o', value_name = "OPTIONS")]
     options: Vec<OptionList>,
+    #[command(flatten)]
+    tracing: Tracing,
     /// Print a JSON object once the mount is usable
     #[arg(long)]
     json: bool,
@@ -78,6 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             line => output::line(&line),
         });
     }
+    arguments.tracing.begin()?;
     let settings = arguments.settings()?;
     let report = if arguments.detached { daemon::log() } else { Box::new(output::note) };
     let mounted =
@@ -89,7 +93,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.detached {
         daemon::detach().map_err(|error| Failure::of("continue in the background", &error))?;
     }
-    mounted.run().map_err(|error| Failure::Work(error.to_string()))
+    mounted.run().map_err(|error| Failure::Work(error.to_string()))?;
+    arguments.tracing.end()
 }
 
 impl Arguments {

@@ -14,6 +14,7 @@ use crate::driver::bind_failure;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals;
+use crate::tracing::Tracing;
 
 /// Serve a directory
 ///
@@ -58,6 +59,8 @@ pub(super) struct Arguments {
     /// (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t)]
     poll: PollMode,
+    #[command(flatten)]
+    tracing: Tracing,
     /// Print the address as a JSON object
     #[arg(long)]
     json: bool,
@@ -69,6 +72,7 @@ pub(super) struct Arguments {
 ///
 /// The directory cannot be served, the address cannot be bound, or the disk fails.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.tracing.begin()?;
     let exports = match (&arguments.exports, &arguments.directory) {
         (Some(file), _) => exports::open(file)?,
         (None, Some(directory)) => {
@@ -100,5 +104,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for store in service.run().map_err(|error| Failure::Work(error.to_string()))? {
         store.close().map_err(|error| Failure::of("end the log", &error))?;
     }
-    Ok(())
+    arguments.tracing.end()
 }

@@ -1,6 +1,6 @@
 //! Activity of a process as tables.
 
-use apus::snapshot::{Buckets, families};
+use apus::snapshot::{ApplicationFamily, Buckets, FamilyKind, families};
 use apus_report::result::{Table, short};
 
 use crate::activity::{Activity, PARTS};
@@ -20,6 +20,9 @@ pub(super) fn text(activity: &Activity) -> String {
         text += &format!("\n{table}\n");
     }
     text += &format!("\n{}\n", counters(activity));
+    if let Some(table) = gauges(activity) {
+        text += &format!("\n{table}\n");
+    }
     text += &format!("\n{}", canaries(activity));
     text
 }
@@ -102,7 +105,8 @@ fn counters(activity: &Activity) -> String {
     let line = |(_, name, number): (usize, &str, u64)| {
         let rate = short(number as f64 / activity.seconds);
         let total = activity.total.counter(name);
-        vec![name.to_owned(), number.to_string(), rate, total.to_string()]
+        let name = name.replace(char::is_control, "?");
+        vec![name, number.to_string(), rate, total.to_string()]
     };
     let lines = changed.into_iter().map(line).collect();
     let header = ["counter", "change", "per second", "total"];
@@ -110,6 +114,17 @@ fn counters(activity: &Activity) -> String {
         Some(table) => table.to_string(),
         None => "no counter has changed".to_owned(),
     }
+}
+
+/// Returns the gauges that the application has published.
+fn gauges(activity: &Activity) -> Option<Table> {
+    let published = activity.now.application.iter();
+    let gauges = published.filter(|family| family.kind == FamilyKind::Gauge);
+    // Root may inspect processes of other users: control characters in their names must not reach the terminal.
+    let line =
+        |(name, value): (String, u64)| vec![name.replace(char::is_control, "?"), value.to_string()];
+    let lines = gauges.flat_map(ApplicationFamily::named).map(line).collect();
+    table("current values of the application", &["gauge", "value"], lines)
 }
 
 /// Returns the canaries that are not zero.

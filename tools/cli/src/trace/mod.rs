@@ -1,7 +1,7 @@
 //! `apus trace`: time traces, recorded, dumped, analysed and exported.
 //!
 //! ```text
-//!   timeline, delays, rtt, rpcs, grants, handoffs, lost, cores   one report each, made by `apus-traces`
+//!   timeline, delays, rtt, rpcs, grants, handoffs, lost, cores, files   one report each, made by `apus-traces`
 //!   export        traces for the Perfetto UI
 //!   record        the traces of a client and a server on this machine
 //!   dump          the trace of a running process
@@ -17,6 +17,7 @@ mod control;
 mod cores;
 mod dump;
 mod export;
+mod files;
 mod gap;
 mod grants;
 mod record;
@@ -101,6 +102,7 @@ enum Command {
   apus trace lost client.tt server.tt --id 3458764513820540930")]
     Lost(RpcReportArguments),
     Cores(cores::Arguments),
+    Files(files::Arguments),
     Export(export::Arguments),
 }
 
@@ -120,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Handoffs(arguments) => arguments.show(view::handoffs),
         Command::Lost(arguments) => arguments.show(view::losses),
         Command::Cores(arguments) => cores::run(arguments),
+        Command::Files(arguments) => files::run(arguments),
         Command::Export(arguments) => export::run(arguments),
     }
 }

@@ -316,7 +316,7 @@ impl World {
                     self.learn(host, operation, &result);
                     self.end(host, operation, &result);
                 }
-                ClientEffect::Call { call, header, payload } => {
+                ClientEffect::Call { call, header, payload, .. } => {
                     let bytes = [vec![header], payload].concat().concat().into();
                     self.send_request(host, call, bytes);
                 }

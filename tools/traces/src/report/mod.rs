@@ -12,6 +12,7 @@
 //!   handoffs   delays from ready to running
 //!   losses     causes of RESENDs
 //!   cores      gaps in which a thread did not run
+//!   files      operations of the file service
 //! ```
 //!
 //! All times are in nanoseconds. In JSON, names ending with `_us` are in microseconds.
@@ -19,6 +20,7 @@
 pub mod cores;
 pub mod delays;
 mod distribution;
+pub mod files;
 mod filter;
 pub mod grants;
 pub mod handoffs;

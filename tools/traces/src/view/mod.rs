@@ -5,7 +5,7 @@
 //! that. `apus trace` prints views.
 //!
 //! ```text
-//!   timeline, delays, rtt, rpcs, grants, handoffs, losses, cores   one report each
+//!   timeline, delays, rtt, rpcs, grants, handoffs, losses, cores, files   one report each
 //!     └── report_view   common parts: JSON, page, files
 //!           └── origin, cells     traces and clocks; format of table cells
 //! ```
@@ -13,6 +13,7 @@
 mod cells;
 mod cores;
 mod delays;
+mod files;
 mod grants;
 mod handoffs;
 mod losses;
@@ -24,6 +25,7 @@ mod timeline;
 
 pub use cores::cores;
 pub use delays::delays;
+pub use files::files;
 pub use grants::grants;
 pub use handoffs::handoffs;
 pub use losses::losses;
