@@ -172,7 +172,7 @@ mod tests {
     fn the_page_about_metrics_says_what_the_code_says() {
         let page = format!(
             "{}\n## A mount\n\n{}\n## A server\n\n{}",
-            include_str!("metrics_head.md"),
+            include_str!("metrics_head.txt"),
             rows(&mount_families(&ClientMetrics::default())),
             rows(&server_families(&ServerMetrics::default())),
         );
