@@ -179,6 +179,17 @@ pub trait Store {
     /// Forgets a client's number of batches: it will not return.
     fn forget_client(&mut self, client: ClientId);
 
+    /// Notes durably whether a client is fenced: another client has learned of nodes without the changes that it had not sent, so
+    /// these are lost.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn set_fenced(&mut self, client: ClientId, is_fenced: bool) -> Result<(), StoreError>;
+
+    /// Returns whether a client is fenced.
+    fn is_fenced(&self, client: ClientId) -> bool;
+
     /// Reserves `count` numbers for new nodes and returns the first one. No other call returns any of them, also after a crash.
     ///
     /// # Errors

@@ -38,6 +38,8 @@ impl<S: Store> Server<S> {
     pub(super) fn serve(&mut self, session: u64, call: CallToken, request: SessionRequest) {
         let ticket = self.queue.draw_ticket();
         match self.attempt(ticket, session, &request) {
+            // What it says may have to be durable (FSSERVE-15).
+            _ if self.is_broken => self.fail_errno(call, Errno::IO),
             Attempt::Done(header, payload) => self.respond_with(call, header, payload),
             Attempt::Blocked(needs) if self.queue.has_room(session, needs.len()) => {
                 self.queue.insert(ticket, Waiting { session, call, request, needs });
@@ -52,6 +54,11 @@ impl<S: Store> Server<S> {
         let Some(waiting) = self.queue.get(ticket) else { return };
         let (session, request) = (waiting.session, waiting.request.clone());
         match self.attempt(ticket, session, &request) {
+            _ if self.is_broken => {
+                if let Some(waiting) = self.queue.remove(ticket) {
+                    self.fail_errno(waiting.call, Errno::IO);
+                }
+            }
             Attempt::Done(header, payload) => {
                 if let Some(waiting) = self.queue.remove(ticket) {
                     self.respond_with(waiting.call, header, payload);
@@ -160,6 +167,7 @@ impl<S: Store> Server<S> {
         if kind > self.leases.held(session, ino) {
             self.leases.set(session, ino, kind);
         }
+        self.reveal(session, ino);
         if let Some(session) = self.sessions.get_mut(session) {
             session.note(ino);
         }

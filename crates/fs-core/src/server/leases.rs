@@ -88,6 +88,12 @@ impl Leases {
         nodes
     }
 
+    /// Returns the nodes on which a session has an exclusive lease.
+    pub(super) fn exclusive(&self, session: u64) -> Vec<Ino> {
+        let nodes = self.sessions.get(&session).into_iter().flatten().copied();
+        nodes.filter(|ino| self.held(session, *ino) == LeaseKind::Exclusive).collect()
+    }
+
     /// Returns the number of leases of a session.
     pub(super) fn count(&self, session: u64) -> usize {
         self.sessions.get(&session).map_or(0, BTreeSet::len)

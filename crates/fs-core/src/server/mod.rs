@@ -39,13 +39,18 @@
 //! - **FSSERVE-14** An exclusive lease that several sessions in turn have had recalled within a short time is only lent: the client gives
 //!   it back with the changes of the operations that waited for it. It is recalled only if it does not come back in time, so nothing
 //!   but time depends on a client that does so. After a time without a change of the holder it is granted again.
+//! - **FSSERVE-15** If a session ends with an exclusive lease on a node, and another client learns of the node before the client has come
+//!   back, then the client's changes that were not sent are void, also after a restart of the server. Exception: what others learn after a
+//!   restart, while the client is still away.
 //!
 //! The response with a lease and a recall of it may overtake each other on the network. A client therefore treats each lease in
 //! a response as reduced by all recalls that arrived while the request was outstanding.
 
+mod abandoned;
 mod batches;
 mod contention;
 mod effect;
+mod fences;
 mod grants;
 mod handles;
 mod leases;
@@ -75,6 +80,7 @@ use apus_fs_wire::{
 use bytes::Bytes;
 
 use crate::store::{Store, StoreError};
+use abandoned::Abandoned;
 use batches::Appended;
 use contention::Contention;
 use handles::Proofs;
@@ -107,6 +113,7 @@ pub struct Server<S> {
     appended: Appended,
     locks: Locks,
     orphans: Orphans,
+    abandoned: Abandoned,
     effects: VecDeque<ServerEffect>,
     counters: metrics::Counters,
     /// Whether the store has failed; the error, until `poll` returns it.
@@ -136,6 +143,7 @@ impl<S: Store> Server<S> {
             appended: Appended::default(),
             locks: Locks::default(),
             orphans: Orphans::default(),
+            abandoned: Abandoned::default(),
             effects: VecDeque::new(),
             counters: metrics::Counters::default(),
             is_broken: false,

@@ -94,6 +94,7 @@ impl<S: Store> Server<S> {
         lease: LeaseKind,
         contents: Option<Bytes>,
     ) -> Entry {
+        self.reveal(session, ino);
         if let Some(session) = self.sessions.get_mut(session) {
             session.note(ino);
         }
@@ -131,6 +132,7 @@ impl<S: Store> Server<S> {
         let mut payload = Vec::with_capacity(ranges.len());
         for range in ranges {
             let ino = range.file.ino;
+            self.reveal(session, ino);
             let read = self.store.read(ino, range.offset, range.length);
             let read = read.and_then(|bytes| Ok((bytes, self.store.attributes(ino)?.version)));
             match read {
@@ -159,6 +161,7 @@ impl<S: Store> Server<S> {
         if !self.is_readable(ticket, session, node.ino) {
             return Attempt::Blocked(Needs::from([(node.ino, LeaseKind::Shared)]));
         }
+        self.reveal(session, node.ino);
         match read(&mut self.store, node.ino) {
             Ok(response) => response.into(),
             Err(errno) => Attempt::failed(errno),

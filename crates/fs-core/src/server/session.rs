@@ -39,6 +39,8 @@ pub(super) struct Session {
     pub(super) expected: u64,
     /// Whether the client has learned of the session: it has sent a request in it.
     pub(super) is_known: bool,
+    /// Whether the changes that the client brings are void: it was fenced, and has not learned of it.
+    pub(super) is_fenced: bool,
     /// Whether a batch failed since the last Hello.
     pub(super) is_stopped: bool,
     /// The last batch that failed, its record, and why: a repeated call gets the same answer.
@@ -68,6 +70,7 @@ impl Session {
             applied,
             expected: applied + 1,
             is_known: false,
+            is_fenced: false,
             is_stopped: false,
             last_failure: None,
             held: BTreeMap::new(),

@@ -77,6 +77,7 @@ impl<S: Store> Server<S> {
         let applied = self.store.applied(client);
         let mut session = Session::new(client, hello.name.clone(), peer, self.now, applied);
         session.read_only = hello.read_only;
+        session.is_fenced = self.store.is_fenced(client);
         session.last_failure = last_failure;
         self.sessions.insert(number, session);
         self.accept(call, number, Some(first), hello, version);
@@ -170,6 +171,7 @@ impl<S: Store> Server<S> {
         if let Some(session) = self.end_session(number, false)
             && !self.is_broken
         {
+            self.abandoned.forget(session.client);
             self.store.forget_client(session.client);
         }
         self.respond(call, &Response::Done);
@@ -182,6 +184,7 @@ impl<S: Store> Server<S> {
         self.refuse_held(number, &Failure::SessionEnded);
         self.commit();
         let session = self.sessions.remove(number)?;
+        self.abandon(number, session.client);
         for ticket in self.queue.tickets_of(number) {
             if let Some(waiting) = self.queue.remove(ticket) {
                 self.fail(waiting.call, Failure::SessionEnded);
@@ -214,6 +217,9 @@ impl<S: Store> Server<S> {
         call: CallToken,
         leases: &[(Handle, LeaseKind, Version)],
     ) {
+        if leases.is_empty() {
+            self.end_return(session);
+        }
         let reclaimed = leases.iter().map(|(handle, kind, version)| {
             let ino = handle.ino;
             let attributes = if self.is_valid(session, *handle) {
@@ -222,11 +228,14 @@ impl<S: Store> Server<S> {
                 Err(Errno::STALE)
             };
             let Ok(attributes) = attributes else { return (LeaseKind::None, false) };
-            let mut client = None;
+            let (mut client, mut is_fenced) = (None, false);
             if let Some(session) = self.sessions.get_mut(session) {
                 // Even without a lease: the client may have the node open.
                 session.note(ino);
-                client = Some(session.client);
+                (client, is_fenced) = (Some(session.client), session.is_fenced);
+            }
+            if is_fenced {
+                return (LeaseKind::None, false);
             }
             self.offer_reclaimed(session, ino, *kind);
             // Nothing new in spite of a recall (FSSERVE-5), but what the session has until it answers: the first response may be lost.

@@ -20,6 +20,7 @@ pub(crate) struct SmallStore {
     nodes: BTreeMap<Ino, Node>,
     orphans: BTreeSet<Ino>,
     applied: BTreeMap<ClientId, u64>,
+    fenced: BTreeSet<ClientId>,
     appended: Vec<ClientBatch>,
     next_ino: u64,
     changes: u64,
@@ -60,6 +61,7 @@ impl SmallStore {
             nodes: BTreeMap::from([(Ino::ROOT, root)]),
             orphans: BTreeSet::new(),
             applied: BTreeMap::new(),
+            fenced: BTreeSet::new(),
             appended: Vec::new(),
             next_ino: 1 << 20,
             changes: 0,
@@ -309,6 +311,19 @@ impl Store for SmallStore {
 
     fn forget_client(&mut self, client: ClientId) {
         self.applied.remove(&client);
+    }
+
+    fn set_fenced(&mut self, client: ClientId, is_fenced: bool) -> Result<(), StoreError> {
+        if is_fenced {
+            self.fenced.insert(client);
+        } else {
+            self.fenced.remove(&client);
+        }
+        Ok(())
+    }
+
+    fn is_fenced(&self, client: ClientId) -> bool {
+        self.fenced.contains(&client)
     }
 
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use apus_fs_core::Store;
 use apus_fs_core::client::{Invalidation, Operation, Reply};
-use apus_fs_wire::{Ino, Response};
+use apus_fs_wire::{Errno, Ino, Response};
 
 use crate::world::{World, place};
 
@@ -116,6 +116,70 @@ fn a_client_that_was_away_claims_only_what_its_changes_need() {
     world.cut_off(0, false);
     world.sync(0, file);
     assert_eq!(world.read(1, file), b"DURABLE");
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FSSERVE-15: what another client has seen absent does not come back, although the server has been restarted.
+#[test]
+fn changes_of_a_fenced_client_are_void_after_a_restart() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.write(0, file, 0, b"unsent");
+    world.cut_off(0, true);
+    world.pass(LONGER_THAN_A_TERM);
+    assert_eq!(world.read(1, file), b"");
+    world.restart_server(0);
+    world.cut_off(0, false);
+    world.pass(LONGER_THAN_A_TERM);
+    assert_eq!(world.read(1, file), b"");
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+    assert_eq!(
+        world.run(0, Operation::Sync { node: file }),
+        Err(Errno::IO),
+        "the loss is reported once"
+    );
+    // What it changes from now on counts.
+    world.write(0, file, 0, b"new");
+    world.restart_server(0);
+    world.sync(0, file);
+    assert_eq!(world.read(1, file), b"new");
+}
+
+/// FSSERVE-15: as above without a restart, and the other client does not use the file any more.
+#[test]
+fn changes_of_a_fenced_client_are_void_although_the_reader_has_gone() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    world.write(0, file, 0, b"unsent");
+    world.cut_off(0, true);
+    world.pass(LONGER_THAN_A_TERM);
+    assert_eq!(world.read(1, file), b"");
+    world.cut_off(1, true);
+    world.pass(LONGER_THAN_A_TERM);
+    world.cut_off(0, false);
+    world.pass(LONGER_THAN_A_TERM);
+    world.cut_off(1, false);
+    assert_eq!(world.read(1, file), b"");
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+}
+
+/// FSSERVE-15: a client that no other has missed brings its changes, however late.
+#[test]
+fn changes_that_no_other_client_could_miss_are_kept() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.write(0, file, 0, b"unsent");
+    world.cut_off(0, true);
+    world.pass(20 * LONGER_THAN_A_TERM);
+    world.cut_off(0, false);
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    assert_eq!(world.read(1, file), b"unsent");
     assert_eq!(world.warnings, [""; 0]);
 }
 

@@ -58,6 +58,8 @@ pub(crate) enum Observation {
     Applied { mount: Mount },
     /// A batch failed before it was logged.
     Refused { client: [u8; 16], number: u64 },
+    /// Whether the changes are void that a client has not sent.
+    Fenced { client: [u8; 16], is_fenced: bool },
 }
 
 /// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.

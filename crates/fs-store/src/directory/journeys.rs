@@ -136,6 +136,10 @@ impl Journeys {
             }
             Observation::Forgotten { client } => {
                 knowledge.clients.remove(&ClientId(*client));
+                knowledge.fenced.remove(&ClientId(*client));
+            }
+            Observation::Fenced { client, is_fenced } => {
+                knowledge.set_fenced(ClientId(*client), *is_fenced);
             }
             Observation::Refused { client, number } => {
                 knowledge.clients.entry(ClientId(*client)).or_default().advance(*number, None);

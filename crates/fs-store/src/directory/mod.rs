@@ -328,9 +328,27 @@ impl Store for DirectoryStore {
     }
 
     fn forget_client(&mut self, client: ClientId) {
-        if self.knowledge.clients.remove(&client).is_some() {
+        let is_fenced = self.knowledge.fenced.remove(&client);
+        if self.knowledge.clients.remove(&client).is_some() || is_fenced {
             self.pending.push(Observation::Forgotten { client: client.0 });
         }
+    }
+
+    fn set_fenced(&mut self, client: ClientId, is_fenced: bool) -> Result<(), StoreError> {
+        self.check_works()?;
+        let observation = Observation::Fenced { client: client.0, is_fenced };
+        if !self.write_entries(&[(Entry::Observed(vec![observation]), Bytes::new())])? {
+            let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
+            return Err(error::failed("fence a client in", &self.files.state.path.join("log"))(
+                full,
+            ));
+        }
+        self.knowledge.set_fenced(client, is_fenced);
+        Ok(())
+    }
+
+    fn is_fenced(&self, client: ClientId) -> bool {
+        self.knowledge.fenced.contains(&client)
     }
 
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError> {

@@ -1,6 +1,6 @@
 //! The snapshot: what the store knows at a checkpoint, when the log is empty and the directory is durable.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use apus_fs_core::store::ClientId;
 use apus_fs_wire::{Ino, NodeKind};
@@ -25,8 +25,21 @@ pub(crate) struct Knowledge {
     pub(crate) table: Table,
     /// How far each client's batches are applied.
     pub(crate) clients: HashMap<ClientId, Progress>,
+    /// Clients whose unsent changes are void.
+    pub(crate) fenced: HashSet<ClientId>,
     /// Numbers below this one may have been given to clients.
     pub(crate) reserved: u64,
+}
+
+impl Knowledge {
+    /// Sets whether a client's unsent changes are void.
+    pub(crate) fn set_fenced(&mut self, client: ClientId, is_fenced: bool) {
+        if is_fenced {
+            self.fenced.insert(client);
+        } else {
+            self.fenced.remove(&client);
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +68,8 @@ pub(crate) fn write(
             .collect(),
     };
     let bytes = postcard::to_extend(&snapshot, Vec::new()).expect("vectors grow");
+    let fenced: Vec<[u8; 16]> = knowledge.fenced.iter().map(|client| client.0).collect();
+    let bytes = postcard::to_extend(&fenced, bytes).expect("vectors grow");
     state.replace(NAME, &[MAGIC, &crc32c::crc32c(&bytes).to_le_bytes(), &bytes])
 }
 
@@ -62,9 +77,10 @@ pub(crate) fn write(
 pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
     let mut table = Table::new(secret);
     let Some(bytes) = state.read(NAME)? else {
-        return Ok((Knowledge { table, clients: HashMap::new(), reserved: FIRST_CREATED }, 0));
+        let (clients, fenced) = (HashMap::new(), HashSet::new());
+        return Ok((Knowledge { table, clients, fenced, reserved: FIRST_CREATED }, 0));
     };
-    let Some(snapshot) = decode(&bytes) else {
+    let Some((snapshot, fenced)) = decode(&bytes) else {
         let path = state.path.join(NAME).display().to_string();
         return Err(OpenError::Damaged { path, position: 0 });
     };
@@ -76,14 +92,18 @@ pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), 
     }
     let clients = snapshot.clients.into_iter();
     let clients = clients.map(|(client, progress)| (ClientId(client), progress)).collect();
-    Ok((Knowledge { table, clients, reserved: snapshot.reserved }, snapshot.next))
+    let fenced = fenced.into_iter().map(ClientId).collect();
+    Ok((Knowledge { table, clients, fenced, reserved: snapshot.reserved }, snapshot.next))
 }
 
-fn decode(bytes: &[u8]) -> Option<Snapshot> {
+fn decode(bytes: &[u8]) -> Option<(Snapshot, Vec<[u8; 16]>)> {
     let bytes = bytes.strip_prefix(MAGIC)?;
     let (crc, bytes) = bytes.split_first_chunk()?;
     if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
         return None;
     }
-    postcard::from_bytes(bytes).ok()
+    let (snapshot, rest) = postcard::take_from_bytes(bytes).ok()?;
+    // Older snapshots end here.
+    let fenced = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
+    Some((snapshot, fenced))
 }

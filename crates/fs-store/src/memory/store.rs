@@ -1,6 +1,6 @@
 //! The store: batches, commits, crashes and faults.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use apus_fs_core::Store;
@@ -26,6 +26,7 @@ const VERSION_JUMP: u64 = 1 << 40;
 pub struct MemoryStore {
     tree: Tree,
     applied: BTreeMap<ClientId, u64>,
+    fenced: BTreeSet<ClientId>,
     last_changers: BTreeMap<Ino, ClientId>,
     appended: Vec<ClientBatch>,
     next_ino: u64,
@@ -48,6 +49,7 @@ impl MemoryStore {
         Self {
             tree: Tree::new(),
             applied: BTreeMap::new(),
+            fenced: BTreeSet::new(),
             last_changers: BTreeMap::new(),
             appended: Vec::new(),
             next_ino: FIRST_INO,
@@ -259,7 +261,21 @@ impl Store for MemoryStore {
 
     fn forget_client(&mut self, client: ClientId) {
         self.applied.remove(&client);
+        self.fenced.remove(&client);
         self.appended.retain(|batch| batch.client != client);
+    }
+
+    fn set_fenced(&mut self, client: ClientId, is_fenced: bool) -> Result<(), StoreError> {
+        if is_fenced {
+            self.fenced.insert(client);
+        } else {
+            self.fenced.remove(&client);
+        }
+        Ok(())
+    }
+
+    fn is_fenced(&self, client: ClientId) -> bool {
+        self.fenced.contains(&client)
     }
 
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError> {
