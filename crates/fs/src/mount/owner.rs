@@ -163,7 +163,8 @@ impl Mounted {
 
     /// Waits until the server has said what the root is like.
     fn greet(&mut self, limit: Duration) -> Result<(), MountFailure> {
-        let deadline = now() + limit;
+        let began = now();
+        let deadline = began + limit;
         let root = Operation::GetAttributes { node: Ino::ROOT };
         self.client.submit(&clock(), OWN_OPERATION, NO_CALLER, root);
         let server = self.network.server();
@@ -174,6 +175,11 @@ impl Mounted {
                     let report = &self.report;
                     self.warnings.drain(..).for_each(|warning| report(&warning));
                     return Ok(());
+                }
+                // `Lost::Error` may be shorter than the time that the first response has.
+                Some(Err(Errno::TIMEDOUT)) => {
+                    let (waited, warnings) = (now() - began, std::mem::take(&mut self.warnings));
+                    return Err(MountFailure::Silent { server, waited, warnings });
                 }
                 Some(Err(error)) => {
                     let (source, warnings) = (errno(error), std::mem::take(&mut self.warnings));

@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use apus_fs::mount::{MountFailure, MountSettings, Mounted};
+use apus_fs_core::client::Lost;
 use apus_fuse::Unmount;
 
 use crate::harness::{World, can_mount, is_mounted};
@@ -49,10 +50,14 @@ fn nothing_is_mounted_without_a_server() {
     // A socket that never responds.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut settings = MountSettings::new(silent.local_addr().unwrap(), place.clone());
-    settings.first_response = Duration::from_millis(100);
-    let failure = Mounted::new(&settings, Box::new(|_| {})).map(drop).unwrap_err();
-    assert!(matches!(failure, MountFailure::Silent { .. }), "{failure}");
-    assert!(!is_mounted(&place));
+    // Whichever time ends first.
+    for (first_response, lost) in [(100, None), (60_000, Some(100))] {
+        settings.first_response = Duration::from_millis(first_response);
+        settings.lost = lost.map_or(Lost::Wait, |limit| Lost::Error(Duration::from_millis(limit)));
+        let failure = Mounted::new(&settings, Box::new(|_| {})).map(drop).unwrap_err();
+        assert!(matches!(failure, MountFailure::Silent { .. }), "{failure}");
+        assert!(!is_mounted(&place));
+    }
 }
 
 #[test]

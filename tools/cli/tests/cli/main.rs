@@ -14,6 +14,7 @@ mod fabric;
 mod file_bench;
 mod file_checks;
 mod file_exports;
+mod file_links;
 mod harness;
 mod invocations;
 mod lab;

@@ -1,0 +1,113 @@
+//! A mount whose server's link is down: programs that wait can be ended, and go on when the link is back.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use crate::fabric::World;
+use crate::harness::{run, text};
+
+/// What `/proc/PID/wchan` names while a program waits for the answer to a request of FUSE.
+const WAITING: &str = "fuse";
+
+/// A served directory and a place to mount it.
+struct Folders(TempDir);
+
+impl Folders {
+    fn new() -> Self {
+        let folders = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(folders.path("served")).unwrap();
+        fs::create_dir(folders.path("here")).unwrap();
+        folders
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        // Ends the mount also while its server cannot be reached.
+        let _ = run(["fs", "umount", self.path("here").to_str().unwrap(), "--lazy"]);
+    }
+}
+
+/// Starts a program that reads a file, and returns once it waits in the kernel for the mount.
+fn waiting_reader(file: &Path) -> Child {
+    let reader = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().unwrap();
+    let place = format!("/proc/{}/wchan", reader.id());
+    loop {
+        let place = fs::read_to_string(&place).unwrap();
+        if place.contains(WAITING) || place.contains("request_wait") {
+            return reader;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// FSRUN-2.
+#[test]
+fn programs_that_wait_for_a_link_can_be_killed_and_go_on_when_it_is_back() {
+    if !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root mounts without the package fuse3");
+        return;
+    }
+    if fs::read_to_string("/proc/self/wchan").is_err() {
+        eprintln!("SKIPPED: this kernel does not show where a program waits (/proc/PID/wchan)");
+        return;
+    }
+    let fabric = World::new();
+    if fabric.up("--nodes 2").is_none() {
+        return;
+    }
+    let folders = Folders::new();
+    let (served, here) = (folders.path("served"), folders.path("here"));
+    for name in ["known", "first", "second"] {
+        fs::write(served.join(name), name).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_apus");
+    let address = "10.77.0.1:4000";
+    let words = format!("exec h1 -- {program} fs serve {} --listen {address}", served.display());
+    let mut server = fabric
+        .fabric(&format!("{words} --trust 10.77.0.0/24"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, format!("listening on {address}\n"));
+    let words = format!("exec h2 -- {program} fs mount {address} {} --daemon", here.display());
+    let mounted = fabric.fabric(&words).output().unwrap();
+    assert!(mounted.status.success(), "{}", text(&mounted.stderr));
+    assert_eq!(fs::read(here.join("known")).unwrap(), b"known");
+
+    let link = |state: &str| {
+        let words = format!("exec h1 -- ip link set fab0 {state}");
+        assert!(fabric.fabric(&words).status().unwrap().success());
+    };
+    link("down");
+    assert_eq!(fs::read(here.join("known")).unwrap(), b"known", "leased: it needs no server");
+    let mut killed = waiting_reader(&here.join("first"));
+    let sent = Instant::now();
+    killed.kill().unwrap();
+    assert!(!killed.wait().unwrap().success());
+    let ended = sent.elapsed();
+    let waits = waiting_reader(&here.join("second"));
+    link("up");
+    let back = Instant::now();
+    let read = waits.wait_with_output().unwrap();
+    assert!(read.status.success());
+    assert_eq!(text(&read.stdout), "second");
+    // Shown with `--nocapture`; docs/perf-log.md has measured times.
+    eprintln!("killed: ended after {ended:?}; the link back: answered after {:?}", back.elapsed());
+    assert_eq!(fs::read(here.join("first")).unwrap(), b"first");
+
+    drop(folders);
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
