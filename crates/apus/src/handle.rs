@@ -6,8 +6,8 @@ use crate::engine::shard::Shard;
 use crate::error::Closed;
 #[cfg(feature = "introspection")]
 use crate::introspection::Registration;
-use crate::metrics::Metrics;
 use crate::submission::cancel;
+use apus_metrics::Metrics;
 use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -113,6 +113,7 @@ pub mod tokio;
 pub mod trace;
 mod warning;
 
+pub use apus_metrics::{EngineMetrics, Metrics, Queues};
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
     MessageProgress, PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo,
@@ -125,11 +126,9 @@ pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
 pub use endpoint::Endpoint;
-pub use engine::metrics::EngineMetrics;
 pub use engine::poll_mode::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use handle::EndpointHandle;
-pub use metrics::{Metrics, Queues};
 pub use request::Request;
 #[cfg(feature = "toml")]
 pub use settings::{Settings, SettingsError, TraceSettings, UdpSettings};

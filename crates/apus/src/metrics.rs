@@ -1,57 +1,22 @@
-//! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
+//! Reading the counters of an endpoint.
 
-use crate::engine::metrics::EngineMetrics;
+use apus_metrics::Metrics;
+
 use crate::engine::shard::Shard;
-use apus_proto::{DurationHistogram, SizeHistogram};
-
-/// All counters of an endpoint, read at one moment.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Metrics {
-    /// Counters of the protocol.
-    pub protocol: apus_proto::Metrics,
-    /// Counters of the engine.
-    pub engine: EngineMetrics,
-    /// Lengths of the messages that the application received, over the network and through shared
-    /// memory.
-    pub messages: SizeHistogram,
-    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
-    /// them.
-    pub local_calls: DurationHistogram,
-    /// Current lengths of the endpoint's queues.
-    pub queues: Queues,
-    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
-    /// and raw IP drivers.
-    pub driver: Vec<(&'static str, u64)>,
-}
-
-apus_proto::__counters! {
-    /// Current lengths of an endpoint's queues, network and shared memory together.
-    Queues {
-        /// Calls whose completion has not been received by the application.
-        calls,
-        /// Requests that wait for a thread of the application.
-        requests_waiting,
-        /// Completions of calls that wait for a thread of the application.
-        ends_waiting,
-    }
-}
 
 impl Shard {
     /// Reads all counters.
     pub(crate) fn metrics(&self) -> Metrics {
         let core = self.lock();
-        Metrics {
-            protocol: core.transport().metrics(),
-            engine: core.engine_metrics(),
-            messages: core.message_sizes(),
-            local_calls: core.local_calls(),
-            queues: Queues {
-                calls: core.open_calls(),
-                requests_waiting: core.waiting_requests() as u64,
-                ends_waiting: core.waiting_completions() as u64,
-            },
-            driver: self.driver_counters(),
-        }
+        let mut metrics = Metrics::default();
+        metrics.protocol = core.transport().metrics();
+        metrics.engine = core.engine_metrics();
+        metrics.messages = core.message_sizes();
+        metrics.local_calls = core.local_calls();
+        metrics.queues.calls = core.open_calls();
+        metrics.queues.requests_waiting = core.waiting_requests() as u64;
+        metrics.queues.ends_waiting = core.waiting_completions() as u64;
+        metrics.driver = self.driver_counters();
+        metrics
     }
 }

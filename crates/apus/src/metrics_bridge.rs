@@ -19,8 +19,8 @@
 //! `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds. They come from a
 //! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
-use crate::metrics::Metrics;
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
+use apus_metrics::Metrics;
 use metrics::{Label, Unit, counter, gauge, histogram};
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;

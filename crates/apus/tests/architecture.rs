@@ -100,7 +100,7 @@ crate
     warning ended_neighbours trace error overload engine metrics snapshot introspection
     call submission cork request handle endpoint arrival builder tokio settings metrics_bridge prometheus
 crate::engine
-    clock token sync poll_mode spin alarm signal descriptor cpu paths backlog metrics tracer
+    clock token sync poll_mode spin alarm signal descriptor cpu paths backlog tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
     poll_loop blocking dedicated background_poller asynchronous model

@@ -2,11 +2,11 @@
 
 use super::handoff::Delivered;
 use super::message::{EndedCall, Taken};
-use super::metrics::EngineMetrics;
 use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
 use apus_local::SendTicket;
+use apus_metrics::EngineMetrics;
 use apus_proto::{Instant, Payload, RpcError, RpcKey};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;

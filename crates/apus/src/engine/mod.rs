@@ -74,7 +74,6 @@ mod descriptor;
 mod handoff;
 mod local;
 pub(crate) mod message;
-pub(crate) mod metrics;
 #[cfg(all(test, apus_loom))]
 mod model;
 mod paths;

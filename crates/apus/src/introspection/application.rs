@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::snapshot::{ApplicationFamily, merged};
+use crate::snapshot::ApplicationFamily;
 
 type Read = dyn Fn() -> Vec<ApplicationFamily> + Send + Sync;
 
@@ -46,7 +46,7 @@ impl std::fmt::Debug for PublishedMetrics {
 pub(super) fn read() -> Vec<ApplicationFamily> {
     // Called without the lock: the application may publish more.
     let all: Vec<_> = published().clone();
-    merged(all.iter().flat_map(|read| read()))
+    ApplicationFamily::merged(all.iter().flat_map(|read| read()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The HTTP exporter for Prometheus.
 
-use super::text::{CONTENT_TYPE, text};
 use crate::introspection;
 use crate::snapshot::Snapshot;
+use apus_metrics::prometheus::{CONTENT_TYPE, text};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE as TYPE};

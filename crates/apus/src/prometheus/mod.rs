@@ -13,9 +13,7 @@
 //! `apus metrics --all --listen ADDR` exports the counters of programs without this feature.
 //! `docs/metrics.md` has the meaning of each name and its form in Prometheus.
 
-mod families;
 mod http;
-mod text;
 
+pub use apus_metrics::prometheus::{CONTENT_TYPE, text};
 pub use http::Exporter;
-pub use text::{CONTENT_TYPE, text};

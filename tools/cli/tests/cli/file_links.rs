@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use crate::fabric::World;
 use crate::harness::{run, text};
 
-/// What `/proc/PID/wchan` names while a program waits for the answer to a request of FUSE.
-const WAITING: &str = "fuse";
+/// Parts of what `/proc/PID/wchan` names while a program waits for the answer to a request of FUSE.
+const FUNCTIONS: [&str; 2] = ["request_wait", "fuse"];
 
 /// A served directory and a place to mount it.
 struct Folders(TempDir);
@@ -41,13 +41,13 @@ impl Drop for Folders {
 fn waiting_reader(file: &Path) -> Child {
     let reader = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().unwrap();
     let place = format!("/proc/{}/wchan", reader.id());
-    loop {
-        let place = fs::read_to_string(&place).unwrap();
-        if place.contains(WAITING) || place.contains("request_wait") {
-            return reader;
-        }
+    let mut waits = false;
+    while !waits {
         std::thread::yield_now();
+        let function = fs::read_to_string(&place).unwrap();
+        waits = FUNCTIONS.iter().any(|part| function.contains(part));
     }
+    reader
 }
 
 /// FSRUN-2.

@@ -5,7 +5,6 @@ use crate::engine::calls::Calls;
 use crate::engine::clock::Clock;
 use crate::engine::cpu::{Cpu, CpuPart};
 use crate::engine::local::{LocalContext, LocalState, Path};
-use crate::engine::metrics::EngineMetrics;
 use crate::engine::state::{
     CallTimeout, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota,
     Polling, RoomWaiters, Time,
@@ -15,6 +14,7 @@ use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
+use apus_metrics::EngineMetrics;
 use apus_proto::{DurationHistogram, Instant, SizeHistogram, Transport};
 use std::sync::Arc;
 
@@ -164,15 +164,14 @@ impl Core {
     /// Returns the engine's counters.
     pub(crate) fn engine_metrics(&self) -> EngineMetrics {
         let cpu = self.observation.cpu();
-        EngineMetrics {
-            quota_exhaustions: self.quota.exhaustions(),
-            feedback_stops: self.inbox.stops(),
-            receive_nanos: cpu.nanos(CpuPart::Receive),
-            protocol_nanos: cpu.nanos(CpuPart::Protocol),
-            send_nanos: cpu.nanos(CpuPart::Send),
-            poll_nanos: cpu.nanos(CpuPart::Poll),
-            ..self.observation.counters
-        }
+        let mut metrics = self.observation.counters;
+        metrics.quota_exhaustions = self.quota.exhaustions();
+        metrics.feedback_stops = self.inbox.stops();
+        metrics.receive_nanos = cpu.nanos(CpuPart::Receive);
+        metrics.protocol_nanos = cpu.nanos(CpuPart::Protocol);
+        metrics.send_nanos = cpu.nanos(CpuPart::Send);
+        metrics.poll_nanos = cpu.nanos(CpuPart::Poll);
+        metrics
     }
 
     /// Returns the lengths of the messages that the application received.

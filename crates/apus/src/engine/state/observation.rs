@@ -2,8 +2,8 @@
 
 use crate::engine::cpu::Cpu;
 use crate::engine::message::Taken;
-use crate::engine::metrics::EngineMetrics;
 use crate::engine::tracer::Tracer;
+use apus_metrics::EngineMetrics;
 use apus_proto::{DurationHistogram, SizeHistogram};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 /// The non-empty buckets of a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Buckets {
     /// Sum of all values.
     pub sum: u64,

@@ -1,13 +1,12 @@
 //! The catalogue of counters: families with their group, kind and meaning.
 
-use crate::engine::metrics::EngineMetrics;
-use crate::metrics::Queues;
+use crate::{EngineMetrics, Queues};
 use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
 /// The kind of values in a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    feature = "introspection",
+    feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "lowercase")
 )]
@@ -173,7 +172,7 @@ fn labelled() -> impl Iterator<Item = Family> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Metrics;
+    use crate::Metrics;
     use crate::snapshot::{CANARIES, EndpointSnapshot};
     use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Names and values of an endpoint's counters, gauges and histograms.
 
 use super::Buckets;
-use crate::metrics::Metrics;
+use crate::Metrics;
 use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Kind};
 
 /// Returns all counters.

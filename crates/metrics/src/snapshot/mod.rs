@@ -6,28 +6,6 @@
 //!
 //! A name such as `packets_sent.data` belongs to the family `packets_sent`, whose members differ in
 //! the packet type.
-//!
-//! [`EndpointSnapshot::new`] names the counters of one endpoint. With the feature `introspection`,
-//! `introspection::own_snapshot` returns the counters of all endpoints of this process, and
-//! `introspection::Process::snapshot` those of another one.
-//!
-//! ```
-//! use apus::Endpoint;
-//! use apus::snapshot::EndpointSnapshot;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let server = Endpoint::bind("127.0.0.1:0")?;
-//! # let address = server.local_addr();
-//! # std::thread::spawn(move || while let Ok(request) = server.recv_request() { let _ = request.reply("HELLO"); });
-//! let client = Endpoint::client()?;
-//! let named = || EndpointSnapshot::new(client.local_addr(), &client.metrics());
-//! let before = named();
-//! client.call(address, "hello")?;
-//! let change = named().since(&before);
-//! assert_eq!(change.counter("client_responses_done"), 1);
-//! # Ok(())
-//! # }
-//! ```
 
 mod application;
 mod buckets;
@@ -36,20 +14,18 @@ mod families;
 mod values;
 
 pub use application::ApplicationFamily;
-#[cfg(feature = "introspection")]
-pub(crate) use application::merged;
 pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
 pub use families::{Family, FamilyKind, families};
 
-use crate::metrics::Metrics;
+use crate::Metrics;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// The counters of all endpoints of a process, at one time or, as a result of [`Snapshot::since`],
 /// over a period.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Snapshot {
     /// Version of apus in the process.
     pub version: String,
@@ -71,18 +47,18 @@ pub struct Snapshot {
 
 /// The counters of one endpoint.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EndpointSnapshot {
     /// Address of the endpoint.
     pub address: SocketAddr,
     /// Counters, which only increase, by name.
-    #[cfg_attr(feature = "introspection", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub counters: BTreeMap<String, u64>,
     /// Gauges, which have current values, by name.
-    #[cfg_attr(feature = "introspection", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub gauges: BTreeMap<String, u64>,
     /// Histograms by name.
-    #[cfg_attr(feature = "introspection", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub histograms: BTreeMap<String, Buckets>,
 }
 
@@ -238,7 +214,7 @@ mod tests {
         assert_eq!(Snapshot::default().total(), None);
     }
 
-    #[cfg(feature = "introspection")]
+    #[cfg(feature = "serde")]
     #[test]
     fn a_snapshot_survives_serialisation() {
         let text = serde_json::to_string(&snapshot(7)).unwrap();

@@ -6,7 +6,7 @@ use super::FamilyKind;
 
 /// A counter or gauge of the application, or several that differ in one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ApplicationFamily {
     /// Name: lower-case letters, digits and underscores. Prometheus shows `apus_NAME`.
     pub name: String,
@@ -62,24 +62,22 @@ impl ApplicationFamily {
         change
     }
 
+    /// Adds up families of the same name, which several parts of an application have published.
+    pub fn merged(all: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut merged: Vec<Self> = Vec::new();
+        for family in all {
+            match merged.iter_mut().find(|known| known.name == family.name) {
+                Some(known) => known.add(&family),
+                None => merged.push(family),
+            }
+        }
+        merged
+    }
+
     /// Adds the values of another part of the application.
-    #[cfg(feature = "introspection")]
     fn add(&mut self, other: &Self) {
         for (member, value) in &other.values {
             *self.values.entry(member.clone()).or_default() += value;
         }
     }
-}
-
-/// Adds up families of the same name, which several parts of an application have published.
-#[cfg(feature = "introspection")]
-pub(crate) fn merged(all: impl IntoIterator<Item = ApplicationFamily>) -> Vec<ApplicationFamily> {
-    let mut merged: Vec<ApplicationFamily> = Vec::new();
-    for family in all {
-        match merged.iter_mut().find(|known| known.name == family.name) {
-            Some(known) => known.add(&family),
-            None => merged.push(family),
-        }
-    }
-    merged
 }

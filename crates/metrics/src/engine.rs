@@ -36,7 +36,7 @@ apus_proto::__counters! {
         /// others, because too many requests waited.
         held_replies,
         /// Times that a dedicated engine had used its share of its core and left the core to other
-        /// threads ([`EndpointBuilder::core_share`](crate::EndpointBuilder::core_share)).
+        /// threads (`EndpointBuilder::core_share`).
         rests,
         /// Calls that went through shared memory to a server on this host.
         local_calls,

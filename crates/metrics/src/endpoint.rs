@@ -1,0 +1,38 @@
+//! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
+
+use apus_proto::{DurationHistogram, SizeHistogram};
+
+use crate::EngineMetrics;
+
+/// All counters of an endpoint, read at one moment.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Counters of the protocol.
+    pub protocol: apus_proto::Metrics,
+    /// Counters of the engine.
+    pub engine: EngineMetrics,
+    /// Lengths of the messages that the application received, over the network and through shared
+    /// memory.
+    pub messages: SizeHistogram,
+    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
+    /// them.
+    pub local_calls: DurationHistogram,
+    /// Current lengths of the endpoint's queues.
+    pub queues: Queues,
+    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
+    /// and raw IP drivers.
+    pub driver: Vec<(&'static str, u64)>,
+}
+
+apus_proto::__counters! {
+    /// Current lengths of an endpoint's queues, network and shared memory together.
+    Queues {
+        /// Calls whose completion has not been received by the application.
+        calls,
+        /// Requests that wait for a thread of the application.
+        requests_waiting,
+        /// Completions of calls that wait for a thread of the application.
+        ends_waiting,
+    }
+}

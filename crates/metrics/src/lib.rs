@@ -1,0 +1,22 @@
+//! The counters of [apus](https://docs.rs/apus) endpoints: their names and meanings, snapshots of a process, and the text
+//! for Prometheus.
+//!
+//! | module | |
+//! |---|---|
+//! | (root) | [`Metrics`]: all counters of an endpoint at one moment |
+//! | [`snapshot`] | the same by name, of all endpoints of a process: to store, compare and add |
+//! | `prometheus` | OpenMetrics text (feature `prometheus`) |
+//!
+//! Applications find all of this in the crate `apus`. Programs that only read the counters of others need no more than
+//! this crate.
+
+#![forbid(unsafe_code)]
+
+mod endpoint;
+mod engine;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
+pub mod snapshot;
+
+pub use endpoint::{Metrics, Queues};
+pub use engine::EngineMetrics;
