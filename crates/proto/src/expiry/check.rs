@@ -43,8 +43,8 @@ fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
     if check_progress(cx, rpc) == Progress::GivenUp {
         return;
     }
-    let silent = cx.silence(rpc);
-    if silent >= cx.config.timeout_usecs() * USEC && cx.tables.rpcs[rpc].asks >= MIN_RESENDS {
+    let (silent, timeout) = (cx.silence(rpc), cx.config.timeout_usecs() * USEC);
+    if silent >= timeout && asks(cx, rpc, timeout) >= MIN_RESENDS {
         give_up(cx, rpc, silent);
         return;
     }
@@ -53,6 +53,14 @@ fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
     }
     cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
     ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
+}
+
+/// Returns how often the peer was asked about `rpc`, or about others of the peer's RPCs while this one waited for its turn and
+/// nothing came: among thousands, a turn of its own comes after the timeout (TIME-4).
+fn asks(cx: &Context<'_>, rpc: RpcKey, timeout: u64) -> u32 {
+    let entry = &cx.tables.rpcs[rpc];
+    let read_up_to = cx.timers.arrears.read_up_to(cx.now);
+    entry.asks.max(cx.tables.peers[entry.peer].resends.unanswered_for(read_up_to, timeout))
 }
 
 /// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
@@ -99,7 +107,7 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
     match &entry.side {
         Side::Client(_) => {
             let silent_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
-            let resends = entry.asks;
+            let resends = asks(cx, rpc, cx.config.timeout_usecs() * USEC);
             // What answers there next may be another server.
             let peer = entry.peer;
             cx.tables.peers[peer].calls.forget_session();

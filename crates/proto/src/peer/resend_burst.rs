@@ -23,6 +23,8 @@ pub(crate) struct ResendBurst {
     bytes: u64,
     /// Bursts in a row that were given up without an answer.
     unanswered: u32,
+    /// When the first of those began.
+    silent_since: Option<Instant>,
 }
 
 /// Bursts without an answer before the interval doubles.
@@ -38,6 +40,7 @@ impl ResendBurst {
             Some(started) if now.since(started) >= interval => {
                 self.started = None;
                 self.unanswered = self.unanswered.saturating_add(1);
+                self.silent_since.get_or_insert(started);
                 true
             }
             Some(started) => {
@@ -47,6 +50,12 @@ impl ResendBurst {
             }
             None => true,
         }
+    }
+
+    /// Bursts in a row without an answer, if the first of them began `time` nanoseconds ago or earlier; 0 otherwise.
+    pub(crate) fn unanswered_for(&self, now: Instant, time: u64) -> u32 {
+        let is_long = self.silent_since.is_some_and(|since| now.since(since) >= time);
+        if is_long { self.unanswered } else { 0 }
     }
 
     /// RESENDs that the burst still has room for.
@@ -71,6 +80,7 @@ impl ResendBurst {
     pub(crate) const fn answered(&mut self) {
         self.started = None;
         self.unanswered = 0;
+        self.silent_since = None;
     }
 }
 

@@ -431,6 +431,21 @@ fn one_burst_of_resends_per_peer() {
     ");
 }
 
+/// TIME-4: many calls to a server that has ended have few turns to ask (TIME-6), and end with the timeout all the same. A sign
+/// of life in between begins it anew. (With 1,500 calls they ended after 7 s instead of 0.4 s: seed 559.)
+#[test]
+fn many_calls_to_a_silent_server_end_with_the_timeout() {
+    let calls = "call P 10\n".repeat(400);
+    let script = format!("config timeout_usecs=100000\nmeet P\n{calls}+90ms\nlive\n");
+    let ended = |rest: &str| {
+        let transcript = run(&(script.clone() + rest));
+        let parts = transcript.split("> live").map(|part| part.matches("!! failed").count());
+        parts.collect::<Vec<_>>()
+    };
+    assert_eq!(ended("+60ms"), [0, 400]);
+    assert_eq!(ended("P: BUSY c400\n+60ms\nlive\n+100ms"), [0, 0, 400]);
+}
+
 /// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time has a longer
 /// RTO. The time until it offers a session is what is measured.
 #[test]
