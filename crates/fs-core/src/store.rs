@@ -11,7 +11,7 @@
 //! - **STORE-5** Nothing outside of the exported directory is read or changed, whatever symbolic links it contains.
 //! - **STORE-6** Equal [`Version`](apus_fs_wire::Version)s of a node mean equal contents and attributes.
 
-use apus_fs_wire::{Attributes, Errno, Ino, Name, Record, SeekTarget, SpaceStatus};
+use apus_fs_wire::{Attributes, Errno, FailedBatch, Ino, Name, Record, SeekTarget, SpaceStatus};
 use bytes::Bytes;
 
 /// Identity of a client: of one mount.
@@ -175,6 +175,9 @@ pub trait Store {
 
     /// Returns the number of the client's last batch that was applied; 0 if there is none.
     fn applied(&self, client: ClientId) -> u64;
+
+    /// Returns the client's last batch that failed, as [`AppliedBatch::failed`] said; also after a crash.
+    fn last_failure(&self, client: ClientId) -> Option<FailedBatch>;
 
     /// Forgets a client's number of batches: it will not return.
     fn forget_client(&mut self, client: ClientId);

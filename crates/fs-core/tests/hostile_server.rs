@@ -10,9 +10,9 @@ use apus_fs_core::client::{
 use apus_fs_core::store::ClientId;
 use apus_fs_wire::frame::encode;
 use apus_fs_wire::{
-    AllocateMode, Attributes, BatchDone, Callback, Entry, Errno, Failure, Handle, Ino, LeaseKind,
-    Listing, LockKind, LockOwner, LockRange, Name, NewNode, NodeKind, RecalledNode, Response,
-    SeekTarget, Step, Time, Version, Welcome, WireVersion,
+    AllocateMode, Attributes, BatchDone, Callback, Entry, Errno, FailedBatch, Failure, Handle, Ino,
+    LeaseKind, Listing, LockKind, LockOwner, LockRange, Name, NewNode, NodeKind, RecalledNode,
+    Response, SeekTarget, Step, Time, Version, Welcome, WireVersion,
 };
 use bytes::Bytes;
 use rand::{Rng, RngExt, SeedableRng};
@@ -87,6 +87,11 @@ fn response(random: &mut impl Rng) -> (Response, Bytes) {
             inos_proof: 0,
             applied: pick(random, &[0, 0, 1, 2, u64::MAX]),
             read_only: false,
+            failed: random.random::<bool>().then(|| FailedBatch {
+                number: pick(random, &[0, 1, 2, u64::MAX]),
+                record: random.random(),
+                error: Errno::NOSPC,
+            }),
         }),
         5 => Response::Reclaimed(vec![(lease(random), random.random()); random.random_range(0..4)]),
         6..8 => {

@@ -45,6 +45,6 @@ pub use request::{
     WantedLease, WireVersion,
 };
 pub use response::{
-    BatchDone, Entry, Failure, FileSystemStatus, Listing, LockConflict, Response, SpaceStatus,
-    Step, Welcome,
+    BatchDone, Entry, FailedBatch, Failure, FileSystemStatus, Listing, LockConflict, Response,
+    SpaceStatus, Step, Welcome,
 };

@@ -54,6 +54,9 @@ pub struct Hello {
     pub read_only: bool,
     /// Name of the export; empty if the server has one without a name.
     pub export: Bytes,
+    /// How often the client has greeted before, without greetings that ask only for numbers. A session that was stopped by a batch
+    /// that failed goes on when this is larger than before: its client then learns of the failure before it sends more.
+    pub greeting: u64,
 }
 
 /// Numbers that a client may give to nodes which it creates.

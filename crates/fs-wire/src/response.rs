@@ -117,6 +117,19 @@ pub struct Welcome {
     pub applied: u64,
     /// Whether changes are refused.
     pub read_only: bool,
+    /// The client's last batch that failed, although its number counts as applied. The client may not have learned of it.
+    pub failed: Option<FailedBatch>,
+}
+
+/// A batch of which not all records could be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedBatch {
+    /// Number of the batch.
+    pub number: u64,
+    /// Position of the record that could not be applied; none behind it was applied.
+    pub record: u32,
+    /// Why.
+    pub error: Errno,
 }
 
 /// A node as it was found.
@@ -161,7 +174,7 @@ pub struct Listing {
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchDone {
-    /// Number of the client's last batch that was applied, and is durable.
+    /// Number of the batch, which is applied and durable, as are all before it.
     pub applied: u64,
     /// The record that could not be applied, and why; none behind it was applied.
     pub failed: Option<(u32, Errno)>,

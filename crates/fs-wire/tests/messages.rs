@@ -213,6 +213,7 @@ fn the_addressee_is_read_without_the_rest() {
         ranges: Vec::new(),
         read_only: false,
         export: "music".into(),
+        greeting: 0,
     };
     let message = encode(&Request::Hello(hello));
     assert_eq!(Addressee::of(&message), Some(Addressee::Export("music".into())));
@@ -238,6 +239,7 @@ fn other_messages_arrive_unchanged() {
         ranges: vec![InoRange { first: 1 << 40, count: 1 << 20, proof: 5 }],
         read_only: true,
         export: "music".into(),
+        greeting: u64::MAX,
     }));
     round(&Callback::Recall {
         session: 1,

@@ -87,6 +87,7 @@ pub fn ask(
         ranges: Vec::new(),
         read_only: true,
         export: Bytes::copy_from_slice(export.as_bytes()),
+        greeting: 0,
     });
     let Response::Welcome(welcome) = asker.call(&hello)? else {
         return Err(AskError::Unexpected { server });

@@ -1,7 +1,8 @@
 //! What comes back from the server.
 
 use apus_fs_wire::{
-    BatchDone, Failure, Handle, InoRange, LeaseKind, Response, SessionRequest, Welcome, frame,
+    BatchDone, FailedBatch, Failure, Handle, InoRange, LeaseKind, Response, SessionRequest,
+    Welcome, frame,
 };
 use bytes::Bytes;
 use std::collections::HashSet;
@@ -215,6 +216,7 @@ impl Client {
     fn greet_again(&mut self, clock: &Clock) {
         self.session.state = SessionState::Greeting;
         self.session.greet_at = clock.now;
+        self.session.greeting += 1;
         let unclaimed = self.calls.unclaimed();
         self.to_reclaim.extend(unclaimed);
         let waiting = self.calls.drop_all();
@@ -249,6 +251,10 @@ impl Client {
         let (first, count) = (welcome.first_ino, welcome.inos);
         if count > 0 && first.checked_add(count).is_some_and(|end| end < 1 << 63) {
             self.session.add_range(InoRange { first, count, proof: welcome.inos_proof });
+        }
+        let failed = welcome.failed.filter(|failed| failed.number <= welcome.applied);
+        if let Some(failed) = failed.filter(|failed| self.is_news(failed)) {
+            return self.batch_failed(clock, &failed);
         }
         // A server that says less was applied than it said before has lost its log: nothing can be done but to go on from here.
         if welcome.applied >= self.log.applied() && welcome.applied <= self.log.last_number() {
@@ -343,25 +349,40 @@ impl Client {
         if done.applied > self.log.last_number() {
             return; // The server speaks of batches that do not exist.
         }
-        let Some((record, error)) = done.failed else {
-            for (handle, attributes) in &done.changed {
-                self.install_changed(done.applied, *handle, attributes);
+        if let Some((record, error)) = done.failed {
+            let failed = FailedBatch { number: done.applied, record, error };
+            if self.is_news(&failed) {
+                self.batch_failed(clock, &failed);
             }
-            return self.applied(done.applied);
-        };
-        match self.log.sealed(done.applied).and_then(|batch| batch.alone) {
+            return;
+        }
+        for (handle, attributes) in &done.changed {
+            self.install_changed(done.applied, *handle, attributes);
+        }
+        self.applied(done.applied);
+    }
+
+    /// Returns whether a batch is not known to be applied, or to have failed.
+    fn is_news(&self, failed: &FailedBatch) -> bool {
+        failed.number > self.log.applied() && self.log.sealed(failed.number).is_some()
+    }
+
+    /// Ends the operations of a batch that failed. Those before it have not, and none behind it is applied until the next greeting.
+    fn batch_failed(&mut self, clock: &Clock, failed: &FailedBatch) {
+        let FailedBatch { number, record, error } = *failed;
+        match self.log.sealed(number).and_then(|batch| batch.alone) {
             // The others do not depend on it.
             Some(token) => {
                 self.syncing.remove(&token);
-                self.renames.refuse(done.applied);
+                self.renames.refuse(number);
                 self.fail_waiters(&[token], error);
-                self.applied(done.applied);
+                self.applied(number);
                 self.greet_again(clock);
             }
             None => {
-                let why = format!("record {record} of batch {} failed: {error}", done.applied);
+                let why = format!("record {record} of batch {number} failed: {error}");
                 self.lose_log(clock, error, &why);
-                self.applied(done.applied);
+                self.applied(number);
             }
         }
     }
@@ -369,7 +390,7 @@ impl Client {
     fn batch_refused(&mut self, clock: &Clock, number: u64, failure: &Failure) {
         self.counters.batches_refused += 1;
         match failure {
-            // An earlier one has failed, or its response is under way: what the server has applied is in its Welcome.
+            // An earlier one has failed, and its response may be under way: its Welcome says what is applied, and what has failed.
             Failure::BatchOutOfOrder { .. } => self.greet_again(clock),
             failure => {
                 let error = match failure {

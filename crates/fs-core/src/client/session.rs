@@ -77,6 +77,8 @@ pub(super) struct Session {
     ranges: Vec<InoRange>,
     /// Next Hello at the earliest.
     pub(super) greet_at: Duration,
+    /// How often the client has greeted anew.
+    pub(super) greeting: u64,
 }
 
 /// Numbers from which new ones are asked for.
@@ -102,6 +104,7 @@ impl Session {
             end_ino: 0,
             ranges: Vec::new(),
             greet_at: now,
+            greeting: 0,
         }
     }
 
@@ -116,6 +119,7 @@ impl Session {
             ranges: if self.number.is_none() { self.ranges.clone() } else { Vec::new() },
             read_only: self.settings.read_only,
             export: self.settings.export.clone(),
+            greeting: self.greeting,
         }
     }
 

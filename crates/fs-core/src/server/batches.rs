@@ -175,9 +175,6 @@ impl<S: Store> Server<S> {
         if let Some(session) = self.sessions.get_mut(session) {
             session.applied = number;
             session.last_batch = self.now;
-            if let Some((record, errno)) = failed {
-                session.last_failure = Some((number, record, errno));
-            }
         }
         self.note_events(session, &appended.changes, failed.map(|(at, _)| at), &changed, orphaned);
         for handle in appended.returns {
@@ -254,13 +251,15 @@ impl<S: Store> Server<S> {
     /// Answers a batch that was applied before.
     fn repeat_outcome(&mut self, number: u64, call: CallToken, batch: u64) {
         let Some(session) = self.sessions.get(number) else { return };
-        let failure = session.last_failure.filter(|(failed, ..)| *failed == batch);
-        let failed = failure.map(|(_, record, errno)| (record, errno));
-        let done = BatchDone { applied: session.applied, failed, changed: Vec::new() };
+        let failure = self.store.last_failure(session.client);
+        let failed = failure.filter(|failed| failed.number == batch);
+        let failed = failed.map(|failed| (failed.record, failed.error));
+        // Nothing is said of later ones, which may have failed.
+        let done = BatchDone { applied: batch, failed, changed: Vec::new() };
         self.respond(call, &Response::BatchDone(done));
     }
 
-    /// Refuses all batches of a session until its client says Hello.
+    /// Refuses all batches of a session until its client greets anew.
     fn stop(&mut self, number: u64) {
         let Some(session) = self.sessions.get_mut(number) else { return };
         session.is_stopped = true;

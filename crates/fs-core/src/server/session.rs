@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_wire::limits::MAX_RANGES;
-use apus_fs_wire::{Batch, Errno, Ino};
+use apus_fs_wire::{Batch, Ino};
 use bytes::Bytes;
 
 use super::effect::CallToken;
@@ -41,10 +41,10 @@ pub(super) struct Session {
     pub(super) is_known: bool,
     /// Whether the changes that the client brings are void: it was fenced, and has not learned of it.
     pub(super) is_fenced: bool,
-    /// Whether a batch failed since the last Hello.
+    /// Whether a batch failed since the last greeting.
     pub(super) is_stopped: bool,
-    /// The last batch that failed, its record, and why: a repeated call gets the same answer.
-    pub(super) last_failure: Option<(u64, u32, Errno)>,
+    /// Number of the last greeting. A Hello with the same number was sent before the client knew of a failure since then.
+    pub(super) greeting: u64,
     pub(super) held: BTreeMap<u64, HeldBatch>,
     pub(super) held_bytes: usize,
     history: HashSet<Ino>,
@@ -72,7 +72,7 @@ impl Session {
             is_known: false,
             is_fenced: false,
             is_stopped: false,
-            last_failure: None,
+            greeting: 0,
             held: BTreeMap::new(),
             held_bytes: 0,
             history: HashSet::new(),

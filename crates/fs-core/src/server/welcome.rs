@@ -43,19 +43,23 @@ impl<S: Store> Server<S> {
         let before = self.sessions.of_client(client);
         let is_resumed = before.is_some() && before == hello.session;
         if !is_resumed {
-            let replaced = before.and_then(|number| self.end_session(number, false));
+            if let Some(number) = before {
+                self.end_session(number, false);
+            }
             if !self.make_room() {
                 return self.fail(call, Failure::TooManySessions);
             }
-            let last_failure = replaced.and_then(|session| session.last_failure);
-            return self.begin_session(peer, call, hello, version, last_failure);
+            return self.begin_session(peer, call, hello, version);
         }
         let number = before.unwrap_or_default();
         let now = self.now;
         if let Some(session) = self.sessions.get_mut(number) {
             session.peer = peer;
             session.last_heard = now;
-            session.is_stopped = false;
+            if hello.greeting > session.greeting {
+                session.greeting = hello.greeting;
+                session.is_stopped = false;
+            }
             session.is_known = true;
             session.read_only = hello.read_only;
         }
@@ -69,7 +73,6 @@ impl<S: Store> Server<S> {
         call: CallToken,
         hello: &Hello,
         version: WireVersion,
-        last_failure: Option<(u64, u32, Errno)>,
     ) {
         let Some(first) = self.reserve_inos() else { return self.fail_errno(call, Errno::IO) };
         let number = first | u64::from(self.settings.export) << EXPORT_SHIFT;
@@ -78,7 +81,7 @@ impl<S: Store> Server<S> {
         let mut session = Session::new(client, hello.name.clone(), peer, self.now, applied);
         session.read_only = hello.read_only;
         session.is_fenced = self.store.is_fenced(client);
-        session.last_failure = last_failure;
+        session.greeting = hello.greeting;
         self.sessions.insert(number, session);
         self.accept(call, number, Some(first), hello, version);
     }
@@ -130,6 +133,7 @@ impl<S: Store> Server<S> {
             inos_proof: range.proof,
             applied,
             read_only: self.settings.read_only,
+            failed: self.store.last_failure(client),
         };
         self.respond(call, &Response::Welcome(welcome));
     }

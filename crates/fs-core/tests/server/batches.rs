@@ -2,8 +2,8 @@
 
 use apus_fs_core::server::ServerSettings;
 use apus_fs_wire::{
-    Batch, BatchDone, Data, Errno, Failure, Handle, Hello, LeaseKind, NewNode, Record, Response,
-    SessionRequest, SetAttributes, Time,
+    Batch, BatchDone, Data, Errno, FailedBatch, Failure, Handle, Hello, LeaseKind, NewNode, Record,
+    Response, SessionRequest, SetAttributes, Time,
 };
 
 use crate::store::SmallStore;
@@ -120,7 +120,12 @@ fn a_failed_batch_stops_those_that_follow() {
     // A client that has lost the response learns of the failure again.
     assert_eq!(done(Some(world.ask(0, requests[0].clone()))).failed, Some((1, Errno::EXIST)));
     let session = Some(world.clients[&0].session);
+    // A Hello that was sent before the failure changes nothing, and its response speaks of it.
     let welcome = world.greet(0, Hello { session, ..World::hello(0) }).unwrap();
+    let failed = Some(FailedBatch { number: 1, record: 1, error: Errno::EXIST });
+    assert_eq!((welcome.resumed, welcome.applied, welcome.failed), (true, 1, failed));
+    assert_eq!(world.ask(0, requests[1].clone()), stopped);
+    let welcome = world.greet(0, Hello { session, greeting: 1, ..World::hello(0) }).unwrap();
     assert_eq!((welcome.resumed, welcome.applied), (true, 1));
     assert_eq!(done(Some(world.ask(0, requests[1].clone()))).applied, 2);
     // The node that was not created is not leased; the others are.
@@ -156,7 +161,7 @@ fn changes_need_leases() {
     assert_eq!(world.ask(0, batch), Response::Failed(Failure::Errno(Errno::STALE)));
     world.release_all(1, &[file]);
     let session = Some(world.clients[&0].session);
-    world.greet(0, Hello { session, ..World::hello(0) }).unwrap();
+    world.greet(0, Hello { session, greeting: 1, ..World::hello(0) }).unwrap();
     world.apply(0, &[unlink], b"");
 }
 

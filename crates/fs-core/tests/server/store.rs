@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError};
 use apus_fs_wire::{
-    Attributes, Errno, Ino, Name, NewNode, NodeKind, Record, SeekTarget, SpaceStatus, Time, Version,
+    Attributes, Errno, FailedBatch, Ino, Name, NewNode, NodeKind, Record, SeekTarget, SpaceStatus,
+    Time, Version,
 };
 use bytes::Bytes;
 
@@ -20,6 +21,7 @@ pub(crate) struct SmallStore {
     nodes: BTreeMap<Ino, Node>,
     orphans: BTreeSet<Ino>,
     applied: BTreeMap<ClientId, u64>,
+    failures: BTreeMap<ClientId, FailedBatch>,
     fenced: BTreeSet<ClientId>,
     appended: Vec<ClientBatch>,
     next_ino: u64,
@@ -61,6 +63,7 @@ impl SmallStore {
             nodes: BTreeMap::from([(Ino::ROOT, root)]),
             orphans: BTreeSet::new(),
             applied: BTreeMap::new(),
+            failures: BTreeMap::new(),
             fenced: BTreeSet::new(),
             appended: Vec::new(),
             next_ino: 1 << 20,
@@ -297,6 +300,9 @@ impl Store for SmallStore {
                 }
             }
             self.applied.insert(client, number);
+            if let Some((record, error)) = failed {
+                self.failures.insert(client, FailedBatch { number, record, error });
+            }
             let changed = changed.into_iter();
             let changed = changed.filter_map(|ino| Some((ino, self.nodes.get(&ino)?.attributes)));
             let changed = changed.collect();
@@ -307,6 +313,10 @@ impl Store for SmallStore {
 
     fn applied(&self, client: ClientId) -> u64 {
         self.applied.get(&client).copied().unwrap_or_default()
+    }
+
+    fn last_failure(&self, client: ClientId) -> Option<FailedBatch> {
+        self.failures.get(&client).copied()
     }
 
     fn forget_client(&mut self, client: ClientId) {

@@ -215,6 +215,7 @@ impl World {
             ranges: Vec::new(),
             read_only: false,
             export: Bytes::new(),
+            greeting: 0,
         }
     }
 

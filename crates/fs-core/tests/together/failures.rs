@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, NewNode};
+use apus_fs_wire::{Errno, Ino, NewNode, Response};
 
 use crate::world::{World, place, write};
 
@@ -159,4 +159,59 @@ fn files_are_closed_without_the_server() {
     assert_eq!(world.ended(0, sync), None);
     world.cut_off(0, false);
     assert_eq!(world.wait(0, sync), Ok(Reply::Done));
+}
+
+fn set_xattr(node: Ino, name: &'static [u8]) -> Operation {
+    let (name, value) = (name.into(), b"value"[..].into());
+    Operation::SetXattr { node, name, value, create: false, replace: false }
+}
+
+/// A change that is refused alone is not taken for done, in whatever way its client learns how far its batches are applied.
+#[test]
+fn a_refusal_that_is_overtaken_reaches_its_operation() {
+    type Disturb = fn(&mut World);
+    let overtaken: Disturb = World::settle;
+    let lost: Disturb = World::lose_held;
+    let restarted: Disturb = |world| world.restart_server(0);
+    let restarted_without: Disturb = |world| {
+        world.lose_held();
+        world.restart_server(0);
+    };
+    for disturb in [overtaken, lost, restarted, restarted_without] {
+        let mut world = World::new(1);
+        let (first, second) =
+            (world.create(0, Ino::ROOT, "first"), world.create(0, Ino::ROOT, "second"));
+        world.sync(0, first);
+        world.change_store(|store| store.fail_record_after(0));
+        world.hold_back(
+            0,
+            |response| matches!(response, Response::BatchDone(done) if done.failed.is_some()),
+        );
+        let refused = world.begin_unsettled(0, set_xattr(first, b"user.refused"));
+        let other = world.begin(0, set_xattr(second, b"user.done"));
+        disturb(&mut world);
+        assert_eq!(world.wait(0, refused), Err(Errno::NOSPC));
+        assert_eq!(world.wait(0, other), Ok(Reply::Done));
+        world.release();
+        assert_eq!(world.run(0, set_xattr(first, b"user.again")), Ok(Reply::Done));
+        world.sync(0, first);
+        assert_eq!(world.warnings, [""; 0]);
+    }
+}
+
+/// The same for changes that applications do not wait for: `fsync` reports them.
+#[test]
+fn a_loss_whose_report_is_lost_with_the_server_is_reported() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.change_store(|store| store.fail_record_after(0));
+    world.write(0, file, 0, b"lost");
+    world.hold_back(0, |response| matches!(response, Response::BatchDone(_)));
+    let sync = world.begin(0, Operation::Sync { node: file });
+    world.lose_held();
+    world.restart_server(0);
+    assert_eq!(world.wait(0, sync), Err(Errno::NOSPC));
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+    assert_eq!(world.read(0, file), b"");
 }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, StoreError};
-use apus_fs_wire::{Errno, Ino, NodeKind, Record};
+use apus_fs_wire::{Errno, FailedBatch, Ino, NodeKind, Record};
 use bytes::Bytes;
 
 use super::DirectoryStore;
@@ -170,6 +170,11 @@ impl DirectoryStore {
                 self.pending
                     .push(Observation::Refused { client: part.client, number: part.number });
             }
+            if let Some((record, error)) = run.failed {
+                let failed = FailedBatch { number: part.number, record, error };
+                self.knowledge.failures.insert(client, failed);
+                self.pending.push(Observation::Failed { client: part.client, failed });
+            }
             run.is_finished = run.failed.is_some() || part.next.is_none();
             let progress = self.knowledge.clients.entry(client).or_default();
             progress.advance(part.number, part.next.filter(|_| !run.is_finished));
@@ -209,10 +214,16 @@ impl DirectoryStore {
 
     /// Notes durably that a record failed, before any response says so. No checkpoint can make room for that: parts behind this
     /// one are in the log and not applied.
-    fn write_stopped(&mut self, sequence: u64, record: u32) -> Result<(), StoreError> {
-        let stopped = (Entry::Stopped { sequence, record, in_replay: false }, Bytes::new());
+    fn write_stopped(
+        &mut self,
+        sequence: u64,
+        record: u32,
+        failed: Observation,
+    ) -> Result<(), StoreError> {
+        let stopped = Entry::Stopped { sequence, record, in_replay: false };
+        let failed = Entry::Observed(vec![failed]);
         self.counters.log_syncs += 1;
-        let result = self.log.write(&[stopped], true);
+        let result = self.log.write(&[(stopped, Bytes::new()), (failed, Bytes::new())], true);
         self.is_broken = result.is_err();
         match result {
             Ok(()) => Ok(()),
@@ -256,7 +267,16 @@ impl DirectoryStore {
                 Err(errno) => return Ok(Some((index, errno))),
             };
             if let Err(errno) = self.apply_record(&step, record, payload) {
-                self.write_stopped(sequence, index)?;
+                let failed = FailedBatch {
+                    number: part.number,
+                    record: run.position.record + index,
+                    error: errno,
+                };
+                self.write_stopped(
+                    sequence,
+                    index,
+                    Observation::Failed { client: part.client, failed },
+                )?;
                 return Ok(Some((index, errno)));
             }
             touched_by(record, &mut run.touched);

@@ -17,7 +17,7 @@
 
 use std::hash::Hasher;
 
-use apus_fs_wire::{Ino, Name, NodeKind, Record};
+use apus_fs_wire::{FailedBatch, Ino, Name, NodeKind, Record};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
@@ -60,6 +60,8 @@ pub(crate) enum Observation {
     Refused { client: [u8; 16], number: u64 },
     /// Whether the changes are void that a client has not sent.
     Fenced { client: [u8; 16], is_fenced: bool },
+    /// A batch failed, and why.
+    Failed { client: [u8; 16], failed: FailedBatch },
 }
 
 /// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::{Ino, Name, NodeKind, Record};
+use apus_fs_wire::{Errno, FailedBatch, Ino, Name, NodeKind, Record};
 
 use super::frame::{Entry, Frame, Observation};
 use super::identity::Identity;
@@ -92,14 +92,23 @@ impl Journeys {
                 Entry::Part(part) => {
                     let stop = stopped.get(&frame.sequence).map(|record| *record as usize);
                     let count = part.records.len();
-                    let applied = journeys.run_records(
+                    let refused = journeys.run_records(
                         &mut knowledge.table,
                         index,
                         &part.records[..stop.map_or(count, |stop| stop.min(count))],
                     );
-                    let next = part.next.filter(|_| applied && stop.is_none());
-                    let client = knowledge.clients.entry(ClientId(part.client)).or_default();
-                    client.advance(part.number, next);
+                    // Why the file system has refused a record is noted behind it.
+                    let stopped = stop.map(|stop| (stop, Errno::IO));
+                    let failed = refused.or(stopped);
+                    let next = part.next.filter(|_| failed.is_none());
+                    let client = ClientId(part.client);
+                    let progress = knowledge.clients.entry(client).or_default();
+                    if let Some((record, error)) = failed {
+                        let record = progress.position.record + record as u32;
+                        let failed = FailedBatch { number: part.number, record, error };
+                        knowledge.failures.insert(client, failed);
+                    }
+                    progress.advance(part.number, next);
                 }
                 Entry::Stopped { .. } => {}
                 Entry::Reserved { up_to } => {
@@ -137,9 +146,13 @@ impl Journeys {
             Observation::Forgotten { client } => {
                 knowledge.clients.remove(&ClientId(*client));
                 knowledge.fenced.remove(&ClientId(*client));
+                knowledge.failures.remove(&ClientId(*client));
             }
             Observation::Fenced { client, is_fenced } => {
                 knowledge.set_fenced(ClientId(*client), *is_fenced);
+            }
+            Observation::Failed { client, failed } => {
+                knowledge.failures.insert(ClientId(*client), *failed);
             }
             Observation::Refused { client, number } => {
                 knowledge.clients.entry(ClientId(*client)).or_default().advance(*number, None);
@@ -161,10 +174,18 @@ impl Journeys {
         }
     }
 
-    /// Runs records up to the first one that does not apply, and returns whether all do.
-    fn run_records(&mut self, table: &mut Table, frame: usize, records: &[Record]) -> bool {
+    /// Runs records up to the first one that does not apply, and returns that one, and why it does not.
+    fn run_records(
+        &mut self,
+        table: &mut Table,
+        frame: usize,
+        records: &[Record],
+    ) -> Option<(usize, Errno)> {
         for (index, record) in records.iter().enumerate() {
-            let Ok(step) = table.check(record) else { return false };
+            let step = match table.check(record) {
+                Ok(step) => step,
+                Err(errno) => return Some((index, errno)),
+            };
             self.note(table, &step);
             let kind = match record {
                 Record::Create { node, .. } => kind_of_new(node).unwrap_or(NodeKind::File),
@@ -179,7 +200,7 @@ impl Journeys {
             table.apply(&step, kind);
             self.records.push((frame, index));
         }
-        true
+        None
     }
 
     /// Notes where a step takes nodes from and to. The table is as it was before.

@@ -45,7 +45,9 @@ use apus_fs_core::Store;
 use apus_fs_core::store::{
     AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError, StoreMetrics,
 };
-use apus_fs_wire::{Attributes, Errno, Ino, Name, NodeKind, Record, SeekTarget, SpaceStatus};
+use apus_fs_wire::{
+    Attributes, Errno, FailedBatch, Ino, Name, NodeKind, Record, SeekTarget, SpaceStatus,
+};
 use bytes::Bytes;
 use rustix::fs::AtFlags;
 
@@ -327,7 +329,12 @@ impl Store for DirectoryStore {
         self.progress(client).applied
     }
 
+    fn last_failure(&self, client: ClientId) -> Option<FailedBatch> {
+        self.knowledge.failures.get(&client).copied()
+    }
+
     fn forget_client(&mut self, client: ClientId) {
+        self.knowledge.failures.remove(&client);
         let is_fenced = self.knowledge.fenced.remove(&client);
         if self.knowledge.clients.remove(&client).is_some() || is_fenced {
             self.pending.push(Observation::Forgotten { client: client.0 });

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use apus_fs_wire::{Errno, NodeKind, Record};
+use apus_fs_wire::{Errno, FailedBatch, NodeKind, Record};
 use bytes::Bytes;
 
 use super::arrange::{Arrangement, Failure};
@@ -80,7 +80,13 @@ pub(crate) fn open(
             {
                 let (sequence, record) = (frames[index].sequence, record as u32);
                 let stopped = (Entry::Stopped { sequence, record, in_replay: true }, Bytes::new());
-                log.write(&[stopped], true).map_err(|error| match error {
+                let mut entries = vec![stopped];
+                if let Entry::Part(part) = &frames[index].entry {
+                    let failed = FailedBatch { number: part.number, record, error: errno };
+                    let failed = Observation::Failed { client: part.client, failed };
+                    entries.push((Entry::Observed(vec![failed]), Bytes::new()));
+                }
+                log.write(&entries, true).map_err(|error| match error {
                     WriteError::Full => replay_error("note a record that fails", Errno::NOSPC),
                     WriteError::Broken(error) => error.into(),
                 })?;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::{Ino, NodeKind};
+use apus_fs_wire::{FailedBatch, Ino, NodeKind};
 use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;
@@ -27,6 +27,8 @@ pub(crate) struct Knowledge {
     pub(crate) clients: HashMap<ClientId, Progress>,
     /// Clients whose unsent changes are void.
     pub(crate) fenced: HashSet<ClientId>,
+    /// Each client's last batch that failed.
+    pub(crate) failures: HashMap<ClientId, FailedBatch>,
     /// Numbers below this one may have been given to clients.
     pub(crate) reserved: u64,
 }
@@ -70,6 +72,9 @@ pub(crate) fn write(
     let bytes = postcard::to_extend(&snapshot, Vec::new()).expect("vectors grow");
     let fenced: Vec<[u8; 16]> = knowledge.fenced.iter().map(|client| client.0).collect();
     let bytes = postcard::to_extend(&fenced, bytes).expect("vectors grow");
+    let failures: Failures =
+        knowledge.failures.iter().map(|(client, failed)| (client.0, *failed)).collect();
+    let bytes = postcard::to_extend(&failures, bytes).expect("vectors grow");
     state.replace(NAME, &[MAGIC, &crc32c::crc32c(&bytes).to_le_bytes(), &bytes])
 }
 
@@ -77,10 +82,10 @@ pub(crate) fn write(
 pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
     let mut table = Table::new(secret);
     let Some(bytes) = state.read(NAME)? else {
-        let (clients, fenced) = (HashMap::new(), HashSet::new());
-        return Ok((Knowledge { table, clients, fenced, reserved: FIRST_CREATED }, 0));
+        let (clients, fenced, failures) = Default::default();
+        return Ok((Knowledge { table, clients, fenced, failures, reserved: FIRST_CREATED }, 0));
     };
-    let Some((snapshot, fenced)) = decode(&bytes) else {
+    let Some((snapshot, fenced, failures)) = decode(&bytes) else {
         let path = state.path.join(NAME).display().to_string();
         return Err(OpenError::Damaged { path, position: 0 });
     };
@@ -93,17 +98,24 @@ pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), 
     let clients = snapshot.clients.into_iter();
     let clients = clients.map(|(client, progress)| (ClientId(client), progress)).collect();
     let fenced = fenced.into_iter().map(ClientId).collect();
-    Ok((Knowledge { table, clients, fenced, reserved: snapshot.reserved }, snapshot.next))
+    let failures = failures.into_iter().map(|(client, failed)| (ClientId(client), failed));
+    let (failures, reserved) = (failures.collect(), snapshot.reserved);
+    Ok((Knowledge { table, clients, fenced, failures, reserved }, snapshot.next))
 }
 
-fn decode(bytes: &[u8]) -> Option<(Snapshot, Vec<[u8; 16]>)> {
+/// Each client's last batch that failed.
+type Failures = Vec<([u8; 16], FailedBatch)>;
+
+fn decode(bytes: &[u8]) -> Option<(Snapshot, Vec<[u8; 16]>, Failures)> {
     let bytes = bytes.strip_prefix(MAGIC)?;
     let (crc, bytes) = bytes.split_first_chunk()?;
     if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
         return None;
     }
     let (snapshot, rest) = postcard::take_from_bytes(bytes).ok()?;
-    // Older snapshots end here.
-    let fenced = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
-    Some((snapshot, fenced))
+    // Older snapshots end here, or behind what follows.
+    let (fenced, rest) =
+        if rest.is_empty() { Default::default() } else { postcard::take_from_bytes(rest).ok()? };
+    let failures = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
+    Some((snapshot, fenced, failures))
 }

@@ -5,7 +5,9 @@ use std::ops::Bound;
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError};
-use apus_fs_wire::{Attributes, Data, Errno, Handle, Ino, Name, NewNode, Record, SeekTarget};
+use apus_fs_wire::{
+    Attributes, Data, Errno, FailedBatch, Handle, Ino, Name, NewNode, Record, SeekTarget,
+};
 use apus_fs_wire::{SpaceStatus, Time};
 use bytes::Bytes;
 
@@ -26,6 +28,7 @@ const VERSION_JUMP: u64 = 1 << 40;
 pub struct MemoryStore {
     tree: Tree,
     applied: BTreeMap<ClientId, u64>,
+    failures: BTreeMap<ClientId, FailedBatch>,
     fenced: BTreeSet<ClientId>,
     last_changers: BTreeMap<Ino, ClientId>,
     appended: Vec<ClientBatch>,
@@ -49,6 +52,7 @@ impl MemoryStore {
         Self {
             tree: Tree::new(),
             applied: BTreeMap::new(),
+            failures: BTreeMap::new(),
             fenced: BTreeSet::new(),
             last_changers: BTreeMap::new(),
             appended: Vec::new(),
@@ -133,6 +137,10 @@ impl MemoryStore {
             }
         }
         self.applied.insert(batch.client, batch.number);
+        if let Some((record, error)) = failed {
+            let failed = FailedBatch { number: batch.number, record, error };
+            self.failures.insert(batch.client, failed);
+        }
         self.last_changers.extend(touched.changed.iter().map(|ino| (*ino, batch.client)));
         let changed = touched.changed.into_iter();
         AppliedBatch {
@@ -259,8 +267,13 @@ impl Store for MemoryStore {
         self.applied.get(&client).copied().unwrap_or(0)
     }
 
+    fn last_failure(&self, client: ClientId) -> Option<FailedBatch> {
+        self.failures.get(&client).copied()
+    }
+
     fn forget_client(&mut self, client: ClientId) {
         self.applied.remove(&client);
+        self.failures.remove(&client);
         self.fenced.remove(&client);
         self.appended.retain(|batch| batch.client != client);
     }

@@ -2,7 +2,7 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{ClientBatch, ClientId};
-use apus_fs_wire::{Errno, Ino, NewNode};
+use apus_fs_wire::{Errno, FailedBatch, Ino, NewNode};
 use bytes::Bytes;
 
 use crate::export::{Export, name};
@@ -103,7 +103,12 @@ pub(crate) fn a_failed_record_ends_its_batch<W: World>() {
     let applied = export.apply(vec![first, second, third], b"");
     assert_eq!(applied.failed, Some((1, Errno::EXIST)));
     assert_eq!((applied.client, applied.number), (export.client, 1));
-    export.world.crash(0);
+    for _ in 0..2 {
+        export.world.crash(0);
+        let client = export.client;
+        let failed = FailedBatch { number: 1, record: 1, error: Errno::EXIST };
+        assert_eq!(export.store().last_failure(client), Some(failed));
+    }
     assert_eq!(export.find(Ino::ROOT, "f"), Some(file));
     assert_eq!(export.store().look_up(Ino::ROOT, &name("g")), Ok(None));
     let client = export.client;

@@ -148,6 +148,7 @@ mod tests {
             ranges: Vec::new(),
             read_only: false,
             export: Bytes::copy_from_slice(name.as_bytes()),
+            greeting: 0,
         }))
     }
 

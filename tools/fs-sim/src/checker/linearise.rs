@@ -169,12 +169,14 @@ impl<M: Model> Search<'_, M> {
         Some(finished)
     }
 
-    /// Puts all pending operations into effect for which sooner is never worse: those that only read, and syncs, which cover
-    /// nothing that was done after they were invoked.
+    /// Puts all pending operations into effect for which sooner is never worse: syncs, which cover nothing that was done after they were
+    /// invoked, and those that only read, as long as no change may be lost: what they have read may not be among what is lost.
     fn absorb(&self, mut past: Past<M::State>) -> Past<M::State> {
         for next in &self.pending {
             let is_eager = match &self.events[*next].action {
-                Happening::Action(action) => self.model.only_reads(action),
+                Happening::Action(action) => {
+                    past.state.log.is_empty() && self.model.only_reads(action)
+                }
                 // A loss that is pending may come before it.
                 Happening::Synced => !self.may_lose(&past, self.events[*next].mount),
                 Happening::Lost => false,

@@ -159,3 +159,25 @@ fn a_crash_loses_names_beside_those_of_others() {
     good(&history(&[("b", 11), ("d", 9)]));
     bad(&history(&[("d", 9)]));
 }
+
+/// What a mount has lost was not seen: the name was there again before the operation returned.
+#[test]
+fn a_result_may_come_from_behind_a_loss() {
+    let exists = |until| {
+        let result = Some(Err(Errno::EXIST));
+        let create = NameAction::Create { at: at(1, "b"), is_directory: true, result };
+        event(3, 3, until, create)
+    };
+    let history = |until| {
+        vec![
+            event(4, 1, 2, make_directory("b", 10)),
+            exists(until),
+            crash(4, 5),
+            event(1, 6, 7, create(1, "b", 11)),
+            event(1, 8, 9, look_up(1, "b", Some(11))),
+        ]
+    };
+    good(&history(12));
+    // Here it has seen what was lost.
+    bad(&history(4));
+}
