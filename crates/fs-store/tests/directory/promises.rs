@@ -7,9 +7,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use crate::support::*;
 use apus_fs_core::Store;
 use apus_fs_core::store::ClientBatch;
-use apus_fs_store::{DirectoryOptions, DirectoryStore, OpenError};
+use apus_fs_store::{DirectoryOptions, DirectoryStore, FailPoint, OpenError};
 use apus_fs_wire::{
-    AllocateMode, Errno, Ino, Name, NewNode, NodeKind, Record, SeekTarget, SetAttributes,
+    AllocateMode, Errno, FailedBatch, Ino, Name, NewNode, NodeKind, Record, SeekTarget,
+    SetAttributes,
 };
 use bytes::Bytes;
 
@@ -462,4 +463,30 @@ fn checkpoints_bound_the_log() {
     assert!(logs[0].metadata().unwrap().len() < 12_000);
     drop(store);
     assert_eq!(open(directory.path()).attributes(A).unwrap().size, 100_000);
+}
+
+/// A client that returns learns which of its batches failed: of those that the table refuses, and of those that the file system does.
+#[test]
+fn the_last_failure_survives_restarts() {
+    for replays_all in [false, true] {
+        let directory = temporary();
+        let mut store = open(directory.path());
+        commit_all(&mut store, vec![create_file(Ino::ROOT, "a", A)], b"");
+        let no_xattr = Record::RemoveXattr { node: handle(A), name: "user.x".into() };
+        let absent = unlink(Ino::ROOT, "b", B);
+        for (number, record, error) in
+            [(2, no_xattr.clone(), Errno::NODATA), (3, absent, Errno::NOENT)]
+        {
+            assert_eq!(refusal(&mut store, record), Some(error));
+            for _ in 0..2 {
+                drop(store);
+                let options = options(FailPoint::default(), replays_all);
+                store = DirectoryStore::open(directory.path(), options).unwrap();
+                let failed = FailedBatch { number, record: 0, error };
+                assert_eq!(store.last_failure(client(1)), Some(failed));
+            }
+        }
+        store.forget_client(client(1));
+        assert_eq!(store.last_failure(client(1)), None);
+    }
 }
