@@ -3,7 +3,8 @@
 //! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not received bytes above
 //! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
 //! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
-//! its possible end it does not count.
+//! its possible end it does not count: a server may also discard a request that it has not asked for itself, when others of
+//! its client were asked for in vain (TIME-4).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,6 +19,7 @@ use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::max_incoming;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
+use apus_workload::time::{MICROSECOND, Nanos};
 
 /// Incoming messages of all calls, and the granted bytes of each host.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct Incoming {
     messages: Vec<[Message; 2]>,
     hosts: Vec<HostState>,
     limit: u64,
+    /// Nanoseconds of silence after which a server may discard a client's requests.
+    timeout: u64,
 }
 
 /// Granted bytes of a host.
@@ -37,6 +41,8 @@ struct HostState {
     requests: BTreeSet<CallId>,
     /// Last session of each client.
     sessions: HashMap<HostId, u64, FixedState>,
+    /// When each client was heard last.
+    heard: HashMap<HostId, Nanos, FixedState>,
 }
 
 /// A message, as its receiver may know it.
@@ -63,6 +69,7 @@ impl Incoming {
             messages: vec![Default::default(); scenario.calls.len()],
             hosts: (0..scenario.hosts()).map(|_| HostState::default()).collect(),
             limit: max_incoming(scenario),
+            timeout: scenario.config.timeout_usecs() * MICROSECOND,
         }
     }
 
@@ -102,6 +109,7 @@ impl Incoming {
         call: CallId,
         wire: &WirePacket<'_>,
         offset: u32,
+        at: Nanos,
     ) -> Result<(), Violation> {
         let sender = wire.sender.peer();
         let planned = directory.call(call);
@@ -127,6 +135,9 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
+        if self.hosts[host as usize].in_flight > self.limit {
+            self.forget_silent(directory, host, at);
+        }
         let (sum, limit) = (self.hosts[host as usize].in_flight, self.limit);
         Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
             (
@@ -136,15 +147,28 @@ impl Incoming {
         })
     }
 
+    /// Requests of clients that were silent for the timeout may have been discarded.
+    fn forget_silent(&mut self, directory: &Directory, host: HostId, at: Nanos) {
+        let HostState { requests, heard, .. } = &self.hosts[host as usize];
+        let is_silent = |call: &CallId| {
+            let heard = heard.get(&directory.call(*call).from);
+            heard.is_none_or(|heard| at.saturating_sub(*heard) >= self.timeout)
+        };
+        for call in requests.iter().copied().filter(is_silent).collect::<Vec<_>>() {
+            self.change(host, call, Role::Client, |message| message.counts = false);
+        }
+    }
+
     fn sent(
         &mut self,
         directory: &Directory,
         host: HostId,
         wire: &WirePacket<'_>,
+        at: Nanos,
     ) -> Result<(), Violation> {
         let Some(call) = wire.call else { return Ok(()) };
         match &wire.packet.body {
-            Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset)?,
+            Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset, at)?,
             // The sender may be silent, and may have lost its state of the message.
             Body::Resend(_) => {
                 self.change(host, call, wire.sender.peer(), |message| message.counts = false);
@@ -223,8 +247,11 @@ impl Checker for Incoming {
     ) -> Result<(), Violation> {
         let host = observation.host;
         match &observation.event {
-            HostEvent::Sent(wire) => self.sent(directory, host, wire)?,
-            HostEvent::Received(wire) => self.received(directory, host, wire),
+            HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
+            HostEvent::Received(wire) => {
+                self.hosts[host as usize].heard.insert(wire.peer, observation.at);
+                self.received(directory, host, wire);
+            }
             HostEvent::Requested(Some(call), _) => self.end(host, *call, Role::Client),
             HostEvent::Responded(call, _)
             | HostEvent::Failed(call, _)
