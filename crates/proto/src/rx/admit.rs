@@ -44,7 +44,7 @@ fn pass_challenge(
     data: &Data,
 ) -> Result<Option<PeerId>, DropReason> {
     let id = header.sender_id.client_id();
-    let shown = shown(cx, from, id, fields)?;
+    let shown = shown(cx, from, id, fields, data.retransmit)?;
     if let Shown::Nothing { offer } = shown {
         if !fields.features.contains(Features::LONG_SESSIONS) {
             // WIRE-33: a session that such a client understands could be guessed.

@@ -22,22 +22,25 @@ pub(super) enum Shown {
 
 /// What the request `id` with these fields shows.
 ///
+/// A client that has forgotten the session is offered it again even for a request that was finished in it: only there can
+/// the client be told so (AMO-5). Without that, it would ask and send without end.
+///
 /// # Errors
 ///
-/// [`DropReason::Finished`] if it is a late duplicate of a request of the current session.
+/// [`DropReason::Finished`] if it is a late duplicate of a request of the current session: not sent anew (`retransmit`).
 pub(super) fn shown(
     cx: &Context<'_>,
     from: Source,
     id: u64,
     fields: &UdpFields,
+    retransmit: bool,
 ) -> Result<Shown, DropReason> {
     let peers = &cx.tables.peers;
     let serving = peers.serving_of(from.address, from.peer);
+    let is_finished = || serving.is_some_and(|serving| serving.is_finished(id));
     match serving.map_or(Standing::Unknown, |serving| serving.standing(fields)) {
         Standing::Current => Ok(Shown::Current),
-        Standing::Before { .. } if serving.is_some_and(|serving| serving.is_finished(id)) => {
-            Err(DropReason::Finished)
-        }
+        Standing::Before { .. } if !retransmit && is_finished() => Err(DropReason::Finished),
         Standing::Before { session } => Ok(Shown::Nothing { offer: session }),
         Standing::Unknown => {
             let challenges = &peers.challenges;

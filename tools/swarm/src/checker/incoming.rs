@@ -41,8 +41,6 @@ struct HostState {
     requests: BTreeSet<CallId>,
     /// Last session of each client.
     sessions: HashMap<HostId, u64, FixedState>,
-    /// When each client was heard last.
-    heard: HashMap<HostId, Nanos, FixedState>,
 }
 
 /// A message, as its receiver may know it.
@@ -54,6 +52,8 @@ struct Message {
     counts: bool,
     /// Whether it has ended; later packets about it are ignored.
     ended: bool,
+    /// When its sender was last heard about it.
+    heard: Nanos,
 }
 
 impl Message {
@@ -136,7 +136,7 @@ impl Incoming {
             message.counts = sender == Role::Server || current;
         });
         if self.hosts[host as usize].in_flight > self.limit {
-            self.forget_silent(directory, host, at);
+            self.forget_silent(host, at);
         }
         let (sum, limit) = (self.hosts[host as usize].in_flight, self.limit);
         Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
@@ -147,14 +147,15 @@ impl Incoming {
         })
     }
 
-    /// Requests of clients that were silent for the timeout may have been discarded.
-    fn forget_silent(&mut self, directory: &Directory, host: HostId, at: Nanos) {
-        let HostState { requests, heard, .. } = &self.hosts[host as usize];
+    /// Requests about which nothing was heard for the timeout may have been discarded.
+    fn forget_silent(&mut self, host: HostId, at: Nanos) {
         let is_silent = |call: &CallId| {
-            let heard = heard.get(&directory.call(*call).from);
-            heard.is_none_or(|heard| at.saturating_sub(*heard) >= self.timeout)
+            let request = &self.messages[*call as usize][Role::Client as usize];
+            at.saturating_sub(request.heard) >= self.timeout
         };
-        for call in requests.iter().copied().filter(is_silent).collect::<Vec<_>>() {
+        for call in
+            self.hosts[host as usize].requests.iter().copied().filter(is_silent).collect::<Vec<_>>()
+        {
             self.change(host, call, Role::Client, |message| message.counts = false);
         }
     }
@@ -169,8 +170,8 @@ impl Incoming {
         let Some(call) = wire.call else { return Ok(()) };
         match &wire.packet.body {
             Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset, at)?,
-            // The sender may be silent, and may have lost its state of the message.
-            Body::Resend(_) => {
+            // The sender may be silent, and may have lost its state of the message; or this host has none.
+            Body::Resend(_) | Body::RpcUnknown => {
                 self.change(host, call, wire.sender.peer(), |message| message.counts = false);
             }
             _ => {}
@@ -249,7 +250,9 @@ impl Checker for Incoming {
         match &observation.event {
             HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
             HostEvent::Received(wire) => {
-                self.hosts[host as usize].heard.insert(wire.peer, observation.at);
+                if let (Some(call), Role::Client) = (wire.call, wire.sender) {
+                    self.messages[call as usize][Role::Client as usize].heard = observation.at;
+                }
                 self.received(directory, host, wire);
             }
             HostEvent::Requested(Some(call), _) => self.end(host, *call, Role::Client),
