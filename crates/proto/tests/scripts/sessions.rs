@@ -161,3 +161,34 @@ fn what_an_answer_says_about_sessions() {
       -> P RPC_UNKNOWN s3 +REFUSED(NotServing) prio=7
     ");
 }
+
+/// AMO-1: a client that has forgotten its session, and sends a request again that was finished in it, is offered the session: only in
+/// it can the client learn that the request is finished. A late duplicate is dropped. (It asked and sent without end: seed 1237.)
+#[test]
+fn a_finished_request_of_a_client_without_its_session() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s1 0..10/10 inc=80
+        P: DATA s1 0..10/10 inc=80 retransmit
+        P: DATA s1 0..10/10 retransmit
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > P: DATA s1 0..10/10 inc=80
+      xx finished
+    > P: DATA s1 0..10/10 inc=80 retransmit
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10 retransmit
+      xx finished
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 +FINISHED prio=7
+    ");
+}
