@@ -23,7 +23,7 @@ pub(super) enum Shown {
 /// What the request `id` with these fields shows.
 ///
 /// A client that has forgotten the session is offered it again even for a request that was finished in it: only there can
-/// the client be told so (AMO-5). Without that, it would ask and send without end.
+/// the client learn it (AMO-5). Without that, it would ask and send without end.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@
 //! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
 //! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
 //! its possible end it does not count: a server may also discard a request that it has not asked for itself, when others of
-//! its client were asked for in vain (TIME-4).
+//! its client were asked for without success (TIME-4).
 
 use std::collections::{BTreeSet, HashMap};
 
