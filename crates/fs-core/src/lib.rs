@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+mod held_locks;
 pub mod server;
 pub mod store;
 mod tally;

@@ -218,6 +218,8 @@ pub struct Lock {
     pub range: LockRange,
     /// Whether the response waits until the lock is free.
     pub wait: bool,
+    /// Whether the client had the lock before the server was restarted.
+    pub reclaim: bool,
 }
 
 /// What is to be found in a file.

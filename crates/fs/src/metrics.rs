@@ -80,6 +80,11 @@ pub(crate) fn mount_families(metrics: &ClientMetrics) -> Vec<Family> {
             status.batches_refused,
         ),
         counter(
+            "fs_mount_locks_lost",
+            "Locks that could not be taken again after a restart of the server.",
+            status.locks_lost,
+        ),
+        counter(
             "fs_mount_recalls",
             "Callbacks of the server that recalled leases.",
             status.recalls,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Ino, LeaseKind, Name, SessionRequest};
+use apus_fs_wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
 
 use super::effect::{ClientCall, OpToken};
 
@@ -14,6 +14,8 @@ pub(super) enum Purpose {
     Greet,
     /// Reclaim, with the nodes of which leases were claimed.
     Reclaim(Vec<Ino>),
+    /// A lock that the client had in the session before.
+    Relock(Ino, LockOwner),
     /// Renew.
     Renew,
     /// A name, or a node itself.

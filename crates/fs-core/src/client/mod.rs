@@ -29,6 +29,7 @@ mod operation;
 mod operations;
 mod read_ahead;
 mod recall;
+mod relock;
 mod renames;
 mod responses;
 mod session;
@@ -37,7 +38,10 @@ mod status;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Handle, Ino, LeaseKind, Request, Response, SessionRequest, frame};
+use crate::held_locks::HeldLock;
+use apus_fs_wire::{
+    Errno, Handle, Ino, LeaseKind, LockOwner, Request, Response, SessionRequest, frame,
+};
 use bytes::Bytes;
 
 use calls::{Calls, Purpose};
@@ -123,6 +127,10 @@ pub struct Client {
     lost_changes: HashMap<Ino, Errno>,
     /// Leases of the session that has ended, which are claimed in the next one.
     to_reclaim: Vec<(Ino, LeaseKind)>,
+    /// Locks that the server has given, by file.
+    locks: BTreeMap<Ino, Vec<HeldLock<LockOwner>>>,
+    /// Those of the session that has ended, which are taken again after the leases.
+    to_relock: Vec<(Ino, HeldLock<LockOwner>)>,
     directories: HashMap<u64, DirectoryHandle>,
     last_handle: u64,
     last_notification: u64,
@@ -152,6 +160,8 @@ impl Client {
             syncing: HashMap::new(),
             lost_changes: HashMap::new(),
             to_reclaim: Vec::new(),
+            locks: BTreeMap::new(),
+            to_relock: Vec::new(),
             directories: HashMap::new(),
             last_handle: 0,
             last_notification: 0,

@@ -68,6 +68,9 @@ impl Client {
             (Purpose::Reclaim(nodes), Response::Reclaimed(leases)) => {
                 self.reclaimed(clock, &nodes, &leases, voided);
             }
+            (Purpose::Relock(ino, owner), response) => {
+                self.relocked(clock, ino, owner, &response);
+            }
             (Purpose::Batch(_), Response::BatchDone(done)) => self.batch_done(clock, &done),
             (Purpose::Batch(number), Response::Failed(failure)) => {
                 self.batch_refused(clock, number, &failure);
@@ -192,6 +195,9 @@ impl Client {
         self.session.was_away = was_away || clock.now >= self.session.valid_until;
         self.greet_again(clock);
         let mut data = Vec::new();
+        let locks = self.locks.iter();
+        self.to_relock =
+            locks.flat_map(|(ino, locks)| locks.iter().map(|lock| (*ino, *lock))).collect();
         for node in self.nodes.values_mut() {
             // A server that was restarted learns only by this that the node is open here (FSSERVE-10).
             if node.lease > LeaseKind::None || node.openings > 0 {
@@ -273,7 +279,7 @@ impl Client {
     }
 
     /// Claims the next leases, or begins to use the session.
-    fn reclaim_next(&mut self, clock: &Clock) {
+    pub(super) fn reclaim_next(&mut self, clock: &Clock) {
         let rest = self.to_reclaim.len().saturating_sub(MAX_NODES);
         let part = self.to_reclaim.split_off(rest);
         let (mut nodes, mut leases) = (Vec::new(), Vec::new());
@@ -302,6 +308,9 @@ impl Client {
         if !nodes.is_empty() {
             let request = SessionRequest::Reclaim { leases };
             self.call(clock, Purpose::Reclaim(nodes), request);
+            return;
+        }
+        if self.relock_next(clock) {
             return;
         }
         self.call(clock, Purpose::Farewell, SessionRequest::Reclaim { leases: Vec::new() });
@@ -440,6 +449,9 @@ impl Client {
             node.is_gone = false;
             node.drop_cache();
         }
+        // They go with the session.
+        let locks = std::mem::take(&mut self.locks);
+        self.counters.locks_lost += locks.values().map(Vec::len).sum::<usize>() as u64;
         self.drop_recalls();
         self.renames.drop_all();
         self.to_reclaim.clear();
@@ -452,6 +464,7 @@ impl Client {
             return;
         }
         self.calls.void(ino);
+        self.locks.remove(&ino);
         let Some(mut node) = self.nodes.remove(&ino) else { return };
         if let Some(parent) = node.parent.and_then(|parent| self.nodes.get_mut(&parent)) {
             parent.names_mut().known.retain(|_, child| *child != ino);

@@ -17,6 +17,7 @@ pub(super) struct Counters {
     pub(super) calls_by_kind: Tally<{ RequestKind::ALL.len() }>,
     pub(super) batches: u64,
     pub(super) batches_refused: u64,
+    pub(super) locks_lost: u64,
     pub(super) recalls: u64,
     pub(super) read_ahead: u64,
 }
@@ -55,6 +56,8 @@ pub struct ClientStatus {
     pub batches: u64,
     /// Batches that the server refused since then.
     pub batches_refused: u64,
+    /// Locks that the client could not take again after the server was restarted.
+    pub locks_lost: u64,
     /// Recalls since then.
     pub recalls: u64,
     /// Calls since then for bytes that no operation waited for yet.
@@ -62,6 +65,11 @@ pub struct ClientStatus {
 }
 
 impl Client {
+    /// Returns the number of locks that the client could not take again after the server was restarted.
+    pub const fn locks_lost(&self) -> u64 {
+        self.counters.locks_lost
+    }
+
     /// Returns the state of the client.
     pub fn status(&self) -> ClientStatus {
         let leases = |kind| self.nodes.values().filter(|node| node.lease == kind).count() as u64;
@@ -82,6 +90,7 @@ impl Client {
             calls: self.counters.calls,
             batches: self.counters.batches,
             batches_refused: self.counters.batches_refused,
+            locks_lost: self.counters.locks_lost,
             recalls: self.counters.recalls,
             read_ahead: self.counters.read_ahead,
         }

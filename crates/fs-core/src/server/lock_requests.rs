@@ -1,17 +1,35 @@
 //! Lock requests of clients.
+//!
+//! After a restart, clients first take again what they had: other requests wait for the end of the grace period (FS-13).
 
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
+use apus_fs_wire::{Errno, Failure, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
 
 use super::Server;
 use super::effect::CallToken;
 use super::locks::{HeldLock, Holder, LockOutcome};
+use super::settings::MAX_WAITING_LOCKS;
 use crate::store::Store;
+
+/// A request that waits for the end of the grace period.
+#[derive(Debug)]
+pub(super) struct EarlyLock {
+    session: u64,
+    call: CallToken,
+    lock: Lock,
+    is_test: bool,
+}
 
 impl<S: Store> Server<S> {
     /// Takes or releases a lock.
     pub(super) fn lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
+        if lock.reclaim {
+            return self.reclaim_lock(session, call, lock);
+        }
+        if self.is_grace() && lock.kind != LockKind::Unlock {
+            return self.postpone_lock(session, call, lock, false);
+        }
         let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
         self.end_silent_lockers(lock.file.ino, &wanted);
         let mut granted = Vec::new();
@@ -30,11 +48,61 @@ impl<S: Store> Server<S> {
 
     /// Returns the lock that prevents another one.
     pub(super) fn test_lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
+        if self.is_grace() {
+            return self.postpone_lock(session, call, lock, true);
+        }
         let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
         self.end_silent_lockers(lock.file.ino, &wanted);
         let is_unlock = lock.kind == LockKind::Unlock;
         let conflict = self.locks.conflict(lock.file.ino, &wanted).filter(|_| !is_unlock);
         self.respond(call, &Response::Locked(conflict));
+    }
+
+    /// Gives a lock back to the client that had it before the server was restarted.
+    fn reclaim_lock(&mut self, session: u64, call: CallToken, lock: &Lock) {
+        let Some(wanted) = self.wanted_lock(session, call, lock) else { return };
+        // The first response may be lost.
+        if self.locks.is_held(lock.file.ino, &wanted) {
+            return self.respond(call, &Response::Locked(None));
+        }
+        let is_fenced = self.sessions.get(session).is_none_or(|session| session.is_fenced);
+        if !self.is_grace() || is_fenced {
+            return self.fail_errno(call, Errno::NOLCK);
+        }
+        let mut granted = Vec::new();
+        match self.locks.lock(lock.file.ino, wanted, None, &mut granted) {
+            LockOutcome::Taken => self.respond(call, &Response::Locked(None)),
+            _ => self.fail_errno(call, Errno::NOLCK),
+        }
+        self.locks_granted(&granted);
+    }
+
+    /// Keeps a request until all clients may have taken again what they had.
+    fn postpone_lock(&mut self, session: u64, call: CallToken, lock: &Lock, is_test: bool) {
+        let own = self.early_locks.iter().filter(|early| early.session == session).count();
+        if own >= MAX_WAITING_LOCKS {
+            return self.fail_errno(call, Errno::NOLCK);
+        }
+        self.early_locks.push(EarlyLock { session, call, lock: *lock, is_test });
+    }
+
+    /// Serves what waited for the end of the grace period, in the order of arrival.
+    pub(super) fn serve_early_locks(&mut self) {
+        for EarlyLock { session, call, lock, is_test } in std::mem::take(&mut self.early_locks) {
+            if is_test {
+                self.test_lock(session, call, &lock);
+            } else {
+                self.lock(session, call, &lock);
+            }
+        }
+    }
+
+    /// Withdraws the requests of a session that has ended, and that wait for the end of the grace period.
+    pub(super) fn drop_early_locks(&mut self, session: u64) {
+        let early = self.early_locks.extract_if(.., |early| early.session == session);
+        for early in early.collect::<Vec<_>>() {
+            self.fail(early.call, Failure::SessionEnded);
+        }
     }
 
     /// Withdraws lock requests that wait.
@@ -45,8 +113,15 @@ impl<S: Store> Server<S> {
         file: Handle,
         owner: LockOwner,
     ) {
-        for withdrawn in self.locks.cancel(file.ino, Holder { session, owner }) {
-            self.fail_errno(withdrawn, Errno::INTR);
+        let is_meant = |early: &mut EarlyLock| {
+            !early.is_test
+                && (early.session, early.lock.owner) == (session, owner)
+                && early.lock.file.ino == file.ino
+        };
+        let early: Vec<_> = self.early_locks.extract_if(.., is_meant).collect();
+        let withdrawn = self.locks.cancel(file.ino, Holder { session, owner });
+        for call in early.into_iter().map(|early| early.call).chain(withdrawn) {
+            self.fail_errno(call, Errno::INTR);
         }
         self.respond(call, &Response::Done);
     }

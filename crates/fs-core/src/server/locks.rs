@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Ino, LockConflict, LockKind, LockOwner, LockRange};
+use apus_fs_wire::{Ino, LockConflict, LockKind, LockOwner};
 
 use super::effect::CallToken;
 use super::settings::{MAX_LOCKS, MAX_WAITING_LOCKS};
+use crate::held_locks;
 
 /// Owner of a lock, among all sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,12 +15,8 @@ pub(super) struct Holder {
     pub(super) owner: LockOwner,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeldLock {
-    pub(super) holder: Holder,
-    pub(super) kind: LockKind,
-    pub(super) range: LockRange,
-}
+/// A lock of a session's owner.
+pub(super) type HeldLock = held_locks::HeldLock<Holder>;
 
 impl HeldLock {
     fn conflicts(&self, other: &Self) -> bool {
@@ -47,38 +44,9 @@ impl FileLocks {
 
     /// Gives a range to an owner, or takes it away; what it had of the range before is replaced.
     fn set(&mut self, wanted: HeldLock, counts: &mut Counts) {
-        let HeldLock { holder, kind, range } = wanted;
         let before = self.held.len();
-        let mut union = range;
-        let mut kept = Vec::with_capacity(self.held.len() + 2);
-        for held in self.held.drain(..) {
-            let (start, end) = (held.range.start, held.range.end);
-            let touches =
-                start <= union.end.saturating_add(1) && union.start <= end.saturating_add(1);
-            if held.holder != holder {
-                kept.push(held);
-            } else if held.kind == kind && touches {
-                union = LockRange { start: union.start.min(start), end: union.end.max(end) };
-            } else if end < range.start || range.end < start {
-                kept.push(held);
-            } else {
-                // `start` and `end` beyond the range, so neither subtraction nor addition overflows.
-                if start < range.start {
-                    kept.push(HeldLock {
-                        range: LockRange { start, end: range.start - 1 },
-                        ..held
-                    });
-                }
-                if end > range.end {
-                    kept.push(HeldLock { range: LockRange { start: range.end + 1, end }, ..held });
-                }
-            }
-        }
-        if kind != LockKind::Unlock {
-            kept.push(HeldLock { range: union, ..wanted });
-        }
-        self.held = kept;
-        let count = counts.entry(holder.session).or_default();
+        held_locks::replace(&mut self.held, wanted);
+        let count = counts.entry(wanted.holder.session).or_default();
         *count = (*count + self.held.len()).saturating_sub(before);
     }
 
@@ -161,6 +129,14 @@ impl Locks {
         }
         self.apply(ino, wanted, granted);
         LockOutcome::Taken
+    }
+
+    /// Returns whether an owner has a lock of a range.
+    pub(super) fn is_held(&self, ino: Ino, wanted: &HeldLock) -> bool {
+        let held = self.files.get(&ino).into_iter().flat_map(|file| &file.held);
+        held.filter(|held| held.holder == wanted.holder && held.kind == wanted.kind).any(|held| {
+            held.range.start <= wanted.range.start && wanted.range.end <= held.range.end
+        })
     }
 
     /// Returns a lock of another owner that conflicts.

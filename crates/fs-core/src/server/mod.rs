@@ -85,6 +85,7 @@ use batches::Appended;
 use contention::Contention;
 use handles::Proofs;
 use leases::Leases;
+use lock_requests::EarlyLock;
 use locks::Locks;
 use orphans::Orphans;
 use queue::Queue;
@@ -112,6 +113,7 @@ pub struct Server<S> {
     recalls: Recalls,
     appended: Appended,
     locks: Locks,
+    early_locks: Vec<EarlyLock>,
     orphans: Orphans,
     abandoned: Abandoned,
     effects: VecDeque<ServerEffect>,
@@ -142,6 +144,7 @@ impl<S: Store> Server<S> {
             recalls: Recalls::default(),
             appended: Appended::default(),
             locks: Locks::default(),
+            early_locks: Vec::new(),
             orphans: Orphans::default(),
             abandoned: Abandoned::default(),
             effects: VecDeque::new(),
@@ -311,6 +314,7 @@ impl<S: Store> Server<S> {
     fn end_grace(&mut self) {
         self.grace_ends = None;
         self.ask_about_orphans();
+        self.serve_early_locks();
         let sessions: Vec<u64> = self.sessions.iter().map(|(number, _)| number).collect();
         for session in sessions {
             self.advance(session);

@@ -198,6 +198,7 @@ impl<S: Store> Server<S> {
         for ino in self.leases.end(number) {
             self.queue.touch(ino);
         }
+        self.drop_early_locks(number);
         let ended = self.locks.end(number);
         for call in ended.withdrawn {
             self.fail(call, Failure::SessionEnded);

@@ -110,7 +110,7 @@ fn lock() -> impl Strategy<Value = Lock> {
     (handle(), owner, kind, 0..5u64, 0..5u64, any::<bool>()).prop_map(
         |(file, owner, kind, start, length, wait)| {
             let range = LockRange { start, end: start + length };
-            Lock { file, owner, kind, range, wait }
+            Lock { file, owner, kind, range, wait, reclaim: !wait }
         },
     )
 }

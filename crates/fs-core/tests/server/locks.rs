@@ -30,7 +30,7 @@ impl Locks {
     fn request(&self, owner: u64, is_flock: bool, kind: LockKind, range: (u64, u64)) -> Lock {
         let owner = LockOwner { owner, is_flock };
         let range = LockRange { start: range.0, end: range.1 };
-        Lock { file: self.file, owner, kind, range, wait: true }
+        Lock { file: self.file, owner, kind, range, wait: true, reclaim: false }
     }
 
     fn send(&mut self, id: Id, owner: u64, kind: LockKind, range: (u64, u64)) -> CallToken {

@@ -6,6 +6,7 @@ mod coherence;
 mod contention;
 mod failures;
 mod orphans;
+mod relock;
 mod renames;
 mod returns;
 mod sequences;

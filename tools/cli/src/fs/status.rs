@@ -119,6 +119,9 @@ fn mount_text(mount: &ClientStatus) -> String {
     if mount.batches_refused > 0 {
         text += &format!("  REFUSED      {} batches of changes\n", mount.batches_refused);
     }
+    if mount.locks_lost > 0 {
+        text += &format!("  LOCKS LOST   {}\n", mount.locks_lost);
+    }
     text
 }
 

@@ -34,8 +34,6 @@ impl World {
         for host in 0..self.hosts.len() {
             self.suspect_silent(host);
         }
-        let at = self.recorder.moment();
-        self.recorder.lose_locks(at);
         self.store = server.into_store();
         let appended = self.store.appended();
         self.store.crash(self.random.random_range(0..=appended));

@@ -32,6 +32,8 @@ pub(super) struct Host {
     pub(super) wake_at: Option<Duration>,
     /// When the server last handled a request, and the moment of it.
     pub(super) heard: (Duration, Moment),
+    /// Locks that the client has reported as lost.
+    pub(super) locks_lost: u64,
     /// The session may have ended since that moment.
     pub(super) suspect: Option<Moment>,
     /// Something was changed since the client was last seen to have nothing that is not at the server.
@@ -54,6 +56,7 @@ impl Host {
             cut_until: Duration::ZERO,
             wake_at: None,
             heard: (Duration::ZERO, Moment(0)),
+            locks_lost: 0,
             suspect: None,
             is_dirty: false,
         }
@@ -90,6 +93,7 @@ impl Host {
         self.paused_until = None;
         self.wake_at = None;
         self.suspect = None;
+        self.locks_lost = 0;
         self.is_dirty = false;
     }
 

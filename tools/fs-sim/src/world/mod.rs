@@ -54,6 +54,8 @@ struct World {
     /// The store, while the server is down.
     store: MemoryStore,
     server_clock: LocalClock,
+    /// When the server was started last.
+    server_started: Duration,
     server_life: u32,
     server_wake: Option<Duration>,
     hosts: Vec<Host>,
@@ -104,6 +106,7 @@ impl World {
             server: None,
             store,
             server_clock,
+            server_started: Duration::ZERO,
             server_life: 0,
             server_wake: None,
             hosts,
@@ -333,6 +336,14 @@ impl World {
         }
         let machine = &mut self.hosts[host];
         let Some(client) = &machine.client else { return };
+        if client.locks_lost() > machine.locks_lost {
+            machine.locks_lost = client.locks_lost();
+            self.recorder.lose_locks(mount);
+            // In this time no other client may have got one, whatever the drift of the clocks.
+            if self.now < self.server_started + self.scenario.term / 2 {
+                self.recorder.trouble(mount, "taking a lock again", Errno::NOLCK);
+            }
+        }
         if machine.is_dirty && client.is_clean() {
             machine.is_dirty = false;
             let at = self.recorder.moment();
@@ -380,6 +391,7 @@ impl World {
     }
 
     fn start_server(&mut self, grace: bool) {
+        self.server_started = self.now;
         let settings =
             ServerSettings { term: self.scenario.term, grace, inos: 1 << 14, ..Default::default() };
         let store = std::mem::take(&mut self.store);

@@ -78,10 +78,10 @@ impl Recorder {
         }
     }
 
-    /// Notes that the server has lost all locks.
-    pub(super) fn lose_locks(&mut self, at: Moment) {
-        for hold in self.holds.iter_mut().filter(|hold| hold.until.is_none()) {
-            hold.until = Some(at);
+    /// Notes that a mount could not take all its locks again after a restart of the server. When each was lost is not known.
+    pub(super) fn lose_locks(&mut self, mount: MountId) {
+        for hold in self.holds.iter_mut().filter(|hold| hold.mount == mount) {
+            hold.until = Some(hold.from);
         }
     }
 

@@ -5,6 +5,10 @@ use apus_fs_wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, S
 use super::{Turn, unexpected};
 use crate::client::operation::Reply;
 use crate::client::{Attempt, Client};
+use crate::held_locks::{HeldLock, replace};
+
+/// All bytes of a file.
+const WHOLE: LockRange = LockRange { start: 0, end: u64::MAX };
 
 impl Client {
     pub(super) fn lock(
@@ -15,7 +19,10 @@ impl Client {
         response: Option<Response>,
     ) -> Attempt<Reply> {
         match response {
-            Some(Response::Locked(None)) => Ok(Reply::Done),
+            Some(Response::Locked(None)) => {
+                self.note_lock(ino, owner, kind, range);
+                Ok(Reply::Done)
+            }
             Some(Response::Locked(Some(_))) => Err(Errno::AGAIN.into()),
             Some(other) => Err(unexpected(&other)),
             None => {
@@ -28,9 +35,32 @@ impl Client {
                 let node = self.node_mut(ino)?;
                 node.lock_owners.insert(owner);
                 let file = node.handle;
-                Err(self.ask(turn, SessionRequest::Lock(Lock { file, owner, kind, range, wait })))
+                if kind == LockKind::Unlock {
+                    // From now on it is not taken again.
+                    self.note_lock(ino, owner, kind, range);
+                }
+                let lock = Lock { file, owner, kind, range, wait, reclaim: false };
+                Err(self.ask(turn, SessionRequest::Lock(lock)))
             }
         }
+    }
+
+    /// Notes what an owner has, for a server that was restarted.
+    fn note_lock(&mut self, ino: Ino, holder: LockOwner, kind: LockKind, range: LockRange) {
+        let range = if holder.is_flock { WHOLE } else { range };
+        let locks = self.locks.entry(ino).or_default();
+        replace(locks, HeldLock { holder, kind, range });
+        if locks.is_empty() {
+            self.locks.remove(&ino);
+        }
+    }
+
+    /// The request that takes all locks from an owner.
+    pub(super) fn unlock(&mut self, ino: Ino, owner: LockOwner) -> Result<SessionRequest, Errno> {
+        let (file, kind) = (self.handle(ino)?, LockKind::Unlock);
+        self.note_lock(ino, owner, kind, WHOLE);
+        let lock = Lock { file, owner, kind, range: WHOLE, wait: false, reclaim: false };
+        Ok(SessionRequest::Lock(lock))
     }
 
     pub(super) fn test_lock(
@@ -46,7 +76,7 @@ impl Client {
             None => {
                 self.clean(turn, ino)?;
                 let file = self.handle(ino)?;
-                let lock = Lock { file, owner, kind, range, wait: false };
+                let lock = Lock { file, owner, kind, range, wait: false, reclaim: false };
                 Err(self.ask(turn, SessionRequest::TestLock(lock)))
             }
         }

@@ -1,9 +1,6 @@
 //! Opening, closing and making durable.
 
-use apus_fs_wire::{
-    Errno, Ino, LeaseKind, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest,
-    SetAttributes,
-};
+use apus_fs_wire::{Errno, Ino, LeaseKind, LockOwner, Response, SetAttributes};
 
 use super::Turn;
 use super::attributes::without_privileges;
@@ -75,12 +72,6 @@ impl Client {
             Some(error) => Err(error.into()),
             None => Ok(Reply::Done),
         }
-    }
-
-    fn unlock(&self, ino: Ino, owner: LockOwner) -> Result<SessionRequest, Errno> {
-        let range = LockRange { start: 0, end: u64::MAX };
-        let (file, kind) = (self.handle(ino)?, LockKind::Unlock);
-        Ok(SessionRequest::Lock(Lock { file, owner, kind, range, wait: false }))
     }
 
     pub(super) fn release(

@@ -1,0 +1,78 @@
+//! FS-3, FS-13: locks and restarts of the server.
+
+use apus_fs_core::client::{Operation, Reply};
+use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange};
+
+use crate::world::World;
+
+fn lock(node: Ino, is_flock: bool, kind: LockKind) -> Operation {
+    let owner = LockOwner { owner: 7, is_flock };
+    let range = LockRange { start: 0, end: 9 };
+    Operation::Lock { node, owner, kind, range, wait: false }
+}
+
+/// Two clients that have the file open, the first of which has locked it.
+fn locked(is_flock: bool) -> (World, Ino) {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "file");
+    for client in 0..2 {
+        world
+            .run(
+                client,
+                Operation::Open {
+                    node: file,
+                    writable: true,
+                    truncate: false,
+                    kill_privileges: false,
+                },
+            )
+            .unwrap();
+    }
+    assert_eq!(world.run(0, lock(file, is_flock, LockKind::Write)), Ok(Reply::Done));
+    (world, file)
+}
+
+#[test]
+fn a_lock_outlives_the_server() {
+    for is_flock in [false, true] {
+        let (mut world, file) = locked(is_flock);
+        world.restart_server(0);
+        // It waits for the first client to return, even if that has returned: others may follow.
+        let other = world.begin(1, lock(file, is_flock, LockKind::Write));
+        assert!(world.ended(1, other).is_none());
+        assert_eq!(world.wait(1, other), Err(Errno::AGAIN));
+        world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
+        assert_eq!(world.run(1, lock(file, is_flock, LockKind::Write)), Ok(Reply::Done));
+        // What was released is not taken again.
+        world.restart_server(0);
+        assert_eq!(world.run(0, lock(file, is_flock, LockKind::Write)), Err(Errno::AGAIN));
+        assert_eq!(world.warnings, [""; 0]);
+    }
+}
+
+#[test]
+fn a_lock_of_a_client_that_returns_too_late_is_lost() {
+    let (mut world, file) = locked(false);
+    world.cut_off(0, true);
+    world.restart_server(0);
+    assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Ok(Reply::Done));
+    world.cut_off(0, false);
+    assert_eq!(world.run(0, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
+    assert_eq!(world.warnings.len(), 1, "{:?}", world.warnings);
+}
+
+#[test]
+fn a_request_that_waits_for_the_end_of_the_grace_period_is_interrupted() {
+    let (mut world, file) = locked(false);
+    world.restart_server(0);
+    let Operation::Lock { node, owner, kind, range, .. } = lock(file, false, LockKind::Write)
+    else {
+        unreachable!("it is one");
+    };
+    let wait = world.begin(1, Operation::Lock { node, owner, kind, range, wait: true });
+    assert!(world.ended(1, wait).is_none());
+    world.interrupt(1, wait);
+    assert_eq!(world.wait(1, wait), Err(Errno::INTR));
+}
