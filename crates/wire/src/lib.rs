@@ -45,6 +45,7 @@ mod packets;
 mod profile;
 mod refusal;
 mod resend;
+mod sealed;
 mod sender_id;
 
 pub use ack::{Ack, AckList, MAX_ACKS};
@@ -60,6 +61,7 @@ pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
 pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
+pub use sealed::{SEALED_VERSION, SealKind, SealedHeader, is_sealed};
 pub use resend::{EVERYTHING, Resend};
 pub use sender_id::{Role, SenderId};
 
