@@ -5,7 +5,7 @@ use crate::cork::Cork;
 use crate::engine::shard::Shard;
 use crate::error::Closed;
 #[cfg(feature = "introspection")]
-use crate::introspection::Registration;
+use crate::introspection;
 use crate::submission::cancel;
 use apus_metrics::Metrics;
 use apus_proto::RpcInfo;
@@ -44,7 +44,7 @@ pub struct EndpointHandle {
 /// Shuts the endpoint down when the last handle is dropped.
 struct Lifetime {
     #[cfg(feature = "introspection")]
-    _registration: Option<Registration>,
+    _registration: Option<apus_introspection::Registration>,
     shard: Arc<Shard>,
     /// The engine's own thread; `None` if a task of a runtime runs the loop.
     thread: Option<JoinHandle<()>>,
@@ -56,7 +56,7 @@ impl EndpointHandle {
         let _ = observable;
         let lifetime = Lifetime {
             #[cfg(feature = "introspection")]
-            _registration: observable.then(|| Registration::new(&shard)).flatten(),
+            _registration: observable.then(|| introspection::register(&shard)).flatten(),
             shard: shard.clone(),
             thread,
         };

@@ -18,7 +18,7 @@ fn is_own(uid: u32) -> bool {
 }
 
 /// Returns the path of this user's folder, which may not exist.
-pub(super) fn path() -> PathBuf {
+pub(crate) fn path() -> PathBuf {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(path) = set("APUS_RUNTIME_DIR") {
         return path;
@@ -36,7 +36,7 @@ pub(super) fn path() -> PathBuf {
 /// # Errors
 ///
 /// It cannot be created, is no folder, belongs to another user, or is open to other users.
-pub(super) fn open() -> io::Result<PathBuf> {
+pub(crate) fn open() -> io::Result<PathBuf> {
     let path = path();
     match DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -56,7 +56,7 @@ fn untrusted(path: &Path, wrong: &str) -> io::Error {
 /// # Errors
 ///
 /// It does not exist, is no folder, belongs to another user, or is open to other users.
-pub(super) fn check(path: &Path) -> io::Result<bool> {
+pub(crate) fn check(path: &Path) -> io::Result<bool> {
     // Does not follow links: any user could have created one.
     let found = fs::symlink_metadata(path)?;
     let own = is_own(found.uid());
@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path) -> io::Result<bool> {
 }
 
 /// Returns the path of a process's socket.
-pub(super) fn socket(folder: &Path, pid: u32) -> PathBuf {
+pub(crate) fn socket(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("{pid}.sock"))
 }
 
@@ -82,7 +82,7 @@ pub(super) fn socket(folder: &Path, pid: u32) -> PathBuf {
 /// # Errors
 ///
 /// The folder cannot be read.
-pub(super) fn sockets(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+pub(crate) fn sockets(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -96,7 +96,7 @@ pub(super) fn sockets(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
 }
 
 /// Removes the sockets of processes that were killed.
-pub(super) fn remove_stale(folder: &Path) {
+pub(crate) fn remove_stale(folder: &Path) {
     for (pid, path) in sockets(folder).unwrap_or_default().into_iter().take(MAX_CHECKS) {
         if !is_alive(pid) {
             remove_if_dead(&path);
@@ -105,7 +105,7 @@ pub(super) fn remove_stale(folder: &Path) {
 }
 
 /// Removes a socket on which no process listens.
-pub(super) fn remove_if_dead(path: &Path) {
+pub(crate) fn remove_if_dead(path: &Path) {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     if UnixStream::connect(path).is_err_and(refused) {
         // Fails if another process has removed it meanwhile.
@@ -114,7 +114,7 @@ pub(super) fn remove_if_dead(path: &Path) {
 }
 
 /// Returns whether the process exists.
-pub(super) fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
 }

@@ -4,13 +4,13 @@
 //! line of JSON, `{"ok":true,"bytes":N}` followed by N bytes, or `{"ok":false,"error":"…"}`. Slow
 //! clients are disconnected.
 
-use super::{folder, requests};
-use crate::engine::signal::Signal;
+use crate::{folder, requests};
 use apus_local::{Credentials, PeerPolicy};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::{SendFlags, send};
 use serde_json::json;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,12 +27,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const ROOT: u32 = 0;
 
 /// Listens and responds until it is dropped.
-pub(super) struct Service {
+pub(crate) struct Service {
     path: PathBuf,
     /// The process that started it. A fork has a copy of this value, but owns neither the thread
     /// nor the socket.
     pid: u32,
-    stop: Arc<Signal>,
+    /// An eventfd, written when the thread must end.
+    stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -42,7 +43,7 @@ impl Service {
     /// # Errors
     ///
     /// The folder cannot be trusted, a live process has the name, or the system refuses a resource.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> io::Result<Self> {
         let folder = folder::open()?;
         folder::remove_stale(&folder);
         let pid = std::process::id();
@@ -55,7 +56,8 @@ impl Service {
             error
         };
         listener.set_nonblocking(true).map_err(remove)?;
-        let stop = Arc::new(Signal::new().map_err(remove)?);
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let stop = Arc::new(event.map_err(|error| remove(error.into()))?);
         let stopped = stop.clone();
         let name = thread::Builder::new().name("apus-live".to_owned());
         let thread = name.spawn(move || listen(&listener, &stopped)).map_err(remove)?;
@@ -69,7 +71,8 @@ impl Drop for Service {
             return;
         }
         let _ = std::fs::remove_file(&self.path);
-        self.stop.raise();
+        // Fails only if the counter is full, and then the thread wakes anyway.
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             // If it panicked, the panic has been printed.
             let _ = thread.join();
@@ -77,7 +80,7 @@ impl Drop for Service {
     }
 }
 
-fn listen(listener: &UnixListener, stop: &Signal) {
+fn listen(listener: &UnixListener, stop: &OwnedFd) {
     loop {
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         match poll(&mut fds, None) {

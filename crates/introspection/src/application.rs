@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::snapshot::ApplicationFamily;
+use apus_metrics::snapshot::ApplicationFamily;
 
 type Read = dyn Fn() -> Vec<ApplicationFamily> + Send + Sync;
 
@@ -16,7 +16,7 @@ fn published() -> MutexGuard<'static, Vec<Arc<Read>>> {
 #[must_use = "dropped, the counters are gone from snapshots"]
 pub struct PublishedMetrics(Arc<Read>);
 
-/// Adds what `read` returns to the [snapshots](crate::snapshot::Snapshot::application) of this
+/// Adds what `read` returns to the [snapshots](apus_metrics::snapshot::Snapshot::application) of this
 /// process: `apus metrics` and Prometheus show it beside the counters of endpoints. Values of the
 /// same name add up.
 ///
@@ -43,7 +43,7 @@ impl std::fmt::Debug for PublishedMetrics {
 }
 
 /// Reads all counters of the application.
-pub(super) fn read() -> Vec<ApplicationFamily> {
+pub(crate) fn read() -> Vec<ApplicationFamily> {
     // Called without the lock: the application may publish more.
     let all: Vec<_> = published().clone();
     ApplicationFamily::merged(all.iter().flat_map(|read| read()))
@@ -52,7 +52,7 @@ pub(super) fn read() -> Vec<ApplicationFamily> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{FamilyKind, Snapshot};
+    use apus_metrics::snapshot::{FamilyKind, Snapshot};
 
     #[test]
     fn published_counters_add_up_until_they_are_dropped() {

@@ -1,11 +1,11 @@
 //! The client side: finds processes with endpoints and sends them requests.
 
-use super::folder;
-use super::requests::RpcRow;
-use super::trace_status::TraceStatus;
-use crate::snapshot::Snapshot;
-use crate::trace::Trace;
+use crate::folder;
+use crate::rpc_row::RpcRow;
+use crate::trace_status::TraceStatus;
 use apus_local::{Credentials, PeerPolicy};
+use apus_metrics::snapshot::Snapshot;
+use apus_trace::Trace;
 use rustix::process::geteuid;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -40,7 +40,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The process does not exist, has no endpoint, or none that is
-    /// [observable](crate::EndpointBuilder::observable).
+    /// observable.
     #[error("process {pid} has no apus endpoint that can be inspected ({source})")]
     Absent {
         /// The process id.
@@ -158,7 +158,7 @@ impl Process {
         self.request_json("trace status")
     }
 
-    /// Freezes the time trace of the process ([`FreezeReason::Demand`](crate::trace::FreezeReason))
+    /// Freezes the time trace of the process ([`FreezeReason::Demand`](apus_trace::FreezeReason))
     /// and returns its state afterwards. A trace that is frozen already keeps its first reason.
     ///
     /// # Errors

@@ -1,15 +1,12 @@
 //! The table of requests that a live process responds to. A new request is a new row in
 //! [`REQUESTS`].
 
-use super::registry::shards;
-use super::response::{Response, json};
-use super::{application, topic, trace_status};
-use crate::engine::shard::Shard;
-use crate::snapshot::{EndpointSnapshot, Snapshot};
-use apus_proto::{MessageProgress, Role, RpcInfo, RpcState};
+use crate::registry::{Observable, observables};
+use crate::response::{Response, json};
+use crate::rpc_row::RpcRow;
+use crate::{application, topic, trace_status};
+use apus_metrics::snapshot::Snapshot;
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +15,7 @@ struct Request {
     name: &'static str,
     /// Describes the response, in the text of `help`.
     about: &'static str,
-    respond: fn(&[Arc<Shard>]) -> Response,
+    respond: fn(&[Arc<dyn Observable>]) -> Response,
 }
 
 /// All requests.
@@ -53,10 +50,10 @@ const REQUESTS: &[Request] = &[
 /// # Errors
 ///
 /// The request is unknown or cannot be carried out.
-pub(super) fn respond(name: &str) -> Response {
+pub(crate) fn respond(name: &str) -> Response {
     let request = REQUESTS.iter().find(|request| request.name == name);
     match request {
-        Some(request) => (request.respond)(&shards()),
+        Some(request) => (request.respond)(&observables()),
         None => topic::respond(name)
             .unwrap_or_else(|| Err(format!("there is no request `{name}`; {}", help()))),
     }
@@ -69,18 +66,17 @@ fn help() -> String {
     rows.join("; ")
 }
 
-fn metrics(shards: &[Arc<Shard>]) -> Response {
-    json(&snapshot(shards))
+fn metrics(endpoints: &[Arc<dyn Observable>]) -> Response {
+    json(&snapshot(endpoints))
 }
 
 /// Returns the counters of this process's own observable endpoints, as other processes see them.
 #[must_use]
 pub fn own_snapshot() -> Snapshot {
-    snapshot(&shards())
+    snapshot(&observables())
 }
 
-fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
-    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr(), &shard.metrics());
+fn snapshot(endpoints: &[Arc<dyn Observable>]) -> Snapshot {
     let nanos = |clock| {
         let time = clock_gettime(clock);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
@@ -93,7 +89,7 @@ fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
         monotonic_nanos: nanos(ClockId::Monotonic),
         unix_millis: since_1970.as_millis() as u64,
         cpu_nanos: nanos(ClockId::ProcessCPUTime),
-        endpoints: shards.iter().map(endpoint).collect(),
+        endpoints: endpoints.iter().map(|endpoint| endpoint.counters()).collect(),
         application: application::read(),
     }
 }
@@ -104,61 +100,9 @@ fn program() -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A live RPC, as the request `rpcs` shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RpcRow {
-    /// Address of the endpoint.
-    pub endpoint: SocketAddr,
-    /// The even id of the RPC on the wire.
-    pub id: u64,
-    /// Address of the peer.
-    pub peer: SocketAddr,
-    /// Role of the endpoint: `client` or `server`.
-    pub role: String,
-    /// State of the RPC: `outgoing`, `incoming`, `held` or `in_service`.
-    pub state: String,
-    /// Nanoseconds since the RPC was created.
-    pub age_nanos: u64,
-    /// Nanoseconds since the last packet from the peer that showed progress.
-    pub silent_nanos: u64,
-    /// Number of RESENDs or NEED_ACKs sent since then.
-    pub asks: u32,
-    /// The incoming message, once its first packet has arrived.
-    pub incoming: Option<MessageProgress>,
-    /// The outgoing message, until it is acknowledged or answered.
-    pub outgoing: Option<MessageProgress>,
-}
-
-fn rpcs(shards: &[Arc<Shard>]) -> Response {
-    let mut rows = Vec::new();
-    for shard in shards {
-        let all = shard.lock().transport().info();
-        rows.extend(all.iter().map(|rpc| row(shard.local_addr(), rpc)));
-    }
+fn rpcs(endpoints: &[Arc<dyn Observable>]) -> Response {
+    let mut rows: Vec<RpcRow> =
+        endpoints.iter().flat_map(|endpoint| endpoint.live_rpcs()).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_nanos));
     json(&rows)
-}
-
-fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
-    let role = match rpc.role {
-        Role::Client => "client",
-        Role::Server => "server",
-    };
-    let state = match rpc.state {
-        RpcState::Outgoing => "outgoing",
-        RpcState::Incoming => "incoming",
-        RpcState::InService => "in_service",
-    };
-    RpcRow {
-        endpoint,
-        id: rpc.id,
-        peer: rpc.peer,
-        role: role.to_owned(),
-        state: state.to_owned(),
-        age_nanos: rpc.age.as_nanos() as u64,
-        silent_nanos: rpc.silent.as_nanos() as u64,
-        asks: rpc.asks,
-        incoming: rpc.incoming,
-        outgoing: rpc.outgoing,
-    }
 }

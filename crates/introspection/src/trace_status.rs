@@ -3,8 +3,10 @@
 //! There is one trace per process: a client with access to one of its endpoints has access to the
 //! whole trace.
 
-use super::response::{Response, json};
-use crate::trace::{self, FreezeReason, Sampling, SavedFiles};
+use crate::response::{Response, json};
+use apus_trace::auto_save::{SavedFiles, saved_files};
+use apus_trace::recorder;
+use apus_trace::{FreezeReason, Sampling};
 use serde::{Deserialize, Serialize};
 
 /// State of a process's time trace.
@@ -28,7 +30,7 @@ pub struct TraceStatus {
     /// Number of records: at most the last 16 thousand of each thread.
     pub records: u64,
     /// Folders for a file whenever a trigger freezes the trace
-    /// ([`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files)).
+    /// (`EndpointBuilder::trace_files`).
     pub folders: Vec<String>,
     /// Number of files written there.
     pub files: u64,
@@ -40,18 +42,18 @@ pub struct TraceStatus {
 }
 
 /// Returns the trace in the format of trace files.
-pub(super) fn dump() -> Response {
+pub(crate) fn dump() -> Response {
     let mut bytes = Vec::new();
-    trace::snapshot().write(&mut bytes).map_err(|error| error.to_string())?;
+    recorder::snapshot().write(&mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 
-pub(super) fn status() -> Response {
+pub(crate) fn status() -> Response {
     json(&current(false))
 }
 
-pub(super) fn freeze() -> Response {
-    let changed = trace::freeze(FreezeReason::Demand);
+pub(crate) fn freeze() -> Response {
+    let changed = recorder::freeze(FreezeReason::Demand);
     let status = current(changed);
     if status.frozen.is_none() && status.sampling == Sampling::Off.to_string() {
         return Err("it records no time trace that could be frozen".to_owned());
@@ -59,14 +61,14 @@ pub(super) fn freeze() -> Response {
     json(&status)
 }
 
-pub(super) fn resume() -> Response {
-    json(&current(trace::resume()))
+pub(crate) fn resume() -> Response {
+    json(&current(recorder::resume()))
 }
 
 fn current(changed: bool) -> TraceStatus {
-    let status = trace::status();
+    let status = recorder::status();
     let frozen = status.frozen.map(|frozen| frozen.reason);
-    let SavedFiles { folders, files, problem, .. } = trace::saved_files();
+    let SavedFiles { folders, files, problem, .. } = saved_files();
     TraceStatus {
         recording: frozen.is_none() && status.sampling != Sampling::Off,
         sampling: status.sampling.to_string(),

@@ -1,8 +1,8 @@
 //! The HTTP exporter for Prometheus.
 
-use crate::introspection;
-use crate::snapshot::Snapshot;
+use crate::own_snapshot;
 use apus_metrics::prometheus::{CONTENT_TYPE, text};
+use apus_metrics::snapshot::Snapshot;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE as TYPE};
@@ -47,7 +47,7 @@ impl Exporter {
     ///
     /// The address cannot be bound, or the system refuses a thread.
     pub fn start(address: SocketAddr) -> io::Result<Self> {
-        Self::with_source(address, false, || vec![introspection::own_snapshot()])
+        Self::with_source(address, false, || vec![own_snapshot()])
     }
 
     /// Serves the snapshots that `source` returns for each request. With `by_process` each value

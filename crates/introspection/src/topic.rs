@@ -1,6 +1,6 @@
 //! Requests that the application answers, beside those of this crate.
 
-use super::response::Response;
+use crate::response::Response;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Respond = dyn Fn() -> Response + Send + Sync;
@@ -24,7 +24,7 @@ fn topics() -> MutexGuard<'static, Vec<Topic>> {
 pub struct Published(Arc<Respond>);
 
 /// Has this process respond to the request `name`, as long as it has an observable endpoint. Other
-/// processes send it with [`Process::request`](super::Process::request), and the request `help`
+/// processes send it with [`Process::request`](crate::Process::request), and the request `help`
 /// describes the response with `about`.
 ///
 /// `respond` runs in the thread that responds to requests, one at a time. It returns the response
@@ -52,14 +52,14 @@ impl std::fmt::Debug for Published {
 }
 
 /// Responds to a request of the application; `None` if there is no such request.
-pub(super) fn respond(name: &str) -> Option<Response> {
+pub(crate) fn respond(name: &str) -> Option<Response> {
     let found = topics().iter().find(|topic| topic.name == name).map(|topic| topic.respond.clone());
     // Called without the lock: the application may publish more.
     found.map(|respond| respond())
 }
 
 /// Returns name and description of each request of the application.
-pub(super) fn descriptions() -> Vec<(&'static str, &'static str)> {
+pub(crate) fn descriptions() -> Vec<(&'static str, &'static str)> {
     topics().iter().map(|topic| (topic.name, topic.about)).collect()
 }
 
