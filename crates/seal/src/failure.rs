@@ -92,16 +92,24 @@ impl Failure {
     /// Returns what is wrong with the end that is accused, and what to do.
     const fn advice(self) -> &'static str {
         match self {
-            Self::Expired => "its certificate has expired; issue a new one (`apus keys issue`), and check both clocks",
+            Self::Expired => {
+                "its certificate has expired; issue a new one (`apus keys issue`), and check both clocks"
+            }
             Self::NotYetValid => "its certificate is not valid yet; check the clocks of both hosts",
-            Self::UnknownCa => "its certificate was not issued by the configured CA; compare the `ca` files of both hosts",
-            Self::NameMismatch => "its certificate is not for the address that was called; issue one with that address",
+            Self::UnknownCa => {
+                "its certificate was not issued by the configured CA; compare the `ca` files of both hosts"
+            }
+            Self::NameMismatch => {
+                "its certificate is not for the address that was called; issue one with that address"
+            }
             Self::NotAllowed => "its identity is not in the `allow` list",
             Self::UnknownKey => "its key is not in the file of known keys",
             Self::Revoked => "its certificate was revoked",
             Self::BadCertificate => "its certificate is damaged or not made for this use",
             Self::NoCertificate => "it has shown no certificate and no key",
-            Self::Incompatible => "the two have no kind of identity or cipher in common; compare `mode` of both hosts",
+            Self::Incompatible => {
+                "the two have no kind of identity or cipher in common; compare `mode` of both hosts"
+            }
             Self::Protocol => "handshake messages were damaged or out of place",
             Self::Timeout => "it does not answer; is it running, and sealed?",
             Self::Overloaded => "it has too many handshakes or peers",

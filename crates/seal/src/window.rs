@@ -1,4 +1,4 @@
-//! The replay window: which packet numbers have been accepted.
+//! The replay window: which packet numbers have been accepted (SEAL-5).
 //!
 //! # Invariants
 //!

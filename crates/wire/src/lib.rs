@@ -61,8 +61,8 @@ pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
 pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
-pub use sealed::{SEALED_VERSION, SealKind, SealedHeader, is_sealed};
 pub use resend::{EVERYTHING, Resend};
+pub use sealed::{SEALED_VERSION, SealKind, SealedHeader, is_sealed};
 pub use sender_id::{Role, SenderId};
 
 /// Number of priority levels that the protocol can name, 0 (lowest) to 7.

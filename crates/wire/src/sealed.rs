@@ -2,7 +2,7 @@
 //!
 //! The header keeps its 28 bytes, readable and authenticated. What follows it is encrypted, and a tag of 16 bytes ends the
 //! packet. Bytes 14 to 19, the session in version 1, hold the packet number: the key makes the session superfluous. Bit 0 of byte 13
-//! is the phase of the key. Requirements `SEAL-1` to `SEAL-5`; `apus-seal` has the keys.
+//! is the phase of the key. Requirements SEAL-1, SEAL-2 and SEAL-8; `apus-seal` has the keys.
 
 use crate::bytes::{read_u32, read_u64, write_u16, write_u32, write_u64};
 use crate::header::HEADER_LEN;

@@ -8,6 +8,7 @@ use crate::engine::shard::{DriverSetup, Settings, Shard};
 use crate::engine::{background_poller, dedicated};
 use crate::error::BindError;
 use crate::overload::Quotas;
+use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     pub(super) triggers: FreezeTriggers,
     pub(super) trace_files: Option<TraceFiles>,
     pub(super) observable: bool,
+    /// How packets are sealed.
+    pub(super) sealer: Sealer,
 }
 
 impl Default for Options {
@@ -61,6 +64,7 @@ impl Default for Options {
             triggers: FreezeTriggers::new(),
             trace_files: None,
             observable: true,
+            sealer: Sealer::default(),
         }
     }
 }
@@ -72,9 +76,14 @@ impl Options {
     }
 
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the keys cannot be used.
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> Result<DriverSetup, BindError> {
         let (config, first_id) = (self.config.clone(), self.first_id);
-        DriverSetup { driver, config, first_id, local: None, ended: None }
+        let (driver, sealing) = self.sealer.seal(driver)?;
+        Ok(DriverSetup { driver, config, first_id, local: None, ended: None, sealing })
     }
 
     /// Starts a shard and the thread that runs its loop.
@@ -116,21 +125,24 @@ impl Options {
 
     fn open_at(&self, bind: SocketAddr) -> Result<DriverSetup, BindError> {
         let Some(raw) = self.raw else {
-            let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
+            let driver = Udp::open(&UdpConfig { bind, ..self.udp })?;
+            let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
             let config = self.config.clone();
             let local = self.local_options();
-            return Ok(DriverSetup { driver, config, first_id: None, local, ended: None });
+            return Ok(DriverSetup { driver, config, first_id: None, local, ended: None, sealing });
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
         let ended = EndedNeighbours::watch(driver.local_addr());
-        Ok(DriverSetup { driver, config, first_id, local: None, ended })
+        let sealing = Sealing::default();
+        Ok(DriverSetup { driver, config, first_id, local: None, ended, sealing })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
     fn local_options(&self) -> Option<apus_local::LocalConfig> {
-        let wanted = self.local && self.config.profile() == Profile::Udp;
+        let wanted =
+            self.local && self.config.profile() == Profile::Udp && self.sealer.allows_memory();
         wanted.then(|| self.local_config.clone())
     }
 

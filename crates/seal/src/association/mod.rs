@@ -3,7 +3,7 @@
 //! Each end has a [`Sealer`] for what it sends and an [`Opener`] for what arrives. They are apart, so that one thread seals while
 //! another one opens; what they share, [`Phases`], is touched when keys change.
 //!
-//! # Generations
+//! # Generations (SEAL-4)
 //!
 //! Keys have a generation, 0 after the handshake. Its low bit is the phase in each packet. Packet numbers go on from one
 //! generation to the next, as in QUIC (RFC 9001 section 6). Only the end that was the client of the handshake begins a

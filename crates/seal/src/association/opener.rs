@@ -83,6 +83,13 @@ impl Opener {
         self.generation
     }
 
+    /// Returns whether it has opened as many packets as the window has: what an earlier association's opener would still open is too
+    /// old by then.
+    #[must_use]
+    pub const fn has_replaced(&self) -> bool {
+        self.window.highest() >= WINDOW
+    }
+
     /// Opens `packet` in place. Returns the length of the plaintext with its header, which is that of version 1 in the
     /// session again.
     ///

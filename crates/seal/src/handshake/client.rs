@@ -12,7 +12,7 @@ const FIRST_WAIT: u64 = 20_000_000;
 /// Longest time between two attempts, in nanoseconds.
 const LONGEST_WAIT: u64 = 1_000_000_000;
 
-/// Attempts before the handshake has failed: after about 4 s.
+/// Attempts before the handshake has failed: after about 4 s (SEAL-10).
 const ATTEMPTS: u32 = 9;
 
 /// A client's handshake.

@@ -1,4 +1,4 @@
-//! Cookies: proof that a client receives at its address, without state.
+//! Cookies: proof that a client receives at its address, without state (SEAL-14).
 
 use crate::negotiation::Negotiator;
 use std::fmt;

@@ -8,7 +8,7 @@ use crate::negotiation::{KeyChange, Negotiation};
 use crate::number::PacketNumbers;
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 
-/// Bytes of a client's HELLO with its padding (SEAL-8): less than the smallest path of IPv6 carries, 1,232 bytes, and three times as long
+/// Bytes of a client's HELLO with its padding (SEAL-9): less than the smallest path of IPv6 carries, 1,232 bytes, and three times as long
 /// as a server's usual flight.
 pub(super) const PADDED: usize = 1_200;
 

@@ -455,13 +455,7 @@ impl Handshakes {
     }
 
     /// Makes room for a handshake that a client begins. Returns whether it may go on.
-    fn begin_server(
-        &mut self,
-        now: u64,
-        key: Key,
-        to: Option<IpAddr>,
-        hello: &Hello<'_>,
-    ) -> bool {
+    fn begin_server(&mut self, now: u64, key: Key, to: Option<IpAddr>, hello: &Hello<'_>) -> bool {
         let (peer, id) = key;
         let ports = (self.port, peer.port());
         let under_load = self.servers.len() >= self.limits.cookies_from;

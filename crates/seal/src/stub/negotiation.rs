@@ -173,9 +173,7 @@ impl StubNegotiation {
     }
 
     fn handshake_keys(&self) -> KeyChange {
-        KeyChange::Handshake(
-            StubKeys::new(mix(self.secret(), 7), self.is_client, u64::MAX).pair(),
-        )
+        KeyChange::Handshake(StubKeys::new(mix(self.secret(), 7), self.is_client, u64::MAX).pair())
     }
 
     fn application_keys(&self) -> KeyChange {

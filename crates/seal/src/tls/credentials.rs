@@ -1,8 +1,10 @@
 //! What an endpoint shows, and what it accepts: read from files.
 
 use super::known_keys::{self, KnownKey};
+use super::mode::SecurityMode;
 use super::pem;
 use super::provider::{derive, fingerprint_of, provider};
+use crate::failure::Failure;
 use rustls::RootCertStore;
 use rustls::pki_types::{
     CertificateDer, CertificateRevocationListDer, PrivateKeyDer, PrivatePkcs8KeyDer,
@@ -33,6 +35,20 @@ pub enum CredentialsError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The mode needs an option that is missing.
+    #[error("mode `{mode}` needs the option `{option}` in [security]")]
+    Missing {
+        /// The mode.
+        mode: SecurityMode,
+        /// The option.
+        option: &'static str,
+    },
+    /// The cryptographic library refuses what was read.
+    #[error("the cryptographic library refuses the certificates of the CA ({})", .failure.name())]
+    Library {
+        /// Its cause.
+        failure: Failure,
     },
     /// A secret file may be read by others.
     #[error("{path} has mode {mode:03o}: other users may read the key; `chmod 600 {path}`", path = .path.display())]
@@ -65,7 +81,7 @@ pub enum CredentialsError {
     ShortSecret {
         /// The file.
         path: PathBuf,
-        /// Its bytes, without blanks at the end.
+        /// Its bytes, without line ends behind them.
         have: usize,
     },
     /// Key and certificate do not belong together, or the library refuses one of them.
@@ -167,13 +183,17 @@ impl Credentials {
     /// [`CredentialsError`].
     pub fn secret(path: &Path) -> Result<Self, CredentialsError> {
         let secret = pem::read_secret(path)?;
-        let secret = secret.trim_ascii_end();
+        // What an editor adds; the rest may be any bytes.
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let len = secret.len() - secret.iter().rev().take_while(|byte| is_end(byte)).count();
+        let secret = &secret[..len];
         if secret.len() < SHORTEST_SECRET {
             let have = secret.len();
             return Err(CredentialsError::ShortSecret { path: path.to_owned(), have });
         }
         let unusable = || CredentialsError::unusable(path, &"the secret leads to no key");
-        let seed = derive(&provider(), secret, b"apus cluster secret, version 1").map(Zeroizing::new);
+        let seed =
+            derive(&provider(), secret, b"apus cluster secret, version 1").map(Zeroizing::new);
         let seed = seed.ok_or_else(unusable)?;
         let mut der = Vec::with_capacity(48);
         der.extend(ED25519_PKCS8);

@@ -12,7 +12,9 @@ use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
-use rustls::quic::{ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version};
+use rustls::quic::{
+    ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version,
+};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, ServerSessionMemoryCache};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -185,8 +187,7 @@ fn key_log() -> Arc<dyn KeyLog> {
 impl Negotiator for TlsNegotiator {
     fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
         let name = ServerName::IpAddress(peer.ip().to_canonical().into());
-        let connection =
-            ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
+        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
         let connection = connection.map_err(|_| Failure::Internal)?;
         Ok(self.begin(peer, connection.into()))
     }

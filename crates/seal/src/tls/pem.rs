@@ -21,7 +21,8 @@ const OTHERS: u32 = 0o077;
 ///
 /// [`CredentialsError::Exposed`] with its mode, or [`CredentialsError::Read`].
 pub fn check_permissions(path: &Path) -> Result<(), CredentialsError> {
-    let metadata = std::fs::metadata(path).map_err(|source| CredentialsError::read(path, source))?;
+    let metadata =
+        std::fs::metadata(path).map_err(|source| CredentialsError::read(path, source))?;
     check_mode(path, metadata.mode())
 }
 

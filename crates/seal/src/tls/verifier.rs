@@ -37,16 +37,14 @@ impl CertificateVerifier {
         names_address: bool,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, Failure> {
-        let server =
-            WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
-                .with_crls(revoked.iter().cloned())
-                .allow_unknown_revocation_status()
-                .build();
-        let client =
-            WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
-                .with_crls(revoked.iter().cloned())
-                .allow_unknown_revocation_status()
-                .build();
+        let server = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .with_crls(revoked.iter().cloned())
+            .allow_unknown_revocation_status()
+            .build();
+        let client = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .with_crls(revoked.iter().cloned())
+            .allow_unknown_revocation_status()
+            .build();
         let (Ok(server), Ok(client)) = (server, client) else { return Err(Failure::Internal) };
         Ok(Self { server, client, names_address })
     }
@@ -85,8 +83,7 @@ impl ServerCertVerifier for CertificateVerifier {
             // The name is checked last: everything else is good. In a cluster an identity is a name of the CA's, and addresses
             // change; `allow` says which identities are admitted.
             Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName
-                | CertificateError::NotValidForNameContext { .. },
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names_address => Ok(ServerCertVerified::assertion()),
             result => result,
         }
@@ -143,10 +140,7 @@ impl KeyVerifier {
 
     /// Returns the name of a key.
     pub(super) fn name_of(&self, fingerprint: &[u8; 32]) -> Option<&str> {
-        self.known
-            .iter()
-            .find(|known| known.fingerprint == *fingerprint)
-            .map(|known| &*known.name)
+        self.known.iter().find(|known| known.fingerprint == *fingerprint).map(|known| &*known.name)
     }
 
     fn check(&self, key: &CertificateDer<'_>) -> Result<(), Error> {
@@ -265,8 +259,9 @@ pub(super) fn cause_of(error: &Error) -> Failure {
             }
             CertificateError::UnknownIssuer => Failure::UnknownCa,
             CertificateError::Revoked => Failure::Revoked,
-            CertificateError::NotValidForName
-            | CertificateError::NotValidForNameContext { .. } => Failure::NameMismatch,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Failure::NameMismatch
+            }
             CertificateError::Other(OtherError(error)) => {
                 error.downcast_ref::<Refused>().map_or(Failure::BadCertificate, |it| it.0)
             }

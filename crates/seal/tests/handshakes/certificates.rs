@@ -1,8 +1,6 @@
 //! A small CA.
 
-use rcgen::{
-    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType, date_time_ymd,
-};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;

@@ -54,7 +54,8 @@ fn both_ends_learn_whose_certificate_is_wrong_and_why() {
 fn a_genuine_identity_that_is_not_allowed_is_refused_by_name_or_by_closure() {
     let ca = Ca::new();
     ca.issue("strict", |_| {});
-    let strict = |trust| Arc::new(TlsNegotiator::new(&ca.credentials("strict"), trust, false).unwrap());
+    let strict =
+        |trust| Arc::new(TlsNegotiator::new(&ca.credentials("strict"), trust, false).unwrap());
     let list = Trust { allow: vec!["spiffe://test/billing/*".into()], admission: None };
     let not_allowed = Failure::NotAllowed;
     let client = || ca.negotiator("shop");
@@ -79,6 +80,7 @@ fn an_address_must_be_in_the_certificate_if_that_is_demanded() {
     assert_connected(&mut ends);
 }
 
+/// SEAL-10.
 #[test]
 fn a_silent_server_is_given_up_and_asked_again_later() {
     let ca = Ca::new();
@@ -134,7 +136,7 @@ fn changed_repeated_and_reordered_packets_do_no_harm() {
     assert_connected(&mut ends);
 }
 
-/// HANDSHAKE-3.
+/// HANDSHAKE-3, SEAL-15.
 #[test]
 fn two_handshakes_that_meet_lead_to_one_association() {
     for _ in 0..8 {
@@ -171,7 +173,8 @@ fn keys_that_others_may_read_are_refused() {
     let ca = Ca::new();
     ca.issue("a", |_| {});
     let key = ca.path("a.key");
-    let mode = |mode| std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(mode));
+    let mode =
+        |mode| std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(mode));
     mode(0o640).unwrap();
     let read = Credentials::certificates(&ca.path("a.pem"), &key, &ca.path("ca.pem"), None);
     assert!(matches!(read, Err(CredentialsError::Exposed { mode: 0o640, .. })));

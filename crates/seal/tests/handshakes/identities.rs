@@ -1,7 +1,7 @@
 //! Who is there: certificates, known keys, a secret.
 
 use crate::certificates::{Ca, negotiator, write_secret};
-use crate::network::{End, assert_connected, connect, MILLIS};
+use crate::network::{End, MILLIS, assert_connected, connect};
 use apus_seal::IdentityKind;
 use apus_seal::tls::{Credentials, TlsNegotiator, Trust};
 use std::fmt::Write;
@@ -64,7 +64,10 @@ fn known_keys_admit_each_other_by_name() {
     assert_connected(&mut ends);
     let session = ends[0].session().unwrap();
     let identity = ends[0].handshakes.identity(ends[1].address, session).unwrap();
-    assert_eq!((identity.names(), identity.kind()), (&["host-b".to_owned()][..], IdentityKind::Key));
+    assert_eq!(
+        (identity.names(), identity.kind()),
+        (&["host-b".to_owned()][..], IdentityKind::Key)
+    );
 }
 
 #[test]

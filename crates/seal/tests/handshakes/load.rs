@@ -36,6 +36,10 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
     ends[0].handshakes.want(0, server, None).unwrap();
     let hello = ends[0].handshakes.poll_transmit().unwrap().packet;
     assert_eq!(hello.len(), 1_200);
+    // SEAL-8: type, version, no cookie, and the length of the piece.
+    assert_eq!((hello[11], hello[13], hello[28]), (0x20, 0x20, 0));
+    let length = usize::from(u16::from_be_bytes([hello[29], hello[30]]));
+    assert!(hello[31 + length..].iter().all(|byte| *byte == 0) && hello[31] == 1, "a ClientHello");
     for attempt in 1..=2 {
         ends[1].receive(0, client, hello.clone());
         let mut sent = 0;
@@ -49,6 +53,7 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
     crate::network::assert_connected(&mut ends);
 }
 
+/// SEAL-14.
 #[test]
 fn under_load_a_client_must_show_a_cookie() {
     let limits = Limits { cookies_from: 4, in_progress: 8, unknown_per_second: 1_000, peers: 10 };

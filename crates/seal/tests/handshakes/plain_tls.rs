@@ -3,7 +3,9 @@
 use crate::certificates::Ca;
 use apus_seal::{KeyChange, KeyPair, Negotiator};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
-use rustls::quic::{ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version};
+use rustls::quic::{
+    ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version,
+};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 
@@ -84,7 +86,8 @@ fn a_plain_server_completes_our_handshake() {
     let ours = ca.negotiator("ours");
     ca.issue("theirs", |_| {});
     let (chain, key) = own(&ca, "theirs");
-    let client = rustls::server::WebPkiClientVerifier::builder_with_provider(roots(&ca), provider());
+    let client =
+        rustls::server::WebPkiClientVerifier::builder_with_provider(roots(&ca), provider());
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -98,8 +101,7 @@ fn a_plain_server_completes_our_handshake() {
     agree(&our_keys, &their_keys);
     assert_eq!(ours.identity().unwrap().spiffe_id(), Some("spiffe://test/theirs"));
     let label = b"EXPORTER-apus-session";
-    let session =
-        exported(|out| theirs.export_keying_material(out, label, None).map(drop));
+    let session = exported(|out| theirs.export_keying_material(out, label, None).map(drop));
     assert_eq!(ours.session().unwrap(), session);
 }
 
@@ -119,7 +121,8 @@ fn a_plain_client_completes_our_handshake() {
     let mut config = config.with_client_auth_cert(chain, key).unwrap();
     config.alpn_protocols = vec![b"apus/2".to_vec()];
     let name = ServerName::try_from("ours.test").unwrap();
-    let mut theirs = ClientConnection::new(Arc::new(config), Version::V1, name, Vec::new()).unwrap();
+    let mut theirs =
+        ClientConnection::new(Arc::new(config), Version::V1, name, Vec::new()).unwrap();
     let mut ours = ours.accept("127.0.0.1:7".parse().unwrap()).unwrap();
     let (our_keys, their_keys) = negotiate!(ours, theirs);
     agree(&our_keys, &their_keys);

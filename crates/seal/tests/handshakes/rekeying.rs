@@ -1,10 +1,8 @@
-//! Later generations of keys.
+//! Later generations of keys (SEAL-4).
 
 use crate::network::{End, assert_connected, connect};
 use apus_seal::stub::{StubKeys, StubNegotiator, StubPolicy};
-use apus_seal::{
-    Exhausted, OpenError, Opener, REKEY_AFTER_NANOS, Sealer, WINDOW, association,
-};
+use apus_seal::{Exhausted, OpenError, Opener, REKEY_AFTER_NANOS, Sealer, WINDOW, association};
 use apus_wire::HEADER_LEN;
 use proptest::prelude::*;
 use std::sync::Arc;
