@@ -28,7 +28,7 @@ fn short_and_long_messages_in_both_directions() {
     assert!(sum("seal_packets_opened") > 60);
     server.shutdown();
     client.shutdown();
-    threads.map(|thread| thread.join().unwrap());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_restarted_server_is_called_again_with_new_keys() {
     let second = Arc::new(cluster.builder().bind(address).unwrap());
     let thread = serve(&second);
     // The first call may find out that the server was restarted.
-    let mut call = || client.call(address, "two");
+    let call = || client.call(address, "two");
     let reply = call().or_else(|error| match error {
         CallError::Failed(failed) if failed.kind == FailureKind::PeerRestarted => call(),
         error => Err(error),
@@ -79,5 +79,5 @@ fn a_service_has_a_clear_and_a_sealed_port_while_it_moves() {
     clear.shutdown();
     assert_eq!(new.call(sealed.local_addr(), "new").unwrap(), "new");
     sealed.shutdown();
-    threads.map(|thread| thread.join().unwrap());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

@@ -33,7 +33,7 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 
 /// Returns the suite whose hash is SHA-256.
 pub(super) fn sha256_suite(provider: &CryptoProvider) -> Option<&'static Tls13CipherSuite> {
-    let suites = provider.cipher_suites.iter().filter_map(|suite| suite.tls13());
+    let suites = provider.cipher_suites.iter().filter_map(rustls::SupportedCipherSuite::tls13);
     suites.into_iter().find(|suite| suite.common.hash_provider.output_len() == 32)
 }
 
