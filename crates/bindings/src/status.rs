@@ -1,5 +1,7 @@
 //! The outcome of a function as a number.
 
+use std::ffi::CStr;
+
 /// The outcome of a function. The numbers are part of the C interface: they never change, and new
 /// ones may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,4 +79,73 @@ pub enum Status {
     Internal = 66,
     /// A failure that this interface has no number for; the text tells more.
     Other = 67,
+}
+
+impl Status {
+    /// Every status with its name.
+    pub const ALL: &'static [(Self, &'static CStr)] = &[
+        (Self::Ok, c"ok"),
+        (Self::PeerSilent, c"peer_silent"),
+        (Self::PortClosed, c"port_closed"),
+        (Self::ProtocolUnreachable, c"protocol_unreachable"),
+        (Self::HostUnreachable, c"host_unreachable"),
+        (Self::NotPermitted, c"not_permitted"),
+        (Self::PeerRestarted, c"peer_restarted"),
+        (Self::ResponseLost, c"response_lost"),
+        (Self::Overloaded, c"overloaded"),
+        (Self::RequestTooLarge, c"request_too_large"),
+        (Self::NotServing, c"not_serving"),
+        (Self::PeerShuttingDown, c"peer_shutting_down"),
+        (Self::Abandoned, c"abandoned"),
+        (Self::ClientTooOld, c"client_too_old"),
+        (Self::PeerTooOld, c"peer_too_old"),
+        (Self::ResponseTooLarge, c"response_too_large"),
+        (Self::PeerEnded, c"peer_ended"),
+        (Self::ProtocolBroken, c"protocol_broken"),
+        (Self::DeadlineExceeded, c"deadline_exceeded"),
+        (Self::Cancelled, c"cancelled"),
+        (Self::ShutDown, c"shut_down"),
+        (Self::MessageTooLarge, c"message_too_large"),
+        (Self::EmptyMessage, c"empty_message"),
+        (Self::NoRoom, c"no_room"),
+        (Self::Closed, c"closed"),
+        (Self::DriverFailed, c"driver_failed"),
+        (Self::ClientGone, c"client_gone"),
+        (Self::AddressUnresolved, c"address_unresolved"),
+        (Self::OpenFailed, c"open_failed"),
+        (Self::InvalidOptions, c"invalid_options"),
+        (Self::InvalidArgument, c"invalid_argument"),
+        (Self::NoDescriptors, c"no_descriptors"),
+        (Self::Internal, c"internal"),
+        (Self::Other, c"other"),
+    ];
+
+    /// Returns the name, such as `deadline_exceeded`.
+    ///
+    /// # Panics
+    ///
+    /// Never: a test checks that each status has a name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let (_, name) = Self::ALL.iter().find(|(status, _)| *status == self).expect("a name");
+        name.to_str().expect("names are ASCII")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_a_name_of_its_own() {
+        let source = include_str!("status.rs");
+        let defined = source.lines().filter(|line| line.contains(" = ") && line.ends_with(','));
+        assert_eq!(Status::ALL.len(), defined.count());
+        let names: std::collections::BTreeSet<_> =
+            Status::ALL.iter().map(|(_, name)| name).collect();
+        assert_eq!(names.len(), Status::ALL.len());
+        for (status, name) in Status::ALL {
+            assert_eq!(status.name(), name.to_str().unwrap());
+        }
+    }
 }
