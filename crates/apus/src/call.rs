@@ -1,5 +1,6 @@
 //! Options, identifier and completion of a call.
 
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
@@ -73,6 +74,23 @@ pub struct CallId {
     pub(crate) key: Key,
 }
 
+impl CallId {
+    /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint
+    /// differ for four billion calls.
+    #[must_use]
+    pub const fn to_bits(self) -> NonZeroU64 {
+        // The last of all slots is never in use: the table would have four billion calls.
+        NonZeroU64::MIN.saturating_add(self.key.cookie())
+    }
+
+    /// Returns the id that [`CallId::to_bits`] returned this number for. An id that the endpoint
+    /// never had names no call.
+    #[must_use]
+    pub const fn from_bits(bits: NonZeroU64) -> Self {
+        Self { key: Key::from_cookie(bits.get() - 1) }
+    }
+}
+
 /// The outcome of a call that was sent with [`Endpoint::send`](crate::Endpoint::send).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -88,5 +106,18 @@ impl From<EndedCall> for Completion {
     fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_as_a_number() {
+        for key in [0, 1, u64::from(u32::MAX), 7 << 32 | 3, u64::MAX - 1] {
+            let id = CallId { key: Key::from_cookie(key) };
+            assert_eq!(CallId::from_bits(id.to_bits()), id);
+        }
     }
 }

@@ -296,7 +296,10 @@ impl Endpoint {
     }
 
     /// Makes a call, waiting for room if necessary.
-    fn submit(&self, submission: &mut Submission) -> Result<(Locked<'_>, CallId), CallError> {
+    pub(crate) fn submit(
+        &self,
+        submission: &mut Submission,
+    ) -> Result<(Locked<'_>, CallId), CallError> {
         let (mut core, called) = self.shard.lock_for_call();
         submission.called = called;
         loop {

@@ -89,6 +89,7 @@ mod endpoint;
 mod engine;
 mod error;
 mod handle;
+mod interruption;
 #[cfg(feature = "introspection")]
 pub mod introspection;
 #[cfg(feature = "metrics")]

@@ -98,7 +98,7 @@ fn the_map_names_every_crate_and_no_other() {
 const LAYERS: &str = "
 crate
     warning ended_neighbours trace error overload engine metrics snapshot introspection
-    call submission cork request handle endpoint arrival builder tokio settings metrics_bridge prometheus
+    call submission cork request handle endpoint arrival interruption builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token sync poll_mode spin alarm signal descriptor cpu paths backlog tracer
     waiter wake_list poll_role handoff message calls
