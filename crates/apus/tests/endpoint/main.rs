@@ -18,6 +18,7 @@ mod modes;
 mod overload;
 mod packets;
 mod refusals;
+mod shards;
 mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};
