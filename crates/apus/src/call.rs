@@ -72,6 +72,8 @@ impl CallOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
+    /// Index of the shard through which it is made.
+    pub(crate) shard: u16,
 }
 
 impl CallId {
