@@ -1,5 +1,6 @@
 //! Options, identifier and completion of a call.
 
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
@@ -71,6 +72,27 @@ impl CallOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
+    /// Index of the shard through which it is made.
+    pub(crate) shard: u16,
+}
+
+impl CallId {
+    /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint
+    /// differ for four billion calls.
+    #[must_use]
+    pub const fn to_bits(self) -> NonZeroU64 {
+        // The last of all slots is never in use: the table would have four billion calls.
+        NonZeroU64::MIN.saturating_add(self.key.cookie() | (self.shard as u64) << 22)
+    }
+
+    /// Returns the id that [`CallId::to_bits`] returned this number for. An id that the endpoint
+    /// never had names no call.
+    #[must_use]
+    pub const fn from_bits(bits: NonZeroU64) -> Self {
+        // 22 bits of a slot, and 10 of the shard: neither has as many.
+        let (bits, shard) = (bits.get() - 1, (bits.get() - 1) >> 22 & 0x3ff);
+        Self { key: Key::from_cookie(bits & !(0x3ff << 22)), shard: shard as u16 }
+    }
 }
 
 /// The outcome of a call that was sent with [`Endpoint::send`](crate::Endpoint::send).
@@ -88,5 +110,18 @@ impl From<EndedCall> for Completion {
     fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_as_a_number() {
+        for key in [0, 1, (1 << 22) - 1, 7 << 32 | 3, u64::MAX << 32] {
+            let id = CallId { key: Key::from_cookie(key), shard: 1023 };
+            assert_eq!(CallId::from_bits(id.to_bits()), id);
+        }
     }
 }

@@ -91,6 +91,7 @@ mod endpoint;
 mod engine;
 mod error;
 mod handle;
+mod interruption;
 #[cfg(feature = "introspection")]
 pub mod introspection;
 #[cfg(feature = "metrics")]
@@ -124,7 +125,7 @@ pub use apus_proto::{
 };
 pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
 pub use arrival::Arrival;
-pub use builder::{EndpointBuilder, Engine, ParseEngineError};
+pub use builder::{EndpointBuilder, Engine, ParseEngineError, ParseShardsError, Shards};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;

@@ -278,6 +278,11 @@ impl Network {
         self.transport.freeze_peers(now)
     }
 
+    /// Reports what other transports that share `max_incoming` have granted and not received.
+    pub(crate) fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
+        self.transport.share_incoming(sharers, elsewhere);
+    }
+
     /// Charges `bytes` received through shared memory to the receive buffer.
     pub(crate) fn charge_external_payload(&mut self, bytes: usize) {
         self.transport.charge_external_payload(bytes);
