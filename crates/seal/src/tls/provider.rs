@@ -80,3 +80,10 @@ pub fn describe_certificate(der: &[u8]) -> Option<Vec<String>> {
     let names = certificate.valid_dns_names().map(str::to_owned);
     Some(uris.chain(names).collect())
 }
+
+/// Returns the cryptographic library of sealed packets, for other uses of rustls in the same program.
+#[doc(hidden)]
+#[must_use]
+pub fn crypto_provider() -> Arc<CryptoProvider> {
+    provider()
+}
