@@ -26,6 +26,9 @@ pub struct MountSettings {
     pub lost: Lost,
     /// How the mount waits for work.
     pub poll: PollMode,
+    /// How packets are sealed; `None` if they are in the clear.
+    #[cfg(feature = "tls")]
+    pub security: Option<apus::security::Security>,
     /// Time for the server to respond for the first time.
     pub first_response: Duration,
 }
@@ -44,6 +47,8 @@ impl MountSettings {
             allow_other: rustix::process::geteuid().is_root(),
             lost: Lost::Wait,
             poll: PollMode::default(),
+            #[cfg(feature = "tls")]
+            security: None,
             first_response: Duration::from_secs(10),
         }
     }
