@@ -126,7 +126,8 @@ mod status;
 mod trace_context;
 pub mod typed;
 
-pub use apus::Execution;
+pub use apus;
+pub use apus::{BindError, Execution};
 pub use apus_macros::service;
 pub use body::{Body, Frame};
 pub use byte_str::ByteStr;
