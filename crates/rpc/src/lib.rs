@@ -106,11 +106,13 @@
 //! | feature | adds |
 //! |---|---|
 //! | `json` | `Json`, a format of arguments and results that describes itself |
+//! | `dns` | servers from DNS: `names::dns` |
 //!
 //! The bytes are specified in `docs/rpc/envelope.md` of the repository.
 
 #![deny(unsafe_code)]
 
+mod balance;
 mod body;
 mod byte_str;
 mod client;
@@ -118,6 +120,7 @@ mod code;
 mod context;
 pub mod envelope;
 mod handler;
+pub mod layers;
 mod limits;
 mod message;
 mod metadata;
@@ -129,6 +132,7 @@ pub mod typed;
 pub use apus;
 pub use apus::{BindError, Execution};
 pub use apus_macros::service;
+pub use balance::{Balance, names};
 pub use body::{Body, Frame};
 pub use byte_str::ByteStr;
 pub use client::Channel;

@@ -6,7 +6,7 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("byte_str", &[]),
     ("code", &[]),
     ("trace_context", &[]),
@@ -33,6 +33,8 @@ const ALLOWED: [(&str, &[&str]); 14] = [
         ],
     ),
     ("typed", &["body", "byte_str", "code", "message", "metadata", "status"]),
+    ("layers", &["code", "handler", "message", "status"]),
+    ("balance", &["client", "code", "handler", "message", "server", "status"]),
 ];
 
 #[test]
