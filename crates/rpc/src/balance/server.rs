@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// Failures in a row after which a server gets no calls. One may be an accident; three are not.
 const MAX_FAILURES: u32 = 3;
 
+/// Milliseconds after which a measured round trip counts half.
+const HALF_LIFE: u64 = 50;
+
 /// Times between two questions whether an ejected server is ready again.
 const FIRST_PROBE: Duration = Duration::from_millis(50);
 const LAST_PROBE: Duration = Duration::from_secs(2);
@@ -28,6 +31,9 @@ pub(super) struct Server {
     outstanding: AtomicUsize,
     /// Smoothed round trip in nanoseconds; 0 before the first call.
     round_trip: AtomicU64,
+    began: Instant,
+    /// Milliseconds from `began` to the last sample.
+    sampled: AtomicU64,
     failures: AtomicU32,
     ejected: AtomicBool,
 }
@@ -42,11 +48,13 @@ impl Drop for Outstanding<'_> {
 }
 
 impl Server {
-    pub(super) const fn new(channel: Channel) -> Self {
+    pub(super) fn new(channel: Channel) -> Self {
         Self {
             channel,
             outstanding: AtomicUsize::new(0),
             round_trip: AtomicU64::new(0),
+            began: Instant::now(),
+            sampled: AtomicU64::new(0),
             failures: AtomicU32::new(0),
             ejected: AtomicBool::new(false),
         }
@@ -61,10 +69,21 @@ impl Server {
     }
 
     /// Returns what a further call costs there: the round trips of those that are outstanding. A server that was not called
-    /// yet is cheap, so that it is.
+    /// yet is cheap, so that it is. The estimate of an idle server loses half of its value every [`HALF_LIFE`]: a server that was
+    /// slow once would otherwise never be called again.
     pub(super) fn cost(&self) -> u64 {
         let outstanding = self.outstanding.load(Ordering::Relaxed) as u64;
-        (outstanding + 1).saturating_mul(self.round_trip.load(Ordering::Relaxed))
+        let round_trip = self.round_trip.load(Ordering::Relaxed);
+        if outstanding > 0 {
+            return (outstanding + 1).saturating_mul(round_trip);
+        }
+        let age = self.now().saturating_sub(self.sampled.load(Ordering::Relaxed));
+        let halvings = u32::try_from(age / HALF_LIFE).unwrap_or(u32::MAX);
+        round_trip.checked_shr(halvings).unwrap_or(0)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Makes a call, and learns from it.
@@ -87,6 +106,7 @@ impl Server {
         // A lost update between two threads costs one sample.
         let smoothed = if known == 0 { took } else { known - known / 8 + took / 8 };
         self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
+        self.sampled.store(self.now(), Ordering::Relaxed);
     }
 
     fn failed(self: &Arc<Self>, status: &Status) {

@@ -28,15 +28,14 @@ async fn a_stalled_server_does_not_delay_idempotent_calls() {
     let before = hedge.counts();
     servers[0].stall.send(true).unwrap();
     let executed = [servers[0].executed(), servers[1].executed()];
-    let mut stalled = 0;
-    while stalled == 0 {
+    // Until the first copy went to the stalled server.
+    while hedge.counts().second_first == before.second_first {
         assert_eq!(call(&hedge, request(true)).await.unwrap(), 1, "the other server answers");
-        stalled = servers[0].executed() - executed[0];
     }
     // On a busy machine, calls to the other server may have been slow enough for a hedge, too.
     let counts = hedge.counts();
     let hedged = counts.hedged - before.hedged;
-    assert!(hedged >= 1 && counts.second_first > before.second_first, "{counts:?}");
+    assert!(hedged >= 1, "{counts:?}");
     let calls = counts.calls - before.calls;
     let at_both = servers[0].executed() + servers[1].executed() - executed[0] - executed[1];
     let at_both = u64::from(at_both);
