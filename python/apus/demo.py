@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ._apus import Endpoint, reply_all, resolve
-from .errors import ClientGone
+from .errors import ClosedError
 
 OUTSTANDING = 64
 """Calls that are outstanding at a time in the measurements of the rate."""
@@ -156,13 +156,11 @@ def _serve_apus(local: bool) -> None:
         server.close()
 
     threading.Thread(target=end_with_input, daemon=True).start()
-    for request in server:
-        replies = [(request, request.payload)]
-        replies += [(more, more.payload) for more in server.recv_requests(OUTSTANDING, 0)]
-        try:
-            reply_all(list(replies))
-        except ClientGone:
-            pass
+    try:
+        while True:
+            reply_all([(request, request.payload) for request in server.recv_requests(OUTSTANDING)])
+    except ClosedError:
+        pass
 
 
 def _serve_tcp(size: int) -> None:

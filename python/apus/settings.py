@@ -33,7 +33,8 @@ class Settings(TypedDict, total=False):
     """Options of an endpoint."""
 
     poll: str
-    """How threads wait: `"spin"`, `"block"`, or `"hybrid=MICROSECONDS"`."""
+    """How threads wait: `"block"`, the default of this package, `"spin"`, or `"hybrid=MICROSECONDS"`, which spins for
+    that time before it sleeps: the fastest if client and server have a core each."""
     engine: str
     """What runs the loop: `"waiters"`, `"dedicated"` or `"dedicated=CPU"`."""
     receive_batch: int

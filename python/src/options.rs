@@ -1,7 +1,7 @@
 //! Options of calls and of endpoints.
 
 use crate::errors;
-use apus::CallOptions;
+use apus::{CallOptions, PollMode};
 use apus_bindings::EndpointOptions;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -43,5 +43,10 @@ pub(crate) fn of_endpoint(
             TOML.import(py, "apus._toml", "to_toml")?.call1((settings,))?.extract()?
         }
     };
-    EndpointOptions::parse(&text, descriptors).map_err(|failure| errors::raise(py, &failure))
+    let mut options = EndpointOptions::parse(&text, descriptors)
+        .map_err(|failure| errors::raise(py, &failure))?;
+    // Processes of Python share cores with each other: one that spins keeps its own peer from
+    // running (ADR 61).
+    options.settings.poll.get_or_insert(PollMode::Block);
+    Ok(options)
 }
