@@ -1,7 +1,7 @@
 //! Calls whose caller checks at intervals whether to keep waiting.
 
 use crate::call::CallOptions;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, submit};
 use crate::engine::wait_target::EndOf;
 use crate::error::CallError;
 use crate::submission::{Submission, cancel};
@@ -50,10 +50,11 @@ impl Endpoint {
         mut keep_waiting: impl FnMut() -> bool,
     ) -> Result<Bytes, CallError> {
         let mut submission = Submission::new(to, request.into(), options, None);
-        let (mut core, call) = self.submit(&mut submission)?;
+        let shard = self.shards.caller()?;
+        let (mut core, call) = submit(shard, &mut submission)?;
         loop {
             let until = Instant::now().checked_add(interval);
-            let (again, ended) = self.shard.wait_for(core, &EndOf(call.key), until);
+            let (again, ended) = shard.wait_for(core, &EndOf(call.key), until);
             if let Some(response) = ended {
                 drop(again);
                 return response.into_result().map_err(CallError::Failed);
@@ -63,7 +64,7 @@ impl Endpoint {
             }
             drop(again);
             let keeps_waiting = keep_waiting();
-            core = self.shard.lock();
+            core = shard.lock();
             // A call that has ended meanwhile is not cancelled: its result is there.
             if !keeps_waiting && cancel(&mut core, call) {
                 let kind = FailureKind::Cancelled;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builder::{EndpointBuilder, Engine};
+use crate::builder::{EndpointBuilder, Engine, Shards};
 use crate::engine::poll_mode::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
@@ -49,6 +49,9 @@ pub struct Settings {
     /// `dedicated=CPU`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
+    /// Number of shards: [`EndpointBuilder::shards`]. A number, or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Shards>,
     /// Number of threads that receive requests. It is for the application, which starts them;
     /// [`EndpointBuilder`] ignores it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +173,7 @@ impl Settings {
         let Self {
             poll,
             engine,
+            shards,
             receivers: _,
             receive_batch,
             max_queueing_usecs,
@@ -184,6 +188,9 @@ impl Settings {
         }
         if let Some(engine) = engine {
             builder = builder.engine(*engine);
+        }
+        if let Some(shards) = shards {
+            builder = builder.shards(*shards);
         }
         if let Some(packets) = receive_batch {
             builder = builder.receive_batch(*packets);
@@ -273,6 +280,7 @@ mod tests {
         let text = "
             poll = 'hybrid=7'
             engine = 'dedicated=3'
+            shards = 5
             receivers = 2
             receive_batch = 9
             max_queueing_usecs = 1234
@@ -305,6 +313,7 @@ mod tests {
         for expected in [
             "poll: Hybrid(7µs)",
             "engine: Dedicated { cpu: Some(3) }",
+            "shards: Count(5)",
             "receive_batch: 9",
             "max_queueing: 1.234ms",
             "call_timeout: 4.321s",
@@ -347,6 +356,7 @@ mod tests {
             ("pol = 'spin'", "unknown field `pol`"),
             ("poll = 'spinning'", "hybrid=MICROSECONDS"),
             ("engine = 'own'", "dedicated=CPU"),
+            ("shards = 0", "1 to 64, or `auto`"),
             ("[protocol]\nmax_overcommit = 0", "max_overcommit"),
             ("[udp]\nbind = 'x'", "unknown field `bind`"),
             ("[trace]\nsample = 1", "unknown field `sample`"),

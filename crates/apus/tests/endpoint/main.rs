@@ -19,6 +19,7 @@ mod modes;
 mod overload;
 mod packets;
 mod refusals;
+mod shards;
 mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};
