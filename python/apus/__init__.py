@@ -50,6 +50,7 @@ from .errors import (
     Refused,
     ReplyError,
     Unreachable,
+    Untrusted,
 )
 
 # Endpoints of a parent process cannot be used in its children: their threads are not there.
@@ -78,6 +79,7 @@ __all__ = [
     "ReplyError",
     "Request",
     "Unreachable",
+    "Untrusted",
     "__version__",
     "reply_all",
     "resolve",

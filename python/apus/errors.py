@@ -49,6 +49,10 @@ class Overloaded(Refused):
     """The server has more requests than it can serve. The request was not executed."""
 
 
+class Untrusted(CallError):
+    """One of the two ends refuses the identity of the other. The request was not executed."""
+
+
 class DeadlineExceeded(CallError, TimeoutError):
     """The timeout of the call passed."""
 
@@ -110,6 +114,7 @@ _CLASSES: dict[str, type[ApusError]] = {
     "deadline_exceeded": DeadlineExceeded,
     "cancelled": Cancelled,
     "shut_down": ClosedError,
+    "untrusted": Untrusted,
     "message_too_large": MessageTooLarge,
     "empty_message": CallError,
     "no_room": NoRoom,
