@@ -4,7 +4,7 @@
 //! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
 //! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
 //! its possible end it does not count: a server may also discard a request that it has not asked for itself, when others of
-//! its client were asked for without success (TIME-4).
+//! its client were asked for without success (TIME-4). What then arrives of it begins a new request.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -160,6 +160,16 @@ impl Incoming {
         }
     }
 
+    /// A server may have discarded the request during the silence before this packet, which then begins it anew: it is granted
+    /// from the start.
+    fn client_heard(&mut self, host: HostId, call: CallId, at: Nanos) {
+        let heard = &mut self.messages[call as usize][Role::Client as usize].heard;
+        let silent = at.saturating_sub(std::mem::replace(heard, at));
+        if silent >= self.timeout {
+            self.change(host, call, Role::Client, |message| message.counts = false);
+        }
+    }
+
     fn sent(
         &mut self,
         directory: &Directory,
@@ -251,7 +261,7 @@ impl Checker for Incoming {
             HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
             HostEvent::Received(wire) => {
                 if let (Some(call), Role::Client) = (wire.call, wire.sender) {
-                    self.messages[call as usize][Role::Client as usize].heard = observation.at;
+                    self.client_heard(host, call, observation.at);
                 }
                 self.received(directory, host, wire);
             }
