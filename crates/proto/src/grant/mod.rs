@@ -333,9 +333,9 @@ impl Granter {
         let base = Window::base(message);
         let fits = step.min(room.beyond(peer, message, base));
         let is_enough = fits == step || self.window.is_worthwhile(message, window, fits);
-        if !is_enough || !room.reserve(peer, message, base + fits) {
+        if !is_enough || !room.reserve_for_grant(peer, message, base + fits) {
             metrics.memory_held_grants += 1;
-            room.is_waited_for(peer, message, step);
+            room.is_waited_for(peer, message, base + step);
             return Granted::NoRoom;
         }
         message.grant(base + fits);
@@ -360,7 +360,7 @@ impl Granter {
         let base = Window::base(message);
         let step = step.min(room.beyond(peer, message, base));
         let offset = base + step;
-        if step == 0 || !room.reserve(peer, message, offset) {
+        if step == 0 || !room.reserve_for_grant(peer, message, offset) {
             return None;
         }
         message.grant(offset);
