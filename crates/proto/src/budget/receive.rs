@@ -43,7 +43,9 @@ pub(crate) struct ReceiveBudget {
     long: u64,
     /// Whether messages wait for grants because memory has no room.
     is_short: bool,
-    /// Whether there is more room since, in memory or for a host whose messages wait.
+    /// Whether messages wait for grants because memory, their peer or their host has no room.
+    is_waited_for: bool,
+    /// Whether there is more room since, in memory or for a host whose messages wait, or another message can be assured.
     freed: bool,
     /// When a packet found no room in memory the last time.
     lacked: Option<Instant>,
@@ -195,10 +197,12 @@ impl ReceiveBudget {
         let window = if message.is_stalled() { 0 } else { unscheduled_window(config) as u32 };
         let wanted = positions.saturating_add(window).min(message.granted()).max(positions);
         let mut room = ReceiveRoom { config, peers, budget: self };
-        let is_reserved = room.reserve(peer, message, wanted)
-            || room.reserve(peer, message, positions)
-            || room.assure(message) && room.reserve(peer, message, positions);
-        if is_reserved {
+        if room.reserve(peer, message, wanted) || room.reserve(peer, message, positions) {
+            return Ok(());
+        }
+        if room.assure(message) && room.reserve(peer, message, positions) {
+            // It may be among those that wait: they are tried again.
+            self.freed |= self.is_waited_for;
             return Ok(());
         }
         let Reservation { positions: before, claim } = message.reservation();
@@ -236,7 +240,7 @@ impl ReceiveBudget {
         let arrived = message.received().min(positions);
         let claim = match claim {
             Claim::Assured => {
-                self.assured = None;
+                self.assured_no_more();
                 Claim::Long
             }
             other => other,
@@ -267,9 +271,15 @@ impl ReceiveBudget {
             }
         }
         if reservation.claim == Claim::Assured {
-            self.assured = None;
+            self.assured_no_more();
         }
         self.subtract(peers, peer, u64::from(reservation.positions));
+    }
+
+    /// The assured message has ended or makes no progress: one of those that wait, of whatever peer, may be assured.
+    const fn assured_no_more(&mut self) {
+        self.assured = None;
+        self.freed |= self.is_waited_for;
     }
 
     /// CAP-6: a message with `kept` bytes in memory waits for the application.
@@ -434,6 +444,7 @@ impl ReceiveRoom<'_> {
     pub(crate) const fn take_freed(&mut self) -> bool {
         let freed = self.budget.freed;
         if freed {
+            self.budget.is_waited_for = false;
             (self.budget.freed, self.budget.is_short) = (false, false);
         }
         freed
@@ -443,6 +454,7 @@ impl ReceiveRoom<'_> {
     pub(crate) fn is_waited_for(&mut self, peer: PeerId, message: &MessageIn, offset: u32) {
         let Reservation { positions, claim } = message.reservation();
         let more = self.reach(peer, message, offset).saturating_sub(positions);
+        self.budget.is_waited_for = true;
         if u64::from(more) > self.budget.memory_for(self.config, claim) {
             self.budget.is_short = true;
         } else {
