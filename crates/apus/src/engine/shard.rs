@@ -336,10 +336,10 @@ impl Locked<'_> {
     }
 
     /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for
-    /// longer than that and must be woken. While the poll role is free no thread reads it, and a
-    /// thread that takes the role publishes anew.
+    /// longer than that and must be woken. While the poll role is free, and the background poller does
+    /// not watch, no thread reads it, and a thread that takes the role publishes anew.
     fn publish_due(&mut self) -> bool {
-        if self.polling().is_free() {
+        if self.polling().is_free() && !self.polling().is_watched() {
             return false;
         }
         let due = self.next_due();
