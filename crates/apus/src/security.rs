@@ -7,7 +7,8 @@
 #[cfg(feature = "tls")]
 pub use apus_seal::tls::{
     Admission, Credentials, CredentialsError, Plaintext, Security, SecurityMode, SecuritySettings,
-    log_keys,
+    certificate_validity, certificates_in, check_permissions, crypto_provider,
+    describe_certificate, fingerprint_of, log_keys, pem_certificates,
 };
 #[cfg(feature = "tls")]
 pub use apus_seal::{Failure, FoundBy, HandshakeError, Identity, IdentityKind};

@@ -81,6 +81,25 @@ impl StubKeys {
         }
     }
 
+    /// Returns the keys that a handshake leads to in which the client drew `client` and the server `server`, both of which it sends in
+    /// the clear: who has seen it can learn its keys.
+    #[must_use]
+    pub const fn of_handshake(client: u64, server: u64, is_client: bool, limit: u64) -> Self {
+        Self::new(mix(mix(client, server), 8), is_client, limit)
+    }
+
+    /// Returns the session of that handshake.
+    #[must_use]
+    pub const fn session_of_handshake(client: u64, server: u64) -> u64 {
+        mix(mix(client, server), 9) >> 16 | 1 << 47
+    }
+
+    /// Returns the key that seals at this end.
+    #[must_use]
+    pub const fn local_key(&self) -> u64 {
+        self.local
+    }
+
     /// Returns the present generation.
     #[must_use]
     pub fn pair(&self) -> KeyPair {

@@ -132,9 +132,13 @@ struct StubNegotiation {
 }
 
 impl StubNegotiation {
+    /// The numbers of the client and of the server.
+    const fn numbers(&self) -> (u64, u64) {
+        if self.is_client { (self.ours, self.theirs) } else { (self.theirs, self.ours) }
+    }
+
     const fn secret(&self) -> u64 {
-        let (client, server) =
-            if self.is_client { (self.ours, self.theirs) } else { (self.theirs, self.ours) };
+        let (client, server) = self.numbers();
         mix(client, server)
     }
 
@@ -177,7 +181,8 @@ impl StubNegotiation {
     }
 
     fn application_keys(&self) -> KeyChange {
-        let keys = StubKeys::new(mix(self.secret(), 8), self.is_client, self.policy.limit);
+        let (client, server) = self.numbers();
+        let keys = StubKeys::of_handshake(client, server, self.is_client, self.policy.limit);
         KeyChange::Application(keys.pair(), Box::new(keys))
     }
 }
@@ -252,7 +257,8 @@ impl Negotiation for StubNegotiation {
     }
 
     fn session(&self) -> Result<u64, Failure> {
-        Ok(mix(self.secret(), 9) >> 16 | 1 << 47)
+        let (client, server) = self.numbers();
+        Ok(StubKeys::session_of_handshake(client, server))
     }
 
     fn identity(&self) -> Result<Identity, Failure> {

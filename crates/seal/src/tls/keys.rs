@@ -15,7 +15,7 @@ impl PacketCipher for TlsCipher {
 
     #[inline]
     fn open(&self, number: u64, header: &[u8], sealed: &mut [u8]) -> Option<usize> {
-        self.0.decrypt_in_place(number, header, sealed).ok().map(|plain| plain.len())
+        self.0.decrypt_in_place(number, header, sealed).ok().map(<[u8]>::len)
     }
 
     fn confidentiality_limit(&self) -> u64 {

@@ -80,3 +80,18 @@ pub(super) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Credent
     let bytes = read_secret(path)?;
     PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| CredentialsError::pem(path, "a private key"))
 }
+
+/// Reads the certificates in a PEM file, at least one, in DER.
+///
+/// # Errors
+///
+/// [`CredentialsError`]: the file cannot be read, or has none.
+pub fn pem_certificates(path: &Path) -> Result<Vec<Vec<u8>>, CredentialsError> {
+    Ok(certificates(path)?.iter().map(|der| der.to_vec()).collect())
+}
+
+/// Returns the certificates in a PEM text, in DER; those that cannot be read are left out.
+#[must_use]
+pub fn certificates_in(pem: &[u8]) -> Vec<Vec<u8>> {
+    CertificateDer::pem_slice_iter(pem).flatten().map(|der| der.to_vec()).collect()
+}

@@ -33,7 +33,7 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 
 /// Returns the suite whose hash is SHA-256.
 pub(super) fn sha256_suite(provider: &CryptoProvider) -> Option<&'static Tls13CipherSuite> {
-    let suites = provider.cipher_suites.iter().filter_map(|suite| suite.tls13());
+    let suites = provider.cipher_suites.iter().filter_map(rustls::SupportedCipherSuite::tls13);
     suites.into_iter().find(|suite| suite.common.hash_provider.output_len() == 32)
 }
 
@@ -79,4 +79,11 @@ pub fn describe_certificate(der: &[u8]) -> Option<Vec<String>> {
     let uris = certificate.valid_uri_names().map(str::to_owned);
     let names = certificate.valid_dns_names().map(str::to_owned);
     Some(uris.chain(names).collect())
+}
+
+/// Returns the cryptographic library of sealed packets, for other uses of rustls in the same program.
+#[doc(hidden)]
+#[must_use]
+pub fn crypto_provider() -> Arc<CryptoProvider> {
+    provider()
 }
