@@ -494,3 +494,23 @@ fn need_ack_ends_with_the_acknowledgment() {
     script.sent(0, Role::Server, Body::NeedAck).unwrap();
     assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
 }
+
+/// (Seed 11265710326427: responses to calls that its client had made before it was restarted carried acks.)
+#[test]
+fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
+    let mut script = amplification();
+    let response = |script: &mut Script<Amplification>| {
+        let (data, bytes) = piece(&script.directory, 0, Role::Server, 0, 1_000);
+        let data = Data { ack: Some(Ack { client_id: id(0), server_port: 1 }), ..data };
+        script.packet(SERVER, 0, Role::Server, Body::Data(data, &bytes), Flags::SESSION, false)
+    };
+    let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    response(&mut script).unwrap();
+    (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
+    let resend = Body::Resend(Resend::everything(7));
+    script.packet(SERVER, 0, Role::Client, resend, Flags::SESSION, true).unwrap();
+    response(&mut script).unwrap();
+    script.sent(0, Role::Server, Body::NeedAck).unwrap();
+    assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
+}
