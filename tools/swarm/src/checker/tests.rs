@@ -380,6 +380,29 @@ fn order(fraction: u64) -> Script<Order> {
     script
 }
 
+/// (Seed 1873: a request that had sent all that it might was granted more in a session that its server had lost.)
+#[test]
+fn a_grant_in_a_lost_session_makes_nothing_sendable() {
+    let run = |is_lost: bool| {
+        let mut script = order(0);
+        let send = |script: &mut Script<Order>, call| {
+            let (data, bytes) = piece(&script.directory, call, Role::Client, 0, 1_000);
+            script.sent(call, Role::Client, Body::Data(data, &bytes))
+        };
+        send(&mut script, 1).unwrap();
+        if is_lost {
+            script.session = SESSION + 1;
+            let flags = Flags::SESSION.with(Flags::CONFIRM);
+            script.packet(CLIENT, 0, Role::Server, Body::NeedAck, flags, false).unwrap();
+        }
+        script.session = SESSION;
+        script.packet(CLIENT, 1, Role::Server, grant(5_000), Flags::SESSION, false).unwrap();
+        send(&mut script, 0)
+    };
+    assert_violation(ViolationKind::Order, &run(false));
+    run(true).unwrap();
+}
+
 #[test]
 fn the_shortest_is_sent_first_except_for_the_share_of_the_oldest() {
     let send = |script: &mut Script<Order>, call| {
