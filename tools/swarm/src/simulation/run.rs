@@ -297,10 +297,14 @@ impl<H: SimulatedHost> Simulation<H> {
         self.observer.borrow().is_over()
     }
 
-    /// Advances until `done`, or until `bound` has passed.
-    fn wait(&mut self, bound: Nanos, done: impl Fn(&Self) -> bool) {
+    /// Returns the number of packets at which a phase that begins now is given up.
+    fn most_packets(&self) -> u64 {
+        self.observer.borrow().packets + MAX_PACKETS
+    }
+
+    /// Advances until `done`, or until `bound` has passed, or `most` packets were sent.
+    fn wait(&mut self, bound: Nanos, most: u64, done: impl Fn(&Self) -> bool) {
         let end = self.fabric.now() + bound;
-        let most = self.observer.borrow().packets + MAX_PACKETS;
         let mut step = MILLISECOND;
         while !self.is_over() && !done(self) && self.fabric.now() < end {
             if self.observer.borrow().packets > most {
@@ -315,10 +319,11 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
     /// possible to cancel it.
     fn expect_calls_to_end(&mut self) {
+        let most = self.most_packets();
         // A loss may delay many calls in sequence, so wait as long as calls end.
         loop {
             let before = self.open();
-            self.wait(self.time_limit(), |world| world.open() == 0 || world.open() < before);
+            self.wait(self.time_limit(), most, |world| world.open() == 0 || world.open() < before);
             if self.open() == 0 || self.open() == before {
                 break;
             }
@@ -395,7 +400,7 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
-        self.wait(late + self.time_limit(), |world| {
+        self.wait(late + self.time_limit(), self.most_packets(), |world| {
             let is_clear = |host: &HostId| match world.fabric.host(*host).observed().stack() {
                 Stack::Apus(transport) => memory::is_clear(&transport.live()),
                 Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),
