@@ -13,28 +13,39 @@ pub use apus_introspection::{
 };
 
 use crate::engine::shard::Shard;
+use crate::engine::shards::Shards;
 use crate::snapshot::EndpointSnapshot;
 use crate::warning;
 use apus_introspection::{Observable, Registration};
 use std::io;
 use std::sync::{Arc, Once, Weak};
 
-impl Observable for Shard {
-    fn counters(&self) -> EndpointSnapshot {
-        EndpointSnapshot::new(self.local_addr(), &self.metrics())
+impl Observable for Shards {
+    fn counters(&self) -> Vec<EndpointSnapshot> {
+        let snapshot = |shard: &Arc<Shard>| {
+            let snapshot = EndpointSnapshot::new(shard.local_addr(), &shard.metrics());
+            match shard.sibling() {
+                None => snapshot,
+                Some(sibling) => snapshot.of_shard(sibling.index() as u32),
+            }
+        };
+        self.all().map(snapshot).collect()
     }
 
     fn live_rpcs(&self) -> Vec<RpcRow> {
-        // Taken first: the lock is not held while rows are made.
-        let all = self.lock().transport().info();
-        all.iter().map(|rpc| RpcRow::new(self.local_addr(), rpc)).collect()
+        let rows = |shard: &Arc<Shard>| {
+            // Taken first: the lock is not held while rows are made.
+            let all = shard.lock().transport().info();
+            all.iter().map(|rpc| RpcRow::new(shard.local_addr(), rpc)).collect::<Vec<_>>()
+        };
+        self.all().flat_map(rows).collect()
     }
 }
 
 /// Registers an endpoint, unless the environment forbids it. Prints a warning if the process cannot be inspected.
-pub(crate) fn register(shard: &Arc<Shard>) -> Option<Registration> {
-    let shard: Weak<dyn Observable> = Arc::downgrade(&(shard.clone() as Arc<dyn Observable>));
-    Registration::new(shard, warn_once)
+pub(crate) fn register(shards: &Arc<Shards>) -> Option<Registration> {
+    let shards: Weak<dyn Observable> = Arc::downgrade(&(shards.clone() as Arc<dyn Observable>));
+    Registration::new(shards, warn_once)
 }
 
 /// Says that the process cannot be inspected, once.

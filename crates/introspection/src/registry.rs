@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An endpoint that other processes may inspect. The service's thread calls these methods, for one request at a time.
 pub trait Observable: Send + Sync {
-    /// Returns the endpoint's counters.
-    fn counters(&self) -> EndpointSnapshot;
+    /// Returns the endpoint's counters, for each of its shards.
+    fn counters(&self) -> Vec<EndpointSnapshot>;
 
     /// Returns the endpoint's live RPCs, in any order.
     fn live_rpcs(&self) -> Vec<RpcRow>;

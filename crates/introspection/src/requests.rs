@@ -89,7 +89,7 @@ fn snapshot(endpoints: &[Arc<dyn Observable>]) -> Snapshot {
         monotonic_nanos: nanos(ClockId::Monotonic),
         unix_millis: since_1970.as_millis() as u64,
         cpu_nanos: nanos(ClockId::ProcessCPUTime),
-        endpoints: endpoints.iter().map(|endpoint| endpoint.counters()).collect(),
+        endpoints: endpoints.iter().flat_map(|endpoint| endpoint.counters()).collect(),
         application: application::read(),
     }
 }

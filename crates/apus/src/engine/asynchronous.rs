@@ -9,6 +9,7 @@ use super::descriptor::{ARRIVAL, readable};
 use super::poll_loop::{LoopState, Pass};
 use super::poll_mode::PollMode;
 use super::shard::Shard;
+use super::siblings::Idle;
 use super::signal::WakeReasons;
 use super::state::WaitKind;
 use super::wait_target::{UntilClosed, WaitTarget};
@@ -251,17 +252,20 @@ fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     }
 }
 
-/// Waits until a target can be taken; `None` if the endpoint is closed. May be dropped at any time.
+/// Waits until a target can be taken; `None` if the endpoint is closed, or the task is asked to steal
+/// from other shards. May be dropped at any time.
 pub(crate) struct WaitFor<'a, W: WaitTarget> {
     shard: &'a Arc<Shard>,
     target: W,
     /// `None` until it waits.
     waiter: Option<Arc<Waiter>>,
+    /// While it waits, if there are other shards to steal from.
+    idle: Option<Idle<'a>>,
 }
 
 impl<'a, W: WaitTarget> WaitFor<'a, W> {
     pub(crate) const fn new(shard: &'a Arc<Shard>, target: W) -> Self {
-        Self { shard, target, waiter: None }
+        Self { shard, target, waiter: None, idle: None }
     }
 }
 
@@ -280,6 +284,12 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
                 return Poll::Ready(None);
             }
             core.transmit_held_back();
+            // STEAL-1: announce first, then read what the other shards have.
+            this.idle = this.shard.sibling().map(|sibling| sibling.idle(this.target.kinds()));
+            if core.is_steal_requested(this.target.kinds()) || this.shard.has_to_steal(&this.target)
+            {
+                return Poll::Ready(None);
+            }
             let waiter = Arc::new(Waiter::task(context.waker()));
             this.target.enlist(&mut core, waiter.clone());
             this.waiter = Some(waiter);
@@ -289,6 +299,10 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
             None => {
                 waiter.renew(context.waker());
                 Poll::Pending
+            }
+            Some(Notice::Steal) => {
+                this.waiter = None;
+                Poll::Ready(None)
             }
             Some(notice) => {
                 debug_assert_eq!(notice, Notice::Ready, "tasks are no followers");
@@ -304,10 +318,10 @@ impl<W: WaitTarget> Drop for WaitFor<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else { return };
         let mut core = self.shard.lock();
-        if waiter.notice().is_some() {
-            self.target.give_back(&mut core);
-        } else {
-            self.target.delist(&mut core, &waiter);
+        match waiter.notice() {
+            None => self.target.delist(&mut core, &waiter),
+            Some(Notice::Steal) => core.decline_to_steal(self.target.kinds()),
+            Some(_) => self.target.give_back(&mut core),
         }
     }
 }

@@ -176,6 +176,7 @@ impl Shard {
         let mut receiver = self.receiver();
         let (mut core, output) = self.run_until(&mut receiver, target, poll, deadline);
         drop(receiver);
+        core.set_leader_waits(target.kinds(), false);
         core.pass_role();
         (core, output)
     }
@@ -209,6 +210,7 @@ impl Shard {
         core.transmit_held_back();
         core.assign();
         core.end_poll(began);
+        core.polling().end_single_poll();
         core.pass_role();
         core
     }
@@ -230,7 +232,7 @@ impl Shard {
                     if let Some(output) = core.finish_pass(target, state.wait_kind) {
                         return (core, Some(output));
                     }
-                    if core.is_closed() {
+                    if core.is_wait_over(target) {
                         return (core, None);
                     }
                     state.after_work(&core, packets, poll);
@@ -273,6 +275,9 @@ impl Shard {
             core.end_local_pass();
         } else {
             core.begin_pass(batch.packets);
+            if let Some(sibling) = self.sibling() {
+                core.share_incoming(sibling);
+            }
             core.begin_reading(batch.reading.and_then(|reading| reading.since));
             let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);
             if receiver.take_overflow() {
@@ -363,7 +368,7 @@ impl Shard {
         if let Some(output) = core.finish_pass(target, WaitKind::Polled) {
             return SleepOutcome::Over(core, Some(output));
         }
-        if core.is_closed() {
+        if core.is_wait_over(target) {
             return SleepOutcome::Over(core, None);
         }
         let writable = core.is_socket_full();

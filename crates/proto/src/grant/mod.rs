@@ -330,6 +330,16 @@ impl Granter {
         self.candidates.len() + self.parked.len()
     }
 
+    /// `sharers` transports share `max_incoming`, this one included, and the others have granted `elsewhere` bytes that
+    /// they have not received (GRANT-14).
+    pub(crate) const fn share(&mut self, sharers: u64, elsewhere: u64) {
+        self.backlog.share(sharers, elsewhere);
+    }
+
+    fn backlog_room(&self) -> u32 {
+        self.backlog.room(self.window.longest_step())
+    }
+
     /// Bytes granted and not received.
     pub(crate) const fn backlog(&self) -> u64 {
         self.backlog.bytes()
@@ -347,7 +357,7 @@ impl Granter {
         let peer = rpcs[rpc].peer;
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
         let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
-        let step = wanted.min(self.backlog.room());
+        let step = wanted.min(self.backlog_room());
         if step < wanted && !self.window.is_worthwhile(message, window, step) {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
@@ -378,7 +388,7 @@ impl Granter {
         let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
         let peer = rpcs[rpc].peer;
         let message = rpcs[rpc].incoming.as_mut()?;
-        let step = self.oldest.due(message, window)?.min(self.backlog.room());
+        let step = self.oldest.due(message, window)?.min(self.backlog_room());
         let base = Window::base(message);
         let step = step.min(room.beyond(peer, message, base));
         let offset = base + step;

@@ -1,8 +1,8 @@
 //! The rate contest: small requests per second with one core on each side.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
-use apus_contenders::baseline::{SendMode, Tcp};
+use apus_contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp, Tls};
 use apus_contenders::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them outstanding.
@@ -21,6 +21,8 @@ pub static RATE: Contest = Contest {
         ("apus", "tcp-batched"),
         ("apus", "apus-untraced"),
         ("apus-traced", "apus-untraced"),
+        ("apus-sealed", "apus"),
+        ("apus-sealed", "tls-tcp"),
     ],
 };
 
@@ -31,8 +33,10 @@ fn contenders() -> Vec<Box<dyn Contender>> {
         Box::new(APUS),
         Box::new(TracedApus { exchange: APUS, all: false }),
         Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(SealedApus(APUS)),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
         Box::new(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
+        Box::new(Tls { sends: SendMode::Ready, replies: Replies::Echo }),
     ]
 }
 

@@ -7,6 +7,7 @@
 //! - [`Apus`]: in `rtt`, `throughput`, `rate` and `local`.
 //! - [`ReceiveMode`]: in `handoff`.
 //! - [`TracedApus`]: in `rtt` and `rate` on request, with other time traces than the default.
+//! - [`SealedApus`]: in `rtt`, `throughput` and `rate` with `--sealed`.
 //! - [`BarePair`]: in `local`, the layer below an endpoint.
 //!
 //! # Invariants
@@ -23,6 +24,7 @@ mod exchange;
 mod pair;
 pub mod path;
 mod receive_mode;
+mod sealed_apus;
 pub mod server;
 mod traced_apus;
 
@@ -34,4 +36,5 @@ pub use path::Path;
 pub use path::{builder, configured};
 pub use receive_mode::ReceiveMode;
 pub use receive_mode::counters;
+pub use sealed_apus::SealedApus;
 pub use traced_apus::TracedApus;

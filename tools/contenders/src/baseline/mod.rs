@@ -6,10 +6,12 @@
 //! - [`Udp`]: one datagram there and back, the lower bound for every message transport over UDP.
 //! - [`UdpGso`]: the highest byte rate of UDP sockets.
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, the usual solution.
+//! - [`Tls`]: the same encrypted.
 //! - [`Unix`]: length-prefixed messages on a unix socket, the usual solution within a host.
 
 pub mod stream;
 pub mod tcp;
+mod tls;
 mod udp;
 mod udp_gso;
 pub mod unix;
@@ -17,6 +19,7 @@ pub mod waiter;
 
 pub use stream::SendMode;
 pub use tcp::Tcp;
+pub use tls::Tls;
 pub use udp::Udp;
 pub use udp_gso::UdpGso;
 pub use unix::{Unix, UnixKind};

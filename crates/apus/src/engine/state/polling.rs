@@ -18,6 +18,8 @@ pub(crate) struct Polling {
     sleeps_for_room: bool,
     /// Whether the leader must take the core lock in its next round, whatever the time.
     check_requested: bool,
+    /// Whether the leader polls once, and then receives what it has come for.
+    polls_once: bool,
     background: Background,
 }
 
@@ -42,6 +44,23 @@ impl Polling {
     /// Returns whether no thread has the poll role.
     pub(crate) const fn is_free(&self) -> bool {
         self.role.is_free()
+    }
+
+    /// Takes the poll role for a single poll, if it is free. Returns whether it was.
+    pub(crate) fn take_role_once(&mut self) -> bool {
+        self.polls_once = self.take_role();
+        self.polls_once
+    }
+
+    /// Notes that the single poll is over.
+    pub(crate) const fn end_single_poll(&mut self) {
+        self.polls_once = false;
+    }
+
+    /// Returns whether a thread that receives messages has left the poll role, or polls once: the messages that wait may
+    /// be for it.
+    pub(crate) const fn is_left(&self) -> bool {
+        self.role.is_free() || self.polls_once
     }
 
     /// Returns whether a thread waits for the poll role.
