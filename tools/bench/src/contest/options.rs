@@ -30,8 +30,8 @@ pub struct Options {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sealed: bool,
-    /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each. Both sides use all cores, and
-    /// sleep when there is nothing to do
+    /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each. --outstanding requests are
+    /// outstanding for each shard. Both sides use all cores, and sleep when there is nothing to do
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<usize>,

@@ -1,7 +1,8 @@
 //! Endpoints with several shards, for the measurement of what a shard costs.
 //!
-//! Each side has as many threads as shards. A thread of the client keeps its part of the calls outstanding and follows each
-//! completion that it receives with the next call; a thread of the server echoes what it receives. Both sides use all cores
+//! Each side has as many threads as shards. A thread of the client begins as many calls as the plan has outstanding, and
+//! follows each completion that it receives with the next call; a thread of the server echoes what it receives. So each shard
+//! has the load that one has alone. Both sides use all cores
 //! and sleep when there is nothing to do: threads that spin would take the cores from each other.
 
 use std::net::SocketAddr;
@@ -51,8 +52,8 @@ impl Contender for Sharded {
 
     fn settings(&self) -> String {
         format!(
-            "endpoints with {0} shards and {0} threads on each side, over UDP, both on all cores, waiting threads sleep, \
-             messages that are ready leave together (cork)",
+            "endpoints with {0} shards and {0} threads on each side, as many requests outstanding for each shard, over UDP, both \
+             on all cores, waiting threads sleep, messages that are ready leave together (cork)",
             self.shards
         )
     }
@@ -80,7 +81,7 @@ impl Contender for Sharded {
             .client()
             .map_err(|error| Error::endpoint("open a client".to_owned(), error))?;
         shut_down_on_stop(&endpoint, control);
-        let calls = Calls::new(&endpoint, server, plan, control.stop());
+        let calls = Calls::new(&endpoint, server, plan, self.shards, control.stop());
         let sides = on_threads(self.shards, |thread| calls.run(thread, self.shards))?;
         let mut sum = Side { counters: engine_counters::of(&endpoint), ..Side::default() };
         for side in sides {
@@ -125,16 +126,23 @@ struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    fn new(endpoint: &'a Endpoint, server: SocketAddr, plan: &'a Plan, stop: &'a Stop) -> Self {
+    fn new(
+        endpoint: &'a Endpoint,
+        server: SocketAddr,
+        plan: &'a Plan,
+        shards: usize,
+        stop: &'a Stop,
+    ) -> Self {
         let now = clock::now();
+        let outstanding = plan.outstanding * shards;
         Self {
             endpoint,
             server,
             plan,
             stop,
             request: Bytes::from(vec![0; plan.size]),
-            sent: (0..plan.outstanding).map(|_| AtomicU64::new(now)).collect(),
-            under_way: AtomicUsize::new(plan.outstanding),
+            sent: (0..outstanding).map(|_| AtomicU64::new(now)).collect(),
+            under_way: AtomicUsize::new(outstanding),
         }
     }
 

@@ -80,12 +80,18 @@ impl Contender for UdpGsoEcho {
         };
         connect(&socket, &from).doing(|| format!("connect to {from:?}"))?;
         loop {
-            let sent = send(&socket, &bytes[..length], SendFlags::empty());
-            sent.doing(|| format!("send {length} bytes to {from:?}"))?;
-            let next = waiter.receive(|flags| recv(&socket, &mut bytes[..], flags));
-            match next.doing(|| "receive".to_owned())? {
-                Some((received, _)) => length = received,
-                None => return Ok(Side::default()),
+            match send(&socket, &bytes[..length], SendFlags::empty()) {
+                Ok(_) => {}
+                // The client has closed its socket.
+                Err(Errno::CONNREFUSED) => return Ok(Side::default()),
+                Err(error) => {
+                    return Err(error).doing(|| format!("send {length} bytes to {from:?}"));
+                }
+            }
+            match waiter.receive(|flags| recv(&socket, &mut bytes[..], flags)) {
+                Ok(Some((received, _))) => length = received,
+                Ok(None) | Err(Errno::CONNREFUSED) => return Ok(Side::default()),
+                Err(error) => return Err(error).doing(|| "receive".to_owned()),
             }
         }
     }
