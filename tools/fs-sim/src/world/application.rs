@@ -1,9 +1,9 @@
 //! Applications: draw operations on a few names, so that clients conflict, and on a directory of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_core::client::Reply;
-use apus_fs_wire::{Errno, Ino, LockKind, LockRange, Name, NodeKind};
+use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Name, NodeKind};
 use bytes::Bytes;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -63,8 +63,12 @@ pub(super) struct Application {
     next: Option<Intent>,
     directories: Vec<Ino>,
     opened: Vec<Ino>,
+    /// Files that were created without a name. They get none: the model of names does not know them.
+    temporary: BTreeSet<Ino>,
     listing: Option<Moment>,
     hold: Option<usize>,
+    /// Locks that it has given back.
+    locks: u64,
     /// The directory that only this mount uses. Only the first thread has one.
     own: Option<Ino>,
     own_files: BTreeMap<String, Ino>,
@@ -100,8 +104,10 @@ impl Application {
             next: None,
             directories: vec![Ino::ROOT],
             opened: Vec::new(),
+            temporary: BTreeSet::new(),
             listing: None,
             hold: None,
+            locks: 0,
             own: None,
             own_files: BTreeMap::new(),
             unsynced: 0,
@@ -202,6 +208,11 @@ impl Application {
                     self.opened.push(ino);
                 }
             }
+            Intent::CreateTemporary(_) => {
+                self.opened.extend(node(reply));
+                self.temporary.extend(node(reply));
+            }
+            Intent::Lock { kind: LockKind::Unlock, .. } => self.locks += 1,
             Intent::OpenDirectory(directory) => {
                 if let Reply::Opened { handle, .. } = reply {
                     let (directory, handle) = (*directory, *handle);
@@ -226,7 +237,7 @@ impl Application {
                     private.synced = private.synced.max(current.actions);
                 }
             }
-            Intent::Lock { file, owner, kind, range, .. } if *kind != LockKind::Unlock => {
+            Intent::Lock { file, owner, kind, range, .. } => {
                 let hold = recorder.hold(*file, self.mount, *owner, *kind, *range, returned);
                 self.hold = Some(hold);
             }
@@ -260,6 +271,7 @@ impl Application {
             | Intent::Link { node: file, .. } => self.opened.retain(|open| open != file),
             Intent::OpenDirectory(directory)
             | Intent::LookUp((directory, _))
+            | Intent::CreateTemporary(directory)
             | Intent::Create { at: (directory, _), .. } => {
                 self.directories.retain(|known| known != directory || *known == Ino::ROOT);
             }
@@ -294,7 +306,13 @@ impl Application {
     fn unlock(&self) -> Intent {
         let range = LockRange { start: 0, end: u64::MAX };
         let kind = LockKind::Unlock;
-        Intent::Lock { file: self.planted.log, owner: self.thread + 1, kind, range, wait: false }
+        let owner = self.lock_owner();
+        Intent::Lock { file: self.planted.log, owner, kind, range, wait: false }
+    }
+
+    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks before, of `flock`.
+    fn lock_owner(&self) -> LockOwner {
+        LockOwner { owner: self.thread + 1, is_flock: self.locks % 2 == 1 }
     }
 
     /// Draws an operation on shared names.
@@ -327,17 +345,24 @@ impl Application {
                 Intent::Rename { to: self.rename_to(&at, random), from: at, mode }
             }
             13..=14 => Intent::OpenDirectory(directory),
-            15 if file != log && file != board && self.is_harsh => Intent::Link { node: file, at },
+            15 if file != log
+                && file != board
+                && !self.temporary.contains(&file)
+                && self.is_harsh =>
+            {
+                Intent::Link { node: file, at }
+            }
             16..=17 => Intent::Read { file, offset: 0, length: 4096 },
             18..=19 => {
                 let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
                 Intent::Read { file, offset, length }
             }
             20..=21 => Intent::Size(file),
+            22 if is_directory => Intent::CreateTemporary(directory),
             22 => Intent::Sync(file),
             23 if self.hold.is_none() => Intent::Lock {
                 file: log,
-                owner: self.thread + 1,
+                owner: self.lock_owner(),
                 kind: if is_directory { LockKind::Read } else { LockKind::Write },
                 range: LockRange { start: 0, end: random.random_range(0..2) * 9 },
                 wait: random.random_ratio(2, 3),

@@ -374,6 +374,7 @@ impl World {
                     self.schedule(self.now + delay, event);
                 }
                 ClientEffect::Warn(text) => self.note(|| format!("{mount} warns: {text}")),
+                ClientEffect::Lost(_) => {}
             }
         }
         let machine = &mut self.hosts[host];
