@@ -85,7 +85,7 @@ fn an_observer_reads_headers_and_no_content() {
     let client = cluster.builder().client().unwrap();
     // The relay's port is not the server's, which the header names: what the client sends is dropped as for another port,
     // after it was opened. The handshake is enough to see.
-    let secret = b"nobody else may read this";
+    let secret = b"no other host may read this";
     let _ = client.call_with(
         relay.address,
         &secret[..],
