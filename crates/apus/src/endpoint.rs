@@ -345,7 +345,7 @@ impl Endpoint {
 }
 
 /// Makes a call, waiting for room if necessary.
-fn submit<'a>(
+pub(crate) fn submit<'a>(
     shard: &'a Shard,
     submission: &mut Submission,
 ) -> Result<(Locked<'a>, CallId), CallError> {

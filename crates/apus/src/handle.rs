@@ -76,6 +76,21 @@ impl EndpointHandle {
         self.shards.count()
     }
 
+    /// Returns whether the endpoint's packets are sealed ([`security`](crate::security)).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.shards.main().sealing().is_sealed()
+    }
+
+    /// Returns why there are no keys with `peer`, if a handshake with it has failed within the last seconds: what a call that ended
+    /// with [`FailureKind::Untrusted`](crate::FailureKind::Untrusted) is about.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn handshake_failure(&self, peer: SocketAddr) -> Option<crate::security::HandshakeError> {
+        self.shards.all().find_map(|shard| shard.sealing().failure(peer))
+    }
+
     /// Cancels a call that was sent with `send`; its completion will not be received. The server
     /// may have executed the request.
     ///

@@ -73,6 +73,11 @@ pub struct Settings {
     /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
+    /// Section `[security]`: sealed packets, [`EndpointBuilder::security`]; without it, packets are in the clear. Relative paths
+    /// are those of the file's folder.
+    #[cfg(feature = "tls")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<apus_seal::tls::SecuritySettings>,
     /// Section `[udp]`: options of the socket.
     #[serde(skip_serializing_if = "UdpSettings::is_empty")]
     pub udp: UdpSettings,
@@ -153,7 +158,8 @@ impl Settings {
         let file = file.as_ref();
         let text = std::fs::read_to_string(file)
             .map_err(|source| SettingsError::Read { file: file.to_owned(), source })?;
-        parse(&text, Some(file))
+        let settings = parse(&text, Some(file))?;
+        Ok(settings.in_folder(file.parent().unwrap_or(Path::new(""))))
     }
 
     /// Returns the settings that differ from the defaults as TOML, for [`Settings::read`].
@@ -166,6 +172,18 @@ impl Settings {
             protocol.retain(|name, value| usual.get(name) != Some(value));
         }
         toml::to_string(&table).expect("a table")
+    }
+
+    /// Returns the settings with the paths of keys resolved against `folder`.
+    #[cfg(feature = "tls")]
+    fn in_folder(mut self, folder: &Path) -> Self {
+        self.security = self.security.map(|security| security.in_folder(folder));
+        self
+    }
+
+    #[cfg(not(feature = "tls"))]
+    const fn in_folder(self, _folder: &Path) -> Self {
+        self
     }
 
     /// Sets all options that these settings have.
@@ -206,6 +224,10 @@ impl Settings {
         }
         if let Some(local) = local {
             builder = builder.local(*local);
+        }
+        #[cfg(feature = "tls")]
+        if let Some(security) = &self.security {
+            builder = builder.security(apus_seal::tls::Security::new(security.clone()));
         }
         self.trace.apply(builder)
     }

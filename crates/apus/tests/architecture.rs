@@ -97,8 +97,8 @@ fn the_map_names_every_crate_and_no_other() {
 /// only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
-    warning ended_neighbours trace error overload engine metrics snapshot introspection
-    call submission cork request handle endpoint arrival builder tokio settings metrics_bridge prometheus
+    warning ended_neighbours trace error security overload engine metrics snapshot introspection
+    call submission cork request handle endpoint arrival interruption builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token sync siblings poll_mode spin alarm signal descriptor cpu paths backlog tracer
     waiter wake_list poll_role handoff message calls

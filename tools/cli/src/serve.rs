@@ -18,6 +18,7 @@ use crate::driver::{Driver, bind_failure};
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
+use crate::sealing::Sealing;
 use crate::signals;
 use crate::tracing::Tracing;
 
@@ -34,6 +35,7 @@ use crate::tracing::Tracing;
   apus serve [::]:4000 --shards auto
   apus serve 127.0.0.1:0 --trace all --trace-file server.tt
   apus serve [::]:4000 --poll spin
+  apus serve --sealed 127.0.0.1:4000
   apus serve 10.0.0.1:4000 --driver raw")]
 pub(crate) struct Arguments {
     /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host, IPv4
@@ -53,6 +55,8 @@ pub(crate) struct Arguments {
     poll: Option<PollMode>,
     #[command(flatten)]
     configuration: Configuration,
+    #[command(flatten)]
+    sealing: Sealing,
     /// Driver that carries packets
     #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
     driver: Driver,
@@ -119,7 +123,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The channel is closed if the service is already ending.
     signals::on_first(move || drop(signal_ends.send(End::Signal)))
         .map_err(|error| Failure::of("catch signals", &error))?;
-    let settings = arguments.configuration.read()?;
+    let mut settings = arguments.configuration.read()?;
+    arguments.sealing.apply(&mut settings)?;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let builder = arguments.driver.apply(builder(&settings, arguments), any);
     let endpoint = builder.bind(arguments.address.as_str()).map_err(|error| {

@@ -70,7 +70,7 @@ impl EndpointBuilder {
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.options.on_driver(driver);
+        let opened = self.options.on_driver(driver)?;
         self.start(opened, Ports::Own)
     }
 

@@ -241,6 +241,16 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
+    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that `security` admits are not
+    /// talked to. The default is packets in the clear. Not available with the kernel profile or raw IP.
+    ///
+    /// Shared memory is then used only if the settings say so (`plaintext = "local-only"`).
+    #[cfg(feature = "tls")]
+    pub fn security(mut self, security: crate::security::Security) -> Self {
+        self.options.sealer = crate::security::Sealer(Some(security));
+        self
+    }
+
     /// Sets the id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel
     /// profile; each further call has the next even id.
     ///

@@ -11,6 +11,7 @@ use crate::engine::siblings::{Sibling, Siblings};
 use crate::engine::{background_poller, dedicated};
 use crate::error::{BindError, Closed};
 use crate::overload::Quotas;
+use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     pub(super) triggers: FreezeTriggers,
     pub(super) trace_files: Option<TraceFiles>,
     pub(super) observable: bool,
+    /// How packets are sealed.
+    pub(super) sealer: Sealer,
 }
 
 /// The ports of an endpoint's sockets.
@@ -75,6 +78,7 @@ impl Default for Options {
             triggers: FreezeTriggers::new(),
             trace_files: None,
             observable: true,
+            sealer: Sealer::default(),
         }
     }
 }
@@ -86,9 +90,14 @@ impl Options {
     }
 
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> Vec<DriverSetup> {
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the keys cannot be used.
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> Result<Vec<DriverSetup>, BindError> {
         let (config, first_id) = (self.config.clone(), self.first_id);
-        vec![DriverSetup { driver, config, first_id, local: None, ended: None }]
+        let (driver, sealing) = self.sealer.seal(driver)?;
+        Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
     /// Starts the shards of a blocking endpoint, and what runs their loops.
@@ -203,7 +212,7 @@ impl Options {
             if index > 0 {
                 udp.bind.set_port(0);
             }
-            Ok(self.over_udp(Udp::open(&udp)?, true))
+            self.over_udp(Udp::open(&udp)?, true)
         };
         (0..count).map(open).collect()
     }
@@ -213,24 +222,27 @@ impl Options {
             let group = Udp::open_group(&UdpConfig { bind, ..self.udp }, self.shard_count())?;
             // One of them has the name that peers of this host know.
             let setup = |(index, udp)| self.over_udp(udp, index == 0);
-            return Ok(group.into_iter().enumerate().map(setup).collect());
+            return group.into_iter().enumerate().map(setup).collect();
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
         let ended = EndedNeighbours::watch(driver.local_addr());
-        Ok(vec![DriverSetup { driver, config, first_id, local: None, ended }])
+        let sealing = Sealing::default();
+        Ok(vec![DriverSetup { driver, config, first_id, local: None, ended, sealing }])
     }
 
-    fn over_udp(&self, driver: Udp, local: bool) -> DriverSetup {
+    fn over_udp(&self, driver: Udp, local: bool) -> Result<DriverSetup, BindError> {
+        let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
         let local = if local { self.local_options() } else { None };
         let config = self.config.clone();
-        DriverSetup { driver: Box::new(driver), config, first_id: None, local, ended: None }
+        Ok(DriverSetup { driver, config, first_id: None, local, ended: None, sealing })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
     fn local_options(&self) -> Option<apus_local::LocalConfig> {
-        let wanted = self.local && self.config.profile() == Profile::Udp;
+        let wanted =
+            self.local && self.config.profile() == Profile::Udp && self.sealer.allows_memory();
         wanted.then(|| self.local_config.clone())
     }
 

@@ -14,6 +14,7 @@ use super::tracer::Tracer;
 use crate::ended_neighbours::EndedNeighbours;
 use crate::error::Closed;
 use crate::overload::{Quotas, Work};
+use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
@@ -38,6 +39,8 @@ pub(crate) struct DriverSetup {
     pub(crate) local: Option<apus_local::LocalConfig>,
     /// What answers for endpoints of this host that have ended, over raw IP.
     pub(crate) ended: Option<EndedNeighbours>,
+    /// What seals the driver's packets.
+    pub(crate) sealing: Sealing,
 }
 
 /// What a shard does, and what it records.
@@ -71,6 +74,7 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
+    sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,
     /// Answers for endpoints of this host that have ended, for as long as this one lives.
@@ -106,7 +110,7 @@ impl Shard {
         sibling: Option<Sibling<Self>>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, call_timeout, triggers } = settings;
-        let DriverSetup { driver, config, first_id, local, ended } = opened;
+        let DriverSetup { driver, config, first_id, local, ended, sealing } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
         let driver_counters = driver.counters();
@@ -158,6 +162,7 @@ impl Shard {
             local_addr,
             cpu,
             driver_counters,
+            sealing,
             _auto_save: auto_save,
             _ended: ended,
             sibling,
@@ -257,6 +262,11 @@ impl Shard {
     /// Returns the counters of the driver, if it has any.
     pub(crate) fn driver_counters(&self) -> Vec<(&'static str, u64)> {
         self.driver_counters.as_ref().map_or_else(Vec::new, |counters| counters.all())
+    }
+
+    /// Returns what seals the driver's packets.
+    pub(crate) const fn sealing(&self) -> &Sealing {
+        &self.sealing
     }
 
     pub(super) const fn poll_mode(&self) -> PollMode {

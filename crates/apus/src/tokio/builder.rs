@@ -106,7 +106,7 @@ impl EndpointBuilder {
     ///
     /// Outside of a tokio runtime with IO and time enabled.
     pub async fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.options.on_driver(driver);
+        let opened = self.options.on_driver(driver)?;
         self.start(opened, Ports::Own)
     }
 

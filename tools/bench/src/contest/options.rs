@@ -31,6 +31,10 @@ pub struct Options {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<usize>,
+    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with throw-away keys
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
     /// Length, seed and waiting; a tenth of the seconds is warm-up before.
     #[command(flatten)]
     #[serde(flatten)]
@@ -84,6 +88,7 @@ impl Options {
             measure,
             seed: self.repetition.seed,
             raw: self.raw,
+            keys: None,
         }
     }
 

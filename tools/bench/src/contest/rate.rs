@@ -1,8 +1,8 @@
 //! The rate contest: small requests per second with one core on each side.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, Sharded, TracedApus, engine_counters};
-use apus_contenders::baseline::{SendMode, Tcp, UdpGsoEcho};
+use apus_contenders::apus::{Apus, Calls, Path, SealedApus, Sharded, TracedApus, engine_counters};
+use apus_contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
 use apus_contenders::contender::{Contender, Replies, Side};
 
 /// The figure by which numbers of shards are compared: nanoseconds of processor time per reply, of both sides.
@@ -29,6 +29,8 @@ pub static RATE: Contest = Contest {
         ("apus", "udp-gso"),
         ("apus", "apus-untraced"),
         ("apus-traced", "apus-untraced"),
+        ("apus-sealed", "apus"),
+        ("apus-sealed", "tls-tcp"),
     ],
 };
 
@@ -39,8 +41,10 @@ fn contenders(shards: &[usize]) -> Vec<Box<dyn Contender>> {
         Box::new(APUS),
         Box::new(TracedApus { exchange: APUS, all: false }),
         Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(SealedApus(APUS)),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
         Box::new(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
+        Box::new(Tls { sends: SendMode::Ready, replies: Replies::Echo }),
         Box::new(UdpGsoEcho),
     ];
     for count in shards {

@@ -11,10 +11,11 @@ use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
 use crate::options::{check_only, none_left};
 use apus_contenders::apus::Sharded;
 use apus_contenders::contender::{Contender, Plan, Side};
+use apus_contenders::keys::ThrowAwayKeys;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::clock;
-use apus_testbed::error::{Error, require};
+use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 use apus_testbed::repeat::Repeater;
@@ -48,9 +49,13 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
-    let plan = options.plan();
+    let mut plan = options.plan();
+    // Removed at the end of the contest.
+    let folder = options.sealed.then(tempfile::tempdir).transpose();
+    let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
+    plan.keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path())).transpose()?;
     let mut outcome = Outcome::new(contest.name, options.config());
-    let contenders = selected(contest, options, &mut outcome.notes)?;
+    let contenders = selected(contest, options, &plan, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
     if options.raw {
         outcome
@@ -82,17 +87,18 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
 fn selected(
     contest: &Contest,
     options: &Options,
+    plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Box<dyn Contender>>, Error> {
-    let plan = options.plan();
     let mut contenders = (contest.contenders)(&options.shards);
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
     check_only(&options.only, &names)?;
     contenders.retain(|contender| {
         let asked_for = options.only.iter().any(|name| name == contender.name());
-        asked_for || (options.only.is_empty() && !contender.is_on_request())
+        let usual = !contender.is_on_request() || (options.sealed && contender.is_encrypted());
+        asked_for || (options.only.is_empty() && usual)
     });
-    contenders.retain(|contender| match contender.exclusion(&plan) {
+    contenders.retain(|contender| match contender.exclusion(plan) {
         Some(why) => {
             notes.push(format!("{} sits out: {why}", contender.name()));
             false

@@ -8,6 +8,7 @@
 //! - [`Sharded`]: in `rate --shards`.
 //! - [`ReceiveMode`]: in `handoff`.
 //! - [`TracedApus`]: in `rtt` and `rate` on request, with other time traces than the default.
+//! - [`SealedApus`]: in `rtt`, `throughput` and `rate` with `--sealed`.
 //! - [`BarePair`]: in `local`, the layer below an endpoint.
 //!
 //! # Invariants
@@ -25,6 +26,7 @@ mod exchange;
 mod pair;
 pub mod path;
 mod receive_mode;
+mod sealed_apus;
 pub mod server;
 mod sharded;
 mod traced_apus;
@@ -38,4 +40,5 @@ pub use path::{builder, configured};
 pub use receive_mode::ReceiveMode;
 pub use receive_mode::counters;
 pub use sharded::Sharded;
+pub use sealed_apus::SealedApus;
 pub use traced_apus::TracedApus;

@@ -342,6 +342,22 @@ fn requests_of_an_earlier_session_do_not_count() {
     assert_violation(ViolationKind::Incoming, &script.sent(1, Role::Server, grant(11_001)));
 }
 
+/// (Seed 19207205901240: the client stalled for longer than the timeout in the middle of a request.)
+#[test]
+fn a_request_after_silence_for_the_timeout_may_begin_anew() {
+    let config = Config::builder().max_incoming(10_000).timeout_usecs(400_000).build().unwrap();
+    let mut script = Script::new(&[(50_000, 1)], config, Incoming::new);
+    let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    script.sent(0, Role::Server, grant(6_000)).unwrap();
+    script.at += 399 * MILLISECOND;
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    assert_violation(ViolationKind::Incoming, &script.sent(0, Role::Server, grant(6_000)));
+    script.at += 400 * MILLISECOND;
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    script.sent(0, Role::Server, grant(6_000)).unwrap();
+}
+
 #[test]
 fn ended_and_silent_messages_return_their_share() {
     let config = Config::builder().max_incoming(10_000).build().unwrap();
