@@ -56,7 +56,8 @@
 //!
 //! Any number of threads may share an endpoint. A thread that waits for a message polls the network
 //! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and
-//! [`PollMode`] sets for how long a thread spins before it sleeps.
+//! [`PollMode`] sets for how long a thread spins before it sleeps. With [several
+//! shards](EndpointBuilder::shards) an endpoint uses several cores.
 //!
 //! # Features
 //!
