@@ -77,21 +77,27 @@ pub struct CallId {
 }
 
 impl CallId {
+    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time are twice what
+    /// `max_client_rpcs` can allow, and there are at most 128 shards: [`Shards::MAX`](crate::Shards::MAX) that serve, and as
+    /// many that call.
+    const SLOT_BITS: u32 = 25;
+
     /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint
     /// differ for four billion calls.
     #[must_use]
     pub const fn to_bits(self) -> NonZeroU64 {
-        // The last of all slots is never in use: the table would have four billion calls.
-        NonZeroU64::MIN.saturating_add(self.key.cookie() | (self.shard as u64) << 22)
+        // The last of all slots is never in use: the table would have 33 million calls.
+        let shard = (self.shard as u64) << Self::SLOT_BITS;
+        NonZeroU64::MIN.saturating_add(self.key.cookie() | shard)
     }
 
     /// Returns the id that [`CallId::to_bits`] returned this number for. An id that the endpoint
     /// never had names no call.
     #[must_use]
     pub const fn from_bits(bits: NonZeroU64) -> Self {
-        // 22 bits of a slot, and 10 of the shard: neither has as many.
-        let (bits, shard) = (bits.get() - 1, (bits.get() - 1) >> 22 & 0x3ff);
-        Self { key: Key::from_cookie(bits & !(0x3ff << 22)), shard: shard as u16 }
+        let bits = bits.get() - 1;
+        let shard = ((bits & 0xffff_ffff) >> Self::SLOT_BITS) as u16;
+        Self { key: Key::from_cookie(bits ^ (shard as u64) << Self::SLOT_BITS), shard }
     }
 }
 
@@ -119,9 +125,11 @@ mod tests {
 
     #[test]
     fn an_id_survives_as_a_number() {
-        for key in [0, 1, (1 << 22) - 1, 7 << 32 | 3, u64::MAX << 32] {
-            let id = CallId { key: Key::from_cookie(key), shard: 1023 };
-            assert_eq!(CallId::from_bits(id.to_bits()), id);
+        for serial in [0_u64, 7, u64::from(u32::MAX)] {
+            for (slot, shard) in [(0, 0), (3, 1), ((1 << 25) - 2, 127)] {
+                let id = CallId { key: Key::from_cookie(serial << 32 | slot), shard };
+                assert_eq!(CallId::from_bits(id.to_bits()), id);
+            }
         }
     }
 }

@@ -56,7 +56,8 @@
 //!
 //! Any number of threads may share an endpoint. A thread that waits for a message polls the network
 //! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and
-//! [`PollMode`] sets for how long a thread spins before it sleeps.
+//! [`PollMode`] sets for how long a thread spins before it sleeps. With [several
+//! shards](EndpointBuilder::shards) an endpoint uses several cores.
 //!
 //! # Features
 //!
@@ -67,6 +68,7 @@
 //! | `metrics` | counters for the recorder of the `metrics` facade: `apus::metrics_bridge` | |
 //! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
 //! | `tls-ring`, `tls-aws-lc` | sealed packets, with the cryptography of either library: [`security`] | |
+//! | `rpc` | the attribute `apus::service`: a trait becomes a service with client and server, which need the crate `apus-rpc` | |
 //! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
 //! | `toml` | `Settings`: an endpoint from a file | |
 //!
@@ -117,6 +119,8 @@ pub mod tokio;
 pub mod trace;
 mod warning;
 
+#[cfg(feature = "rpc")]
+pub use apus_macros::service;
 pub use apus_metrics::{EngineMetrics, Metrics, Queues};
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,

@@ -103,7 +103,7 @@ crate::engine
     clock token sync siblings poll_mode spin alarm signal descriptor cpu paths backlog tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
-    poll_loop blocking shards dedicated background_poller asynchronous model
+    poll_loop event_loop blocking dedicated background_poller shards asynchronous model
 crate::engine::core
     root transmission stealing messages commands shutdown timeout pass
 crate::engine::local

@@ -50,6 +50,7 @@ impl From<RpcError> for Failure {
             FailureKind::DeadlineExceeded => Status::DeadlineExceeded,
             FailureKind::Cancelled => Status::Cancelled,
             FailureKind::ShutDown => Status::ShutDown,
+            FailureKind::Untrusted => Status::Untrusted,
             _ => Status::Other,
         };
         Self { status, execution: error.execution, text: error.to_string() }

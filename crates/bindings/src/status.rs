@@ -50,6 +50,8 @@ pub enum Status {
     Cancelled = 19,
     /// This endpoint was shut down during the call.
     ShutDown = 20,
+    /// No keys could be agreed upon with the server: one of the two ends refuses the identity of the other.
+    Untrusted = 21,
 
     /// The message is longer than `max_message`. Nothing was sent.
     MessageTooLarge = 32,
@@ -105,6 +107,7 @@ impl Status {
         (Self::DeadlineExceeded, c"deadline_exceeded"),
         (Self::Cancelled, c"cancelled"),
         (Self::ShutDown, c"shut_down"),
+        (Self::Untrusted, c"untrusted"),
         (Self::MessageTooLarge, c"message_too_large"),
         (Self::EmptyMessage, c"empty_message"),
         (Self::NoRoom, c"no_room"),

@@ -136,6 +136,10 @@ typedef enum apus_status {
      */
     APUS_STATUS_SHUT_DOWN = 20,
     /**
+     * No keys could be agreed upon with the server: one of the two ends refuses the identity of the other.
+     */
+    APUS_STATUS_UNTRUSTED = 21,
+    /**
      * The message is longer than `max_message`. Nothing was sent.
      */
     APUS_STATUS_MESSAGE_TOO_LARGE = 32,

@@ -20,5 +20,9 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Time without a PULL after which a server ends a stream: three times what a living client lets pass.
 pub(crate) const STREAM_IDLE: Duration = Duration::from_secs(60);
 
+/// Time for the first PULL of a stream, which a client sends as soon as it knows the stream: a client that is gone by then
+/// cannot cancel it.
+pub(crate) const FIRST_PULL: Duration = Duration::from_secs(5);
+
 /// Time for which a client tries to tell a server that it wants nothing more of a stream.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,7 +5,22 @@ use crate::byte_str::ByteStr;
 use crate::metadata::Metadata;
 use crate::trace_context::TraceContext;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// The servers that attempts of a call went to, so that a further one goes elsewhere. All copies of a request share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attempts(Arc<Mutex<Vec<SocketAddr>>>);
+
+impl Attempts {
+    pub(crate) fn add(&self, server: SocketAddr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(server);
+    }
+
+    pub(crate) fn contains(&self, server: SocketAddr) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&server)
+    }
+}
 
 /// A request: a method, options, and a body.
 #[derive(Debug, Default)]
@@ -17,6 +32,8 @@ pub struct Request {
     trace: Option<TraceContext>,
     idempotent: bool,
     peer: Option<SocketAddr>,
+    attempts: Option<Attempts>,
+    only_elsewhere: bool,
     body: Body,
 }
 
@@ -66,6 +83,26 @@ impl Request {
     pub const fn with_idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
         self
+    }
+
+    /// Makes copies of the request avoid each other's servers.
+    pub(crate) fn share_attempts(&mut self) {
+        self.attempts.get_or_insert_default();
+    }
+
+    /// Returns where earlier attempts went.
+    pub(crate) const fn attempts(&self) -> Option<&Attempts> {
+        self.attempts.as_ref()
+    }
+
+    /// Sets whether the call must not go to a server that has had an attempt.
+    pub(crate) const fn with_only_elsewhere(mut self, only_elsewhere: bool) -> Self {
+        self.only_elsewhere = only_elsewhere;
+        self
+    }
+
+    pub(crate) const fn is_only_elsewhere(&self) -> bool {
+        self.only_elsewhere
     }
 
     pub(crate) const fn with_peer(mut self, peer: SocketAddr) -> Self {
@@ -144,6 +181,7 @@ impl Request {
             method: self.method.clone(),
             metadata: self.metadata.clone(),
             body: self.body.try_clone()?,
+            attempts: self.attempts.clone(),
             ..*self
         })
     }

@@ -6,7 +6,7 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("byte_str", &[]),
     ("code", &[]),
     ("trace_context", &[]),
@@ -32,6 +32,9 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "status",
         ],
     ),
+    ("typed", &["body", "byte_str", "code", "message", "metadata", "status"]),
+    ("layers", &["code", "handler", "message", "status"]),
+    ("balance", &["client", "code", "handler", "message", "server", "status"]),
 ];
 
 #[test]

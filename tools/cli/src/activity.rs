@@ -177,6 +177,7 @@ mod tests {
         let address = "127.0.0.1:4000".parse().unwrap();
         let endpoint = EndpointSnapshot {
             address,
+            shard: None,
             counters,
             gauges: BTreeMap::new(),
             histograms: BTreeMap::new(),

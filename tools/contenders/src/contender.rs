@@ -41,6 +41,11 @@ pub trait Contender: Sync {
         false
     }
 
+    /// Returns whether both sides use all cores, instead of one each.
+    fn uses_all_cores(&self) -> bool {
+        false
+    }
+
     /// Runs the server: opens it, calls [`Control::ready`], and answers requests until
     /// [`Control::stop`] is asked or the client disconnects.
     ///

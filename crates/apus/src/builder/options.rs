@@ -6,7 +6,7 @@ use crate::ended_neighbours::EndedNeighbours;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
-use crate::engine::shards::{OpenCallers, Running, Shards};
+use crate::engine::shards::{OpenCallers, Runner, Running, Shards};
 use crate::engine::siblings::{Sibling, Siblings};
 use crate::engine::{background_poller, dedicated};
 use crate::error::{BindError, Closed};
@@ -21,7 +21,6 @@ use apus_trace::auto_save::{self, AutoSave};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What an [`EndpointBuilder`](super::EndpointBuilder) has collected.
@@ -101,7 +100,7 @@ impl Options {
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
-    /// Starts the shards of a blocking endpoint, and the threads that run their loops.
+    /// Starts the shards of a blocking endpoint, and what runs their loops.
     pub(crate) fn start(
         &self,
         opened: Vec<DriverSetup>,
@@ -109,22 +108,21 @@ impl Options {
     ) -> Result<Shards, BindError> {
         let Self { engine, poll, core_share, .. } = *self;
         self.start_with(opened, ports, poll, move |shard, index| match engine {
-            Engine::Waiters => background_poller::start(shard).map(Some),
+            Engine::Waiters => background_poller::start(shard).map(Runner::Background),
             Engine::Dedicated { cpu } => {
                 let cpu = cpu.map(|cpu| cpu + index);
-                dedicated::start(shard, cpu, poll, core_share).map(Some)
+                dedicated::start(shard, cpu, poll, core_share).map(Runner::Thread)
             }
         })
     }
 
-    /// Starts the shards of an endpoint. `run` has the loop of the shard with this index run, by the returned thread or
-    /// otherwise.
+    /// Starts the shards of an endpoint. `run` has the loop of the shard with this index run.
     pub(crate) fn start_with(
         &self,
         opened: Vec<DriverSetup>,
         ports: Ports,
         poll: PollMode,
-        run: impl Fn(&Arc<Shard>, usize) -> io::Result<Option<JoinHandle<()>>> + Send + Sync + 'static,
+        run: impl Fn(&Arc<Shard>, usize) -> io::Result<Runner> + Send + Sync + 'static,
     ) -> Result<Shards, BindError> {
         let count = opened.len();
         if count == 1 {
@@ -151,24 +149,23 @@ impl Options {
         opened: Vec<DriverSetup>,
         poll: PollMode,
         place: Option<(&Arc<Siblings<Shard>>, usize)>,
-        run: &impl Fn(&Arc<Shard>, usize) -> io::Result<Option<JoinHandle<()>>>,
+        run: &impl Fn(&Arc<Shard>, usize) -> io::Result<Runner>,
     ) -> Result<Vec<Running>, BindError> {
         let mut running: Vec<Running> = Vec::new();
         for (index, setup) in opened.into_iter().enumerate() {
             let address = setup.driver.local_addr();
             let sibling = place.map(|(siblings, first)| siblings.place(first + index));
             let started = self.shard(setup, poll, sibling, index == 0).and_then(|shard| {
-                let thread = run(&shard, index);
-                let thread = thread.map_err(|source| BindError::Start { address, source })?;
-                Ok((shard, thread))
+                let runner = run(&shard, index);
+                let runner = runner.map_err(|source| BindError::Start { address, source })?;
+                Ok((shard, runner))
             });
             match started {
                 Ok(started) => running.push(started),
                 Err(error) => {
-                    for (shard, thread) in running {
+                    for (shard, runner) in running {
                         shard.lock().close(Closed::ShutDown);
-                        // It has nothing to report: the endpoint does not exist yet.
-                        let _ = thread.map(JoinHandle::join);
+                        runner.end();
                     }
                     return Err(error);
                 }
@@ -236,9 +233,9 @@ impl Options {
     }
 
     fn over_udp(&self, driver: Udp, local: bool) -> Result<DriverSetup, BindError> {
+        let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
         let local = if local { self.local_options() } else { None };
         let config = self.config.clone();
-        let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
         Ok(DriverSetup { driver, config, first_id: None, local, ended: None, sealing })
     }
 

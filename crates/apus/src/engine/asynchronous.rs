@@ -6,13 +6,12 @@
 //! replies sends the packets itself.
 
 use super::descriptor::{ARRIVAL, readable};
-use super::poll_loop::{LoopState, Pass};
-use super::poll_mode::PollMode;
+use super::event_loop::Sleep;
 use super::shard::Shard;
 use super::siblings::Idle;
 use super::signal::WakeReasons;
 use super::state::WaitKind;
-use super::wait_target::{UntilClosed, WaitTarget};
+use super::wait_target::WaitTarget;
 use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
 use crate::error::Closed;
 use apus_proto::Instant;
@@ -26,11 +25,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
-
-/// Number of passes after which the task yields to other tasks.
-const PASSES_PER_POLL: usize = 16;
 
 /// What the task that runs the loop sleeps on.
 struct Sources {
@@ -121,55 +116,12 @@ impl Shard {
         if core.is_closed() { Err(core.closed_error()) } else { Ok(None) }
     }
 
-    /// Runs the loop for a while. Returns whether nothing is left to do.
-    fn work(&self) -> bool {
-        let mut receiver = self.receiver();
-        // Each pass checks the timers: a task does not spin.
-        let mut state = LoopState::new(PollMode::Block, true);
-        for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut receiver, &mut state) {
-                Pass::Worked(mut core, _) => {
-                    let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
-                    debug_assert!(none.is_none(), "the task waits for no message");
-                }
-                Pass::Idle => return true,
-                Pass::Broken(error) => {
-                    self.lock().close(Closed::Driver(error.into()));
-                    return true;
-                }
-            }
-            state.check_next();
-        }
-        false
-    }
-
     /// Announces the task's sleep, and returns its duration; `None` if there is something to do at
     /// once.
     fn announce_sleep(&self) -> Option<Sleep> {
-        let mut receiver = self.receiver();
-        if !receiver.prepare_to_sleep() {
-            return None;
-        }
-        let mut core = self.lock();
-        // While the socket is full, the task tries it again soon: it is not woken when the socket
-        // has room.
-        let now = self.clock().now();
-        let is_full = core.is_socket_full();
-        core.polling().set_sleeps_for_room(is_full);
-        let again = if is_full { now + FULL_SOCKET_RETRY } else { Instant::NEVER };
-        // While receiving is stopped, packets are no reason to wake.
-        let stopped = core.stopped_until().filter(|until| *until > now);
-        let until = core.next_due().min(again).min(stopped.unwrap_or(again));
-        if until <= now {
-            core.polling().set_sleeps_for_room(false);
-            receiver.finish_sleep(WakeReasons::default(), now);
-            return None;
-        }
-        let polling = core.polling();
-        polling.begin_sleep(until);
-        polling.checked();
-        core.counters().sleeps += 1;
-        Some(Sleep { until, receiving: stopped.is_none() })
+        let (sleep, mut core, _receiver) = self.prepare_sleep()?;
+        core.polling().begin_sleep(sleep.until);
+        Some(sleep)
     }
 
     /// Ends the task's sleep, for these reasons.
@@ -178,17 +130,6 @@ impl Shard {
         self.lock().polling().end_sleep();
     }
 }
-
-/// Until when the task sleeps, and whether it wakes when packets arrive.
-#[derive(Clone, Copy, Debug)]
-struct Sleep {
-    until: Instant,
-    receiving: bool,
-}
-
-/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it
-/// at 40 Gbit/s.
-const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 impl Sources {
     /// Sleeps until something happens. Returns the reasons for which it woke.

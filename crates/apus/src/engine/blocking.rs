@@ -90,8 +90,6 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            // A thread that does not wait takes the poll role the next time.
-            core.polling().request_role();
             return (core, None);
         }
         let waiter = waiter();

@@ -74,6 +74,7 @@ mod cpu;
 pub(crate) mod dedicated;
 #[cfg(feature = "tokio")]
 mod descriptor;
+mod event_loop;
 mod handoff;
 mod local;
 pub(crate) mod message;

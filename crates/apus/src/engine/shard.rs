@@ -74,6 +74,8 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
+    /// What seals the driver's packets. Without the feature nothing asks it.
+    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,
@@ -265,6 +267,7 @@ impl Shard {
     }
 
     /// Returns what seals the driver's packets.
+    #[cfg(feature = "tls")]
     pub(crate) const fn sealing(&self) -> &Sealing {
         &self.sealing
     }
@@ -336,10 +339,10 @@ impl Locked<'_> {
     }
 
     /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for
-    /// longer than that and must be woken. While the poll role is free no thread reads it, and a
-    /// thread that takes the role publishes anew.
+    /// longer than that and must be woken. While the poll role is free, and the background poller does
+    /// not watch, no thread reads it, and a thread that takes the role publishes anew.
     fn publish_due(&mut self) -> bool {
-        if self.polling().is_free() {
+        if self.polling().is_free() && !self.polling().is_watched() {
             return false;
         }
         let due = self.next_due();

@@ -9,6 +9,7 @@
 //! the shards. So an endpoint that serves with several shards opens as many further ones, its
 //! *callers*, when it makes its first call.
 
+use super::background_poller::Served;
 use super::poll_mode::PollMode;
 use super::shard::{Locked, Shard};
 use super::wait_target::WaitTarget;
@@ -21,8 +22,32 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// A shard, and the engine's own thread that serves it; `None` if a task of a runtime does.
-pub(crate) type Running = (Arc<Shard>, Option<JoinHandle<()>>);
+/// A shard, and what runs its loop.
+pub(crate) type Running = (Arc<Shard>, Runner);
+
+/// What runs the loop of a shard while no thread that waits does.
+pub(crate) enum Runner {
+    /// A thread of its own.
+    Thread(JoinHandle<()>),
+    /// The background poller of the process.
+    Background(Served),
+    /// A task of a runtime.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
+    Task,
+}
+
+impl Runner {
+    /// Returns when the loop of the shard, which is closed, is not running any more.
+    pub(crate) fn end(self) {
+        match self {
+            // If the engine panicked, the panic has been printed already; other threads must still
+            // be able to end.
+            Self::Thread(thread) => drop(thread.join()),
+            Self::Background(served) => drop(served),
+            Self::Task => {}
+        }
+    }
+}
 
 /// Opens the callers of an endpoint that serves.
 pub(crate) type OpenCallers = Box<dyn Fn() -> Result<Vec<Running>, BindError> + Send + Sync>;
@@ -36,7 +61,7 @@ pub(crate) struct Shards {
     callers: Option<Callers>,
     /// The home of the next thread.
     next_home: AtomicUsize,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    runners: Mutex<Vec<Runner>>,
 }
 
 struct Callers {
@@ -59,7 +84,7 @@ struct Home {
 const MAX_HOMES: usize = 8;
 
 thread_local! {
-    static HOMES: RefCell<SmallVec<[Home; 2]>> = const { RefCell::new(SmallVec::new_const()) };
+    static HOMES: RefCell<SmallVec<[Home; 2]>> = RefCell::default();
 }
 
 /// A message, and the shard that it comes from.
@@ -73,14 +98,14 @@ impl Shards {
     /// Returns the shards `first`, and callers that are opened by `callers` when they are needed.
     pub(crate) fn new(first: Vec<Running>, callers: Option<OpenCallers>) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-        let (first, threads): (Vec<_>, Vec<_>) = first.into_iter().unzip();
+        let (first, runners): (Vec<_>, Vec<_>) = first.into_iter().unzip();
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             first: first.into(),
             callers: callers
                 .map(|open| Callers { opened: OnceLock::new(), open: Mutex::new(open) }),
             next_home: AtomicUsize::new(0),
-            threads: Mutex::new(threads.into_iter().flatten().collect()),
+            runners: Mutex::new(runners),
         }
     }
 
@@ -142,9 +167,8 @@ impl Shards {
             }
         }
         let failed = |error| Closed::Driver(Arc::new(io::Error::other(error)));
-        let (shards, threads): (Vec<_>, Vec<_>) = (*open)().map_err(failed)?.into_iter().unzip();
-        let own = &mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        own.extend(threads.into_iter().flatten());
+        let (shards, runners): (Vec<_>, Vec<_>) = (*open)().map_err(failed)?.into_iter().unzip();
+        self.runners.lock().unwrap_or_else(PoisonError::into_inner).extend(runners);
         let opened = callers.opened.get_or_init(|| shards.into());
         // The endpoint may have been closed meanwhile, when these did not exist yet.
         let core = self.main().lock();
@@ -249,7 +273,7 @@ impl Shards {
             })
     }
 
-    /// Steals a message for a task if it is the turn of other shards, whatever waits at `home`.
+    /// Steals a message for a task if other shards come first, whatever waits at `home`.
     #[cfg(feature = "tokio")]
     pub(crate) fn steal_in_turn<'a, W: WaitTarget>(
         &'a self,
@@ -313,15 +337,11 @@ impl Shards {
         self.first.len()
     }
 
-    /// Closes all shards, and waits for the threads that serve them.
+    /// Closes all shards, and waits until none of their loops is running.
     pub(crate) fn end(&self) {
         self.main().lock().close(Closed::ShutDown);
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // If the engine panicked, the panic has been printed already; other threads must still
-            // be able to end.
-            let _ = thread.join();
-        }
+        let runners =
+            std::mem::take(&mut *self.runners.lock().unwrap_or_else(PoisonError::into_inner));
+        runners.into_iter().for_each(Runner::end);
     }
 }

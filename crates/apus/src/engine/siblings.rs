@@ -5,8 +5,8 @@
 //! surplus and the number of its threads that wait, in a cache line of its own, and reads the lines of the others.
 //!
 //! A thread that is about to wait announces that it is idle and then reads the surpluses of other shards; a shard
-//! publishes its surplus and then reads which shards have idle threads. A fence stands between the two steps on both
-//! sides.
+//! publishes its surplus and then reads which shards have idle threads. Both sides have a fence between the two
+//! steps.
 //!
 //! # Invariants
 //!

@@ -398,22 +398,6 @@ impl WaitTarget for UntilClosed {
     fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
 }
 
-/// A thread that wants the poll role: what the background poller waits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PollRoleWanted;
-
-impl WaitTarget for PollRoleWanted {
-    type Output = ();
-
-    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
-        core.polling().is_role_wanted().then(|| no_message(core))
-    }
-
-    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
-
-    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
-}
-
 fn no_message(core: &Core) -> Delivered<()> {
     Delivered { message: (), by: core.producer() }
 }

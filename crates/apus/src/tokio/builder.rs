@@ -5,6 +5,7 @@ use crate::PollMode;
 use crate::builder::Ports;
 use crate::engine::asynchronous;
 use crate::engine::shard::{DriverSetup, Shard};
+use crate::engine::shards::Runner;
 use crate::error::BindError;
 use apus_driver::Driver;
 use std::fmt::Debug;
@@ -114,7 +115,7 @@ impl EndpointBuilder {
         let run = move |shard: &Arc<Shard>, _| {
             // Callers are opened by any thread that calls.
             let _inside = runtime.enter();
-            asynchronous::start(shard).map(|()| None)
+            asynchronous::start(shard).map(|()| Runner::Task)
         };
         let shards = self.options.start_with(opened, ports, PollMode::Block, run)?;
         Ok(Endpoint::new(shards, self.options.is_observable()))

@@ -280,8 +280,8 @@ fn shutdown_reaches_all_threads_and_all_calls() {
 #[test]
 fn completions_of_all_shards_can_be_received_after_the_end() {
     let client = builder().client().unwrap();
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let to = nobody.local_addr().unwrap();
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = silent.local_addr().unwrap();
     thread::scope(|scope| {
         for cookie in 0..2 * SHARDS as u64 {
             let client = &client;

@@ -13,6 +13,7 @@ const CASES: &[(&str, fn())] = &[
     ("it_responds_while_it_has_endpoints", it_responds_while_it_has_endpoints),
     ("live_rpcs_are_shown", live_rpcs_are_shown),
     ("each_shard_is_shown", each_shard_is_shown),
+    ("one_thread_serves_all_endpoints", one_thread_serves_all_endpoints),
     ("nonsense_is_refused", nonsense_is_refused),
     ("a_hidden_endpoint_is_hidden", a_hidden_endpoint_is_hidden),
     ("the_environment_hides_all", the_environment_hides_all),
@@ -78,6 +79,42 @@ fn each_shard_is_shown() {
     let change = snapshot.since(&snapshot);
     assert!(change.endpoints.iter().all(|one| one.counter("client_requests_started") == 0));
     assert_eq!(snapshot.total().unwrap().counter("client_requests_started"), 1);
+}
+
+/// Number of threads that run loops while the application does not.
+fn background_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    tasks
+        .filter_map(|task| name(task.ok()?).ok())
+        .filter(|name| name == "apus-background\n")
+        .count()
+}
+
+fn one_thread_serves_all_endpoints() {
+    let over_the_network = || EndpointBuilder::default().local(false);
+    assert_eq!(background_threads(), 0);
+    let server = over_the_network().shards(2).bind("127.0.0.1:0").unwrap();
+    let clients: Vec<_> = (0..20).map(|_| over_the_network().client().unwrap()).collect();
+    for client in &clients {
+        client.send(server.local_addr(), "x", 0).unwrap();
+    }
+    // No thread waits: the background poller runs all loops.
+    let done = |client: &Endpoint| client.metrics().protocol.progress.client_responses_done;
+    let mut served = 0;
+    while clients.iter().any(|client| done(client) == 0) {
+        if let Some(request) = server.try_recv_request().unwrap() {
+            request.reply("").unwrap();
+            served += 1;
+        }
+    }
+    assert_eq!((served, background_threads()), (20, 1));
+    drop(clients);
+    assert_eq!(background_threads(), 1);
+    drop(server);
+    assert_eq!(background_threads(), 0);
+    drop(over_the_network().client().unwrap());
+    assert_eq!(background_threads(), 0);
 }
 
 fn live_rpcs_are_shown() {

@@ -28,7 +28,9 @@ fn short_and_long_messages_in_both_directions() {
     assert!(sum("seal_packets_opened") > 60);
     server.shutdown();
     client.shutdown();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 #[test]

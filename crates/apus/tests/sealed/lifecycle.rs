@@ -79,5 +79,7 @@ fn a_service_has_a_clear_and_a_sealed_port_while_it_moves() {
     clear.shutdown();
     assert_eq!(new.call(sealed.local_addr(), "new").unwrap(), "new");
     sealed.shutdown();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }

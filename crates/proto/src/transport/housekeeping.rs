@@ -121,10 +121,11 @@ impl Transport {
     }
 
     /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
-    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). By default nothing is
-    /// known, and nothing is stated.
-    pub const fn set_receive_buffer(&mut self, bytes: usize) {
+    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). Unless `max_incoming` is
+    /// configured, no more than half of it is granted (GRANT-5). By default nothing is known, and nothing is stated.
+    pub fn set_receive_buffer(&mut self, bytes: usize) {
         self.inbound.room.set_buffer(bytes as u64);
+        self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
     /// Reports that `sharers` transports share `max_incoming`, this one included, and that the others have granted

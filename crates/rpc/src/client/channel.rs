@@ -10,9 +10,10 @@ use crate::envelope::{CallHead, ResponseHead};
 use crate::handler::BoxFuture;
 use crate::limits::PART;
 use crate::message::{Request, Response};
+use crate::metadata::Metadata;
 use crate::status::Status;
 use apus::tokio::Endpoint;
-use apus::{Execution, Payload};
+use apus::{CallOptions, Execution, Payload};
 use std::net::SocketAddr;
 use std::task::Poll;
 use std::time::Instant;
@@ -89,33 +90,73 @@ impl Channel {
         let mut payload = Payload::from(message);
         request.body_mut().take_ready().for_each(|data| payload.push(data));
         let options = options(deadline).idempotent(head.idempotent);
-        let message = self.endpoint.call_with(self.to, payload, options).await?;
-        let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
-        if answer.echo != head.signature {
-            let text = "the server answered with the response of another method";
-            return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
-        }
-        if let Some(status) = answer.status {
-            return Err(status);
-        }
-        let Some(stream) = answer.more else {
-            let body = Body::from(data).with_trailers(answer.trailers);
-            return Ok(Response::new(body)
-                .with_metadata(answer.head.unwrap_or_default())
-                .with_method_error(answer.method_error));
+        let (endpoint, to) = (self.endpoint.clone(), self.to);
+        let beginning = begin(endpoint, to, payload, options, head.signature, deadline);
+        let begun = if head.open {
+            // A task of its own: if this future is dropped before the server has named the stream, the task drops the
+            // stream when it knows it, which cancels it.
+            tokio::spawn(beginning).await.map_err(|error| lost(&error))??
+        } else {
+            beginning.await?
         };
-        let mut stream = ResponseStream::new(self.endpoint.clone(), self.to, stream, deadline);
+        let (mut stream, metadata) = match begun {
+            Begun::Complete(response) => return Ok(response),
+            Begun::Stream(stream, metadata) => (stream, metadata),
+        };
         if head.open {
             let pusher = Pusher::new(self.endpoint.clone(), self.to, stream.id(), deadline);
             stream.keep(tokio::spawn(pusher.run(request.into_body())));
         }
-        stream.add(data);
-        let metadata = match answer.head {
+        let metadata = match metadata {
             Some(metadata) => metadata,
             None => stream.head().await?,
         };
         Ok(Response::new(Body::stream(stream)).with_metadata(metadata))
     }
+}
+
+/// What the answer to a CALL is.
+enum Begun {
+    /// All of the response.
+    Complete(Response),
+    /// The name of a stream, and the metadata of the response if it has begun.
+    Stream(ResponseStream, Option<Metadata>),
+}
+
+/// Sends a CALL and reads the answer.
+async fn begin(
+    endpoint: Endpoint,
+    to: SocketAddr,
+    payload: Payload,
+    options: CallOptions,
+    signature: u32,
+    deadline: Option<Instant>,
+) -> Result<Begun, Status> {
+    let message = endpoint.call_with(to, payload, options).await?;
+    let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
+    if answer.echo != signature {
+        let text = "the server answered with the response of another method";
+        return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
+    }
+    if let Some(status) = answer.status {
+        return Err(status);
+    }
+    let Some(stream) = answer.more else {
+        let body = Body::from(data).with_trailers(answer.trailers);
+        let response = Response::new(body)
+            .with_metadata(answer.head.unwrap_or_default())
+            .with_method_error(answer.method_error);
+        return Ok(Begun::Complete(response));
+    };
+    let mut stream = ResponseStream::new(endpoint, to, stream, deadline);
+    stream.add(data);
+    Ok(Begun::Stream(stream, answer.head))
+}
+
+/// Returns the status of a call whose task ended with the runtime.
+fn lost(error: &tokio::task::JoinError) -> Status {
+    let message = format!("the call's task ended: {error}");
+    Status::new(Code::Cancelled, message).with_execution(Execution::Unknown)
 }
 
 impl Service<Request> for Channel {

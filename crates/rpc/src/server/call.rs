@@ -123,9 +123,11 @@ fn admit<'a>(
     match shared.state.health() {
         Health::Ready => {}
         Health::NotReady => {
+            shared.state.note_refusal();
             return Err(Status::not_executed(Code::Unavailable, "the server is not ready"));
         }
         Health::Draining => {
+            shared.state.note_refusal();
             return Err(Status::not_executed(Code::Unavailable, "the server is draining"));
         }
     }

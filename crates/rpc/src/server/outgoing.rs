@@ -6,7 +6,7 @@ use crate::body::Body;
 use crate::code::Code;
 use crate::envelope::ResponseHead;
 use crate::handler::BoxFuture;
-use crate::limits::{KEEP_ALIVE, MAX_AHEAD, PART, STREAM_IDLE};
+use crate::limits::{FIRST_PULL, KEEP_ALIVE, MAX_AHEAD, PART, STREAM_IDLE};
 use crate::message::Response;
 use crate::metadata::Metadata;
 use crate::status::Status;
@@ -45,7 +45,9 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
     let cancel = opened.cancel.clone();
     let mut pulls = Pulls { opened, early: BTreeMap::new(), next: 0 };
     let answered = async {
-        while let Ok(Some(pending)) = timeout(STREAM_IDLE, pulls.next()).await {
+        let mut idle = FIRST_PULL;
+        while let Ok(Some(pending)) = timeout(idle, pulls.next()).await {
+            idle = STREAM_IDLE;
             let stream = pulls.opened.id;
             let part = timeout(KEEP_ALIVE, next_part(&mut source)).await;
             let part = part.unwrap_or(Part { head: None, data: Vec::new(), end: None });

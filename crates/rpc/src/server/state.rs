@@ -1,7 +1,8 @@
 //! What a server is doing: the calls that run, and whether new ones are accepted.
 
 use super::health::Health;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The state of a server, shared by its workers and controls.
@@ -10,6 +11,9 @@ pub(super) struct State {
     running: AtomicUsize,
     max_running: usize,
     idle: Notify,
+    began: Instant,
+    /// Microseconds from `began` to the last refusal for the sake of the server's health.
+    refused: AtomicU64,
 }
 
 /// A call that runs.
@@ -18,7 +22,9 @@ pub(super) struct Running<'a>(&'a State);
 impl State {
     pub(super) fn new(max_running: usize) -> Self {
         let health = AtomicU8::new(Health::Ready.number());
-        Self { health, running: AtomicUsize::new(0), max_running, idle: Notify::new() }
+        let (running, idle) = (AtomicUsize::new(0), Notify::new());
+        let refused = AtomicU64::new(0);
+        Self { health, running, max_running, idle, began: Instant::now(), refused }
     }
 
     pub(super) fn health(&self) -> Health {
@@ -27,6 +33,28 @@ impl State {
 
     pub(super) fn set_health(&self, health: Health) {
         self.health.store(health.number(), Ordering::Relaxed);
+    }
+
+    /// Notes that a call was refused because the server is not ready or drains.
+    pub(super) fn note_refusal(&self) {
+        self.refused.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits until no call has run and none was refused for `period`.
+    pub(super) async fn quiet(&self, period: Duration) {
+        self.note_refusal();
+        loop {
+            self.idle().await;
+            let since = self.now().saturating_sub(self.refused.load(Ordering::Relaxed));
+            match period.checked_sub(Duration::from_micros(since)) {
+                None | Some(Duration::ZERO) => return,
+                Some(left) => tokio::time::sleep(left).await,
+            }
+        }
     }
 
     /// Counts a call, unless too many run.

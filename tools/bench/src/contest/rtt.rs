@@ -15,6 +15,7 @@ pub static RTT: Contest = Contest {
     example: "apus bench rtt --size 100 --seconds 1",
     defaults: || Options::new(100, 1),
     contenders,
+    has_shards: false,
     figures,
     compared: "p50_us",
     ratios: &[
@@ -29,7 +30,7 @@ pub static RTT: Contest = Contest {
 
 const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
 
-fn contenders() -> Vec<Box<dyn Contender>> {
+fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
         Box::new(TracedApus { exchange: APUS, all: false }),

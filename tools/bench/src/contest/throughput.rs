@@ -14,6 +14,7 @@ pub static THROUGHPUT: Contest = Contest {
     example: "apus bench throughput --size 500000 --outstanding 8",
     defaults: || Options::new(500_000, 8),
     contenders,
+    has_shards: false,
     figures,
     compared: "gbps",
     ratios: &[
@@ -24,7 +25,7 @@ pub static THROUGHPUT: Contest = Contest {
     ],
 };
 
-fn contenders() -> Vec<Box<dyn Contender>> {
+fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
         Box::new(SealedApus(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp })),

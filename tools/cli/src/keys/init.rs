@@ -12,7 +12,7 @@ use crate::sealing::folder;
 /// Make the certificate authority of a cluster, and the keys of this host
 ///
 /// The folder then has `cluster.key` and `cluster.pem` (the CA), and `host.key` and `host.pem`. With --secret it has
-/// `secret` instead, 32 random bytes that all hosts of the cluster share: simpler, and a host that has it can pose as any other.
+/// `secret` instead, 32 random bytes that all hosts of the cluster share: simpler, and any host that has it can pass for every other one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus keys init

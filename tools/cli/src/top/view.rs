@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn processes_and_the_rpcs_of_the_selected_one_are_shown() {
-        let screen = screen(&mut model(), 170, 12);
+        let screen = screen(&mut model(), 170, 14);
         for part in
             ["2 processes, every 0.500 s", "q quit", "123456", "5.90", "client at y", "server at x"]
         {

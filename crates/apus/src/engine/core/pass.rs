@@ -148,6 +148,12 @@ impl Core {
         self.observation.counters.turn_passes += u64::from(passed);
     }
 
+    /// Frees the poll role of the background poller, which watches the shard until `until`. No thread
+    /// waits for the role.
+    pub(in crate::engine) fn watch_until(&mut self, until: Instant) {
+        self.polling.watch_until(until, &mut self.wakes);
+    }
+
     /// Returns whether a quota ended the last pass before everything was done.
     pub(in crate::engine) const fn has_more_to_do(&self) -> bool {
         self.quota.more_to_send() || self.quota.more_to_deliver()
