@@ -154,9 +154,12 @@ fn main() {
                 packet[15] ^= 1;
             }
             let began = Instant::now();
-            let refused = wrong.iter_mut().filter(|it| opener.open(it) == Err(OpenError::Forged));
-            assert_eq!(refused.count(), 500);
+            let mut refused = 0;
+            for packet in &mut wrong {
+                refused += usize::from(opener.open(packet) == Err(OpenError::Forged));
+            }
             forged.push(began.elapsed().as_nanos() as f64 / 500.0);
+            assert_eq!(refused, 500);
         }
         rounds.sort_by(f64::total_cmp);
         forged.sort_by(f64::total_cmp);

@@ -85,7 +85,7 @@ impl End {
 /// If something does not hold.
 pub(crate) fn run(mut input: &[u8]) {
     // The end of each run takes longer than its steps.
-    let heals = input.len() % 32 == 0;
+    let heals = input.len().is_multiple_of(32);
     let mut ends = [End::new(1), End::new(2)];
     let mut flying: Vec<(usize, Vec<u8>)> = Vec::new();
     let (mut now, mut serial) = (0, 0);
@@ -131,7 +131,7 @@ pub(crate) fn run(mut input: &[u8]) {
             6 => drop(flying.pop()),
             _ => {}
         }
-        for end in 0..2 {
+        for end in [0, 1] {
             ends[end].handshakes.handle_timeout(now);
             let sent = ends[end].sort_out();
             flying.extend(sent.into_iter().map(|packet| (1 - end, packet)));
@@ -149,7 +149,7 @@ fn heal(mut ends: [End; 2], mut now: u64) {
     let mut serial = 1 << 32;
     for _ in 0..60 {
         now += 250_000_000;
-        for end in 0..2 {
+        for end in [0, 1] {
             serial += 1;
             match ends[end].seal(serial) {
                 Some(packet) => flying.push((1 - end, packet)),
