@@ -29,7 +29,8 @@ type Labels = Vec<(&'static str, String)>;
 impl Collector for FamilyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in families() {
-            if family.name.starts_with("rpc_") {
+            // `rpc_timeouts` and `rpc_restarts` begin like OpenTelemetry's names and are counters of our own.
+            if family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram {
                 self.encode_otel(&family, &mut encoder)?;
             } else {
                 self.encode_family(&family, &mut encoder)?;
@@ -74,9 +75,11 @@ impl FamilyCollector {
         for snapshot in &self.snapshots {
             for endpoint in &snapshot.endpoints {
                 let address = ("endpoint", endpoint.address.to_string());
+                let shard = endpoint.shard.map(|shard| ("shard", shard.to_string()));
                 for (member, value) in members(endpoint, family) {
                     let own = family.label.map(|label| (label, member.to_owned()));
-                    let labels: Labels = [address.clone()].into_iter().chain(own).collect();
+                    let place = [address.clone()].into_iter().chain(shard.clone());
+                    let labels: Labels = place.chain(own).collect();
                     let labels = self.labels(snapshot, &labels);
                     match value {
                         Value::Counter(count) => {

@@ -1,0 +1,295 @@
+//! The code of a service: the trait, its client, and its handler.
+
+use crate::model::{Method, Output, Service};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{ItemTrait, ReturnType, TraitItem, Type, parse_quote};
+
+pub(crate) fn expand(service: &Service) -> TokenStream {
+    let the_trait = expand_trait(&service.item);
+    let checks = expand_checks(service);
+    let methods = expand_methods(service);
+    let client = expand_client(service);
+    let server = expand_server(service);
+    quote! {
+        // First, so that the compiler reports a type that cannot be sent there, in words, before anything else.
+        const _: () = {
+            #checks
+        };
+        #the_trait
+        #client
+        #server
+        #methods
+    }
+}
+
+/// The trait: its futures are `Send`, and servers may write them as `async fn`.
+fn expand_trait(item: &ItemTrait) -> TokenStream {
+    let mut item = item.clone();
+    item.supertraits.push(parse_quote!(::core::marker::Send));
+    item.supertraits.push(parse_quote!(::core::marker::Sync));
+    item.supertraits.push(parse_quote!('static));
+    item.colon_token.get_or_insert_with(Default::default);
+    for part in &mut item.items {
+        let TraitItem::Fn(method) = part else { continue };
+        method.sig.asyncness = None;
+        let result: Type = match &method.sig.output {
+            ReturnType::Default => parse_quote!(()),
+            ReturnType::Type(_, result) => (**result).clone(),
+        };
+        method.sig.output = parse_quote! {
+            -> impl ::core::future::Future<Output = #result> + ::core::marker::Send
+        };
+    }
+    quote!(#item)
+}
+
+/// Says at each type whether it can be sent.
+fn expand_checks(service: &Service) -> TokenStream {
+    let krate = &service.krate;
+    let types = service.methods.iter().flat_map(types_of).map(|of| {
+        quote_spanned! {of.span()=> let _ = is_message::<#of>; }
+    });
+    quote! {
+        #[allow(dead_code, clippy::extra_unused_type_parameters)]
+        fn all_types_can_be_sent() {
+            fn is_message<T: #krate::typed::Message>() {}
+            #(#types)*
+        }
+    }
+}
+
+fn types_of(method: &Method) -> impl Iterator<Item = &Type> {
+    let arguments = method.arguments.iter().map(|(_, of)| of);
+    let stream = method.stream.iter().map(|(_, of)| of);
+    arguments.chain(stream).chain([&method.result.value]).chain(&method.result.error)
+}
+
+fn methods_module(service: &Service) -> Ident {
+    format_ident!("__{}_methods", service.item.ident.to_string().to_lowercase())
+}
+
+fn method_static(method: &Method) -> Ident {
+    format_ident!("{}", method.ident.to_string().trim_start_matches("r#").to_uppercase())
+}
+
+fn wire_name(method: &Method) -> String {
+    method.ident.to_string().trim_start_matches("r#").to_owned()
+}
+
+/// A function for each method, with its static: types are named as in the trait's own scope.
+fn expand_methods(service: &Service) -> TokenStream {
+    let (krate, codec, module) = (&service.krate, &service.codec, methods_module(service));
+    let statics = service.methods.iter().map(|method| {
+        let path = format!("{}/{}", service.name, wire_name(method));
+        let name = format_ident!("{}_{}", module, wire_name(method));
+        let upper = method_static(method);
+        let idempotent = method.idempotent;
+        let arguments = arguments_type(method);
+        let parts = method.stream.as_ref().map_or_else(|| quote!(()), |(_, of)| quote!(#of));
+        let Output { value, is_stream, error } = &method.result;
+        let value = if *is_stream { quote!((u8, #value)) } else { quote!((#value,)) };
+        let error = error.as_ref().map_or_else(|| quote!(()), |of| quote!(#of));
+        quote_spanned! {method.span=>
+            #[doc(hidden)]
+            #[allow(non_snake_case)]
+            fn #name() -> &'static #krate::typed::Method {
+                static #upper: #krate::typed::Method = #krate::typed::Method::new(
+                    #path,
+                    #idempotent,
+                    #krate::typed::Shape::<#codec, #arguments, #parts, #value, #error>::signature,
+                );
+                &#upper
+            }
+        }
+    });
+    quote!(#(#statics)*)
+}
+
+fn method_function(service: &Service, method: &Method) -> Ident {
+    format_ident!("{}_{}", methods_module(service), wire_name(method))
+}
+
+/// The arguments but a stream, as a tuple.
+fn arguments_type(method: &Method) -> TokenStream {
+    let types = method.arguments.iter().map(|(_, of)| of);
+    quote!((#(#types,)*))
+}
+
+fn expand_client(service: &Service) -> TokenStream {
+    let krate = &service.krate;
+    let (the_trait, visibility) = (&service.item.ident, &service.item.vis);
+    let client = format_ident!("{the_trait}Client");
+    let summary = format!("Client of [`{the_trait}`].");
+    let methods = service.methods.iter().map(|method| expand_client_method(service, method));
+    quote! {
+        #[doc = #summary]
+        ///
+        /// A clone is cheap, and any number of tasks may call at a time.
+        #[derive(Clone, Debug)]
+        #visibility struct #client<S = #krate::Channel> {
+            service: S,
+            options: #krate::typed::ClientOptions,
+        }
+
+        #[allow(dead_code)]
+        impl<S: #krate::typed::Service> #client<S> {
+            /// Returns a client that sends its calls through `service`: a channel, or layers around one.
+            #visibility fn new(service: S) -> Self {
+                Self { service, options: ::core::default::Default::default() }
+            }
+
+            /// Sets the time after which a call fails. A call that a handler makes also ends with the call that it serves.
+            #[must_use]
+            #visibility fn with_timeout(mut self, timeout: ::core::time::Duration) -> Self {
+                self.options.timeout = ::core::option::Option::Some(timeout);
+                self
+            }
+
+            /// Sets the metadata that is sent with each call.
+            #[must_use]
+            #visibility fn with_metadata(mut self, metadata: #krate::Metadata) -> Self {
+                self.options.metadata = metadata;
+                self
+            }
+
+            #(#methods)*
+        }
+    }
+}
+
+fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
+    let (krate, codec, visibility) = (&service.krate, &service.codec, &service.item.vis);
+    let (name, docs) = (&method.ident, &method.docs);
+    let method_fn = method_function(service, method);
+    let parameters = method.arguments.iter().map(|(name, of)| quote!(#name: #of));
+    let names = method.arguments.iter().map(|(name, _)| name);
+    let arguments = arguments_type(method);
+    let stream = method.stream.as_ref().map(|(name, of)| quote!(#name: #krate::Streaming<#of>));
+    let request = match &method.stream {
+        None => quote! {
+            #krate::typed::request::<#codec, #arguments>(
+                &self.options, #method_fn(), &(#(#names,)*),
+            )
+        },
+        Some((stream, parts)) => quote! {
+            #krate::typed::request_with_stream::<#codec, #arguments, #parts>(
+                &self.options, #method_fn(), &(#(#names,)*), #stream,
+            )
+        },
+    };
+    let Output { value, is_stream, error } = &method.result;
+    let returned = if *is_stream { quote!(#krate::Streaming<#value>) } else { quote!(#value) };
+    let failure = match error {
+        Some(error) => quote!(#krate::ServiceError<#error>),
+        None => quote!(#krate::Status),
+    };
+    let read = match (is_stream, error) {
+        (false, None) => quote!(response::<#codec, #value>),
+        (false, Some(error)) => quote!(response_or_error::<#codec, #value, #error>),
+        (true, None) => quote!(stream::<#codec, #value>),
+        (true, Some(error)) => quote!(stream_or_error::<#codec, #value, #error>),
+    };
+    let errors = if error.is_some() {
+        "The method's own error, or the status of a call that failed. `execution` says whether it may have been executed."
+    } else {
+        "The status of a call that failed; its `execution` says whether it may have been executed."
+    };
+    quote_spanned! {method.span=>
+        #(#docs)*
+        ///
+        /// # Errors
+        ///
+        #[doc = #errors]
+        #visibility async fn #name(
+            &self, #(#parameters,)* #stream
+        ) -> ::core::result::Result<#returned, #failure> {
+            let request = #request?;
+            let response = #krate::typed::send(&self.service, request).await?;
+            #krate::typed::#read(response).await
+        }
+    }
+}
+
+fn expand_server(service: &Service) -> TokenStream {
+    let krate = &service.krate;
+    let (the_trait, visibility, wire) = (&service.item.ident, &service.item.vis, &service.name);
+    let server = format_ident!("{the_trait}Server");
+    let summary = format!("Handler that serves the calls of a [`{the_trait}`].");
+    let arms = service.methods.iter().map(|method| expand_arm(service, method));
+    quote! {
+        #[doc = #summary]
+        #visibility struct #server<T> {
+            service: ::std::sync::Arc<T>,
+        }
+
+        #[allow(dead_code)]
+        impl<T: #the_trait> #server<T> {
+            /// Returns a handler for this service.
+            #visibility fn new(service: T) -> Self {
+                Self::from_arc(::std::sync::Arc::new(service))
+            }
+
+            /// Returns a handler for a service that the application shares.
+            #visibility const fn from_arc(service: ::std::sync::Arc<T>) -> Self {
+                Self { service }
+            }
+        }
+
+        impl<T: #the_trait> #krate::Handler for #server<T> {
+            fn service(&self) -> &str {
+                #wire
+            }
+
+            fn call(
+                &self,
+                request: #krate::Request,
+            ) -> #krate::BoxFuture<::core::result::Result<#krate::Response, #krate::Status>> {
+                let __service = ::std::sync::Arc::clone(&self.service);
+                let method = request.method().as_str().rsplit('/').next().unwrap_or_default();
+                match method {
+                    #(#arms)*
+                    _ => ::std::boxed::Box::pin(::core::future::ready(
+                        ::core::result::Result::Err(#krate::typed::unknown_method(&request)),
+                    )),
+                }
+            }
+        }
+    }
+}
+
+fn expand_arm(service: &Service, method: &Method) -> TokenStream {
+    let (krate, codec, the_trait) = (&service.krate, &service.codec, &service.item.ident);
+    let (name, wire) = (&method.ident, wire_name(method));
+    let method_fn = method_function(service, method);
+    let arguments = arguments_type(method);
+    let names: Vec<&Ident> = method.arguments.iter().map(|(name, _)| name).collect();
+    let read = match &method.stream {
+        None => quote! {
+            let (#(#names,)*) =
+                #krate::typed::arguments::<#codec, #arguments>(#method_fn(), request).await?;
+        },
+        Some((stream, parts)) => quote! {
+            let ((#(#names,)*), #stream) =
+                #krate::typed::arguments_with_stream::<#codec, #arguments, #parts>(
+                    #method_fn(), request,
+                ).await?;
+        },
+    };
+    let stream = method.stream.iter().map(|(name, _)| name);
+    let Output { value, is_stream, error } = &method.result;
+    let reply = match (is_stream, error) {
+        (false, None) => quote!(reply::<#codec, #value>(&result)),
+        (false, Some(error)) => quote!(reply_or_error::<#codec, #value, #error>(&result)),
+        (true, None) => quote!(reply_stream::<#codec, #value>(result)),
+        (true, Some(error)) => quote!(reply_stream_or_error::<#codec, #value, #error>(result)),
+    };
+    quote_spanned! {method.span=>
+        #wire => ::std::boxed::Box::pin(async move {
+            #read
+            let result = <T as #the_trait>::#name(&__service, #(#names,)* #(#stream,)*).await;
+            #krate::typed::#reply
+        }),
+    }
+}

@@ -1,0 +1,57 @@
+//! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
+//!
+//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what it generates uses the
+//! crate `apus-rpc`.
+
+mod check;
+mod expand;
+mod model;
+mod options;
+
+use proc_macro::TokenStream;
+
+/// Makes a service of a trait.
+///
+/// ```ignore
+/// #[apus::service]
+/// pub trait Store {
+///     /// Returns a value.
+///     #[idempotent]
+///     async fn get(&self, key: String) -> Option<Vec<u8>>;
+///     /// Stores a value.
+///     async fn put(&self, key: String, value: Vec<u8>) -> Result<(), StoreError>;
+///     /// Sends all changes from now on.
+///     async fn watch(&self, prefix: String) -> Streaming<Change>;
+/// }
+/// ```
+///
+/// The trait stays, for servers to implement: its methods may be written as `async fn`. In addition there are
+///
+/// - `StoreClient`, with the methods of the trait. A method that returns `T` returns `Result<T, Status>` at the client; one
+///   that returns `Result<T, E>` returns `Result<T, ServiceError<E>>`. `StoreClient::new` takes a `Channel`, or layers
+///   around one.
+/// - `StoreServer`, a handler: `Server::new(endpoint).add_service(StoreServer::new(store))`.
+///
+/// Arguments and results are types of serde that own what they have. `Streaming<T>` as the last argument, as the result, or as
+/// the `T` of a `Result` is a stream. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
+/// retried and hedged.
+///
+/// # Options
+///
+/// `#[apus::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
+/// `codec = apus_rpc::Json` the format of arguments and results, which is otherwise postcard; `crate = path` where the crate
+/// `apus-rpc` is, which is otherwise `::apus_rpc`.
+///
+/// # How a service may change
+///
+/// Methods may be added; a client that calls a method that the server does not have gets `UNIMPLEMENTED`, not executed. The arguments and
+/// results of a method stay as they are: with postcard a change of a type in them, also of a field or a variant deep
+/// inside, is `FAILED_PRECONDITION`, not executed. What needs other types is another method.
+/// `docs/rpc/services.md` in the repository has the rules.
+#[proc_macro_attribute]
+pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = options::Options::parse(options.into())
+        .and_then(|options| Ok((options, check::parse_trait(item.into())?)))
+        .and_then(|(options, item)| Ok(expand::expand(&model::Service::new(options, item)?)));
+    expanded.unwrap_or_else(|error| error.to_compile_error()).into()
+}

@@ -1,0 +1,6 @@
+#[apus_macros::service]
+trait Store {
+    async fn get(&self, key: &str) -> String;
+}
+
+fn main() {}

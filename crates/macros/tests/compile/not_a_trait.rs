@@ -1,0 +1,4 @@
+#[apus_macros::service]
+struct Store;
+
+fn main() {}

@@ -1,0 +1,9 @@
+#[allow(dead_code)]
+struct Streaming<T>(T);
+
+#[apus_macros::service]
+trait Store {
+    async fn put(&self, parts: Streaming<u8>, key: String);
+}
+
+fn main() {}

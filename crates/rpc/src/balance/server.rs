@@ -1,0 +1,153 @@
+//! One of the servers: what is known about it, and whether it gets calls.
+
+use crate::client::Channel;
+use crate::code::Code;
+use crate::message::{Request, Response};
+use crate::server::{HEALTH_METHOD, Health};
+use crate::status::Status;
+use apus::Execution;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Failures in a row after which a server gets no calls. One may be an accident; three are not.
+const MAX_FAILURES: u32 = 3;
+
+/// Milliseconds after which a measured round trip counts half.
+const HALF_LIFE: u64 = 50;
+
+/// Times between two questions whether an ejected server is ready again.
+const FIRST_PROBE: Duration = Duration::from_millis(50);
+const LAST_PROBE: Duration = Duration::from_secs(2);
+
+/// Time for the answer to such a question.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A server.
+#[derive(Debug)]
+pub(super) struct Server {
+    channel: Channel,
+    outstanding: AtomicUsize,
+    /// Smoothed round trip in nanoseconds; 0 before the first call.
+    round_trip: AtomicU64,
+    began: Instant,
+    /// Milliseconds from `began` to the last sample.
+    sampled: AtomicU64,
+    failures: AtomicU32,
+    ejected: AtomicBool,
+}
+
+/// A call that a server has.
+struct Outstanding<'a>(&'a Server);
+
+impl Drop for Outstanding<'_> {
+    fn drop(&mut self) {
+        self.0.outstanding.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Server {
+    pub(super) fn new(channel: Channel) -> Self {
+        Self {
+            channel,
+            outstanding: AtomicUsize::new(0),
+            round_trip: AtomicU64::new(0),
+            began: Instant::now(),
+            sampled: AtomicU64::new(0),
+            failures: AtomicU32::new(0),
+            ejected: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.channel.peer_addr()
+    }
+
+    pub(super) fn is_ejected(&self) -> bool {
+        self.ejected.load(Ordering::Relaxed)
+    }
+
+    /// Returns what a further call costs there: the round trips of those that are outstanding. A server that was not called
+    /// yet is cheap, so that it is. The estimate of an idle server loses half of its value every [`HALF_LIFE`]: a server that was
+    /// slow once would otherwise never be called again.
+    pub(super) fn cost(&self) -> u64 {
+        let outstanding = self.outstanding.load(Ordering::Relaxed) as u64;
+        let round_trip = self.round_trip.load(Ordering::Relaxed);
+        if outstanding > 0 {
+            return (outstanding + 1).saturating_mul(round_trip);
+        }
+        let age = self.now().saturating_sub(self.sampled.load(Ordering::Relaxed));
+        let halvings = u32::try_from(age / HALF_LIFE).unwrap_or(u32::MAX);
+        round_trip.checked_shr(halvings).unwrap_or(0)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Makes a call, and learns from it.
+    pub(super) async fn call(self: Arc<Self>, request: Request) -> Result<Response, Status> {
+        self.outstanding.fetch_add(1, Ordering::Relaxed);
+        let _outstanding = Outstanding(&self);
+        let began = Instant::now();
+        let result = self.channel.call(request).await;
+        match &result {
+            Ok(_) => self.succeeded(began.elapsed()),
+            Err(status) => self.failed(status),
+        }
+        result
+    }
+
+    fn succeeded(&self, took: Duration) {
+        self.failures.store(0, Ordering::Relaxed);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let known = self.round_trip.load(Ordering::Relaxed);
+        // A lost update between two threads costs one sample.
+        let smoothed = if known == 0 { took } else { known - known / 8 + took / 8 };
+        self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
+        self.sampled.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn failed(self: &Arc<Self>, status: &Status) {
+        let refuses =
+            status.execution() == Execution::NotExecuted && status.code() == Code::Unavailable;
+        let is_lost = status.execution() == Execution::Unknown && status.code() == Code::Unknown;
+        if !refuses && !is_lost {
+            return;
+        }
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if refuses || failures >= MAX_FAILURES {
+            self.eject();
+        }
+    }
+
+    /// Takes the server out until it says that it is ready.
+    fn eject(self: &Arc<Self>) {
+        if self.ejected.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let server = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut pause = FIRST_PROBE;
+            loop {
+                tokio::time::sleep(pause).await;
+                // Removed meanwhile, or the balancer has ended.
+                let Some(server) = server.upgrade() else { return };
+                if server.is_ready().await {
+                    server.failures.store(0, Ordering::Relaxed);
+                    server.ejected.store(false, Ordering::Relaxed);
+                    return;
+                }
+                pause = (2 * pause).min(LAST_PROBE);
+            }
+        });
+    }
+
+    async fn is_ready(&self) -> bool {
+        let probe = Request::new(HEALTH_METHOD, vec![]).with_timeout(PROBE_TIMEOUT);
+        let Ok(response) = self.channel.call(probe).await else { return false };
+        let health = response.into_body().into_bytes(1).await;
+        health.is_ok_and(|health| health.first() == Some(&Health::Ready.number()))
+    }
+}

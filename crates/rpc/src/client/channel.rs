@@ -1,0 +1,185 @@
+//! A channel: calls to one server.
+
+use super::exchange::{malformed, options};
+use super::pull::ResponseStream;
+use super::push::Pusher;
+use crate::body::Body;
+use crate::code::Code;
+use crate::context::Context;
+use crate::envelope::{CallHead, ResponseHead};
+use crate::handler::BoxFuture;
+use crate::limits::PART;
+use crate::message::{Request, Response};
+use crate::metadata::Metadata;
+use crate::status::Status;
+use apus::tokio::Endpoint;
+use apus::{CallOptions, Execution, Payload};
+use std::net::SocketAddr;
+use std::task::Poll;
+use std::time::Instant;
+use tower_service::Service;
+
+/// Sends the calls of any number of tasks to one server, over an endpoint that other channels may share.
+///
+/// A clone is cheap. There is no connection: a channel is an endpoint and an address. It is a
+/// [`tower_service::Service`], which retries, hedging, balancing and any layer of tower wrap.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    endpoint: Endpoint,
+    to: SocketAddr,
+}
+
+impl Channel {
+    /// Returns a channel to the server at `to`.
+    #[must_use]
+    pub const fn new(endpoint: Endpoint, to: SocketAddr) -> Self {
+        Self { endpoint, to }
+    }
+
+    /// Opens an endpoint for calls, and returns a channel to the server at `to`.
+    ///
+    /// # Errors
+    ///
+    /// [`apus::BindError`]: the endpoint cannot be opened.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO and time enabled.
+    pub async fn connect(to: SocketAddr) -> Result<Self, apus::BindError> {
+        Ok(Self::new(Endpoint::client().await?, to))
+    }
+
+    /// Returns the server's address.
+    #[must_use]
+    pub const fn peer_addr(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Returns the endpoint.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Sends a request and waits for its response, or for the beginning of a response that is a stream. Dropping the
+    /// future, or the response, cancels the call.
+    ///
+    /// The call ends with the request's deadline or that of the call that the current task serves, whichever is sooner;
+    /// without either, with the endpoint's [timeout](apus::EndpointBuilder::call_timeout).
+    ///
+    /// # Errors
+    ///
+    /// [`Status`], from the server, the network, or this process; [`Status::execution`] says whether the request may
+    /// have been executed.
+    pub async fn call(&self, mut request: Request) -> Result<Response, Status> {
+        let context = Context::current();
+        let deadline = context.sooner(request.deadline());
+        request.body_mut().gather(PART).await?;
+        let head = CallHead {
+            method: request.method().clone(),
+            signature: request.signature(),
+            time_left: deadline.map(time_left).transpose()?,
+            trace: request.trace().or(context.trace),
+            metadata: std::mem::take(request.metadata_mut()),
+            idempotent: request.is_idempotent(),
+            open: !request.body().is_complete(),
+        };
+        let data = request.body_mut().take_ready();
+        let envelope = head
+            .encode_with_room(data.copied_len())
+            .map_err(|error| Status::not_executed(Code::InvalidArgument, error.to_string()))?;
+        let payload = data.behind(envelope);
+        let options = options(deadline).idempotent(head.idempotent);
+        let (endpoint, to) = (self.endpoint.clone(), self.to);
+        let beginning = begin(endpoint, to, payload, options, head.signature, deadline);
+        let begun = if head.open {
+            // A task of its own: if this future is dropped before the server has named the stream, the task drops the
+            // stream when it knows it, which cancels it.
+            tokio::spawn(beginning).await.map_err(|error| lost(&error))??
+        } else {
+            beginning.await?
+        };
+        let (mut stream, metadata) = match begun {
+            Begun::Complete(response) => return Ok(response),
+            Begun::Stream(stream, metadata) => (stream, metadata),
+        };
+        if head.open {
+            let pusher = Pusher::new(self.endpoint.clone(), self.to, stream.id(), deadline);
+            stream.keep(tokio::spawn(pusher.run(request.into_body())));
+        }
+        let metadata = match metadata {
+            Some(metadata) => metadata,
+            None => stream.head().await?,
+        };
+        Ok(Response::new(Body::stream(stream)).with_metadata(metadata))
+    }
+}
+
+/// What the answer to a CALL is.
+enum Begun {
+    /// All of the response.
+    Complete(Response),
+    /// The name of a stream, and the metadata of the response if it has begun.
+    Stream(ResponseStream, Option<Metadata>),
+}
+
+/// Sends a CALL and reads the answer.
+async fn begin(
+    endpoint: Endpoint,
+    to: SocketAddr,
+    payload: Payload,
+    options: CallOptions,
+    signature: u32,
+    deadline: Option<Instant>,
+) -> Result<Begun, Status> {
+    let message = endpoint.call_with(to, payload, options).await?;
+    let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
+    if answer.echo != signature {
+        let text = "the server answered with the response of another method";
+        return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
+    }
+    if let Some(status) = answer.status {
+        return Err(status);
+    }
+    let Some(stream) = answer.more else {
+        let body = Body::from(data).with_trailers(answer.trailers);
+        let response = Response::new(body)
+            .with_metadata(answer.head.unwrap_or_default())
+            .with_method_error(answer.method_error);
+        return Ok(Begun::Complete(response));
+    };
+    let mut stream = ResponseStream::new(endpoint, to, stream, deadline);
+    stream.add(data);
+    Ok(Begun::Stream(stream, answer.head))
+}
+
+/// Returns the status of a call whose task ended with the runtime.
+fn lost(error: &tokio::task::JoinError) -> Status {
+    let message = format!("the call's task ended: {error}");
+    Status::new(Code::Cancelled, message).with_execution(Execution::Unknown)
+}
+
+impl Service<Request> for Channel {
+    type Response = Response;
+    type Error = Status;
+    type Future = BoxFuture<Result<Response, Status>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let channel = self.clone();
+        Box::pin(async move { Self::call(&channel, request).await })
+    }
+}
+
+/// Returns the microseconds until the deadline, at least one.
+fn time_left(deadline: Instant) -> Result<u64, Status> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        let message = "the deadline passed before the call was sent";
+        return Err(Status::not_executed(Code::DeadlineExceeded, message));
+    }
+    Ok(u64::try_from(left.as_micros()).unwrap_or(u64::MAX).max(1))
+}

@@ -1,0 +1,116 @@
+//! The request of a call as a stream: its parts are PUSHes, and the answers to them are the credit for further ones.
+
+use crate::body::{Body, Frame};
+use crate::envelope::{ResponseHead, StreamCommand, StreamHead};
+use crate::handler::BoxFuture;
+use crate::limits::{PART, WINDOW};
+use crate::pieces::Pieces;
+use apus::CallOptions;
+use apus::tokio::Endpoint;
+use futures_core::Stream;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// Sends the rest of a request's body, up to [`WINDOW`] parts at a time.
+pub(super) struct Pusher {
+    endpoint: Endpoint,
+    to: SocketAddr,
+    stream: u64,
+    options: CallOptions,
+    next: u32,
+    outstanding: VecDeque<BoxFuture<bool>>,
+    ended: bool,
+}
+
+impl Pusher {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        to: SocketAddr,
+        stream: u64,
+        deadline: Option<Instant>,
+    ) -> Self {
+        // A server that takes nothing for a while is no failure: it ends the call, or its death does.
+        let options = CallOptions::new();
+        let options = match deadline {
+            Some(deadline) => options.deadline(deadline),
+            None => options.timeout(Duration::MAX),
+        };
+        let outstanding = VecDeque::new();
+        Self { endpoint, to, stream, options, next: 0, outstanding, ended: false }
+    }
+
+    /// Sends all of `body`. If a PUSH fails, the response says why the call failed, so nothing is reported here.
+    pub(super) async fn run(mut self, mut body: Body) {
+        std::future::poll_fn(|cx| self.poll(&mut body, cx)).await;
+    }
+
+    fn poll(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            while let Some(oldest) = self.outstanding.front_mut() {
+                match oldest.as_mut().poll(cx) {
+                    Poll::Ready(true) => drop(self.outstanding.pop_front()),
+                    Poll::Ready(false) => return Poll::Ready(()),
+                    Poll::Pending => break,
+                }
+            }
+            if self.ended && self.outstanding.is_empty() {
+                return Poll::Ready(());
+            }
+            if self.ended || self.outstanding.len() >= WINDOW {
+                return Poll::Pending;
+            }
+            let mut push = std::task::ready!(self.poll_push(body, cx));
+            if let Poll::Ready(taken) = push.as_mut().poll(cx) {
+                push = Box::pin(std::future::ready(taken));
+            }
+            self.outstanding.push_back(push);
+        }
+    }
+
+    /// Waits for the next part of the body, and returns the call that sends it.
+    fn poll_push(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<BoxFuture<bool>> {
+        let first = match std::task::ready!(Pin::new(&mut *body).poll_next(cx)) {
+            Some(Ok(Frame::Data(data))) => data,
+            Some(Ok(Frame::Trailers(_))) | None => {
+                self.ended = true;
+                return Poll::Ready(self.push(Pieces::default(), true));
+            }
+            Some(Err(_)) => {
+                self.ended = true;
+                return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
+            }
+        };
+        let failed = body.poll_gather(cx, PART).is_err();
+        let mut data = Pieces::from(first);
+        let mut more = body.take_ready();
+        data.extend(std::iter::from_fn(|| more.pop()));
+        if failed {
+            self.ended = true;
+            return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
+        }
+        let end = body.is_complete();
+        self.ended = end;
+        Poll::Ready(self.push(data, end))
+    }
+
+    fn push(&mut self, data: Pieces, end: bool) -> BoxFuture<bool> {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.send(StreamCommand::Push { number, end }, data)
+    }
+
+    /// Returns a call that is `true` if the server took the part.
+    fn send(&self, command: StreamCommand, data: Pieces) -> BoxFuture<bool> {
+        let head = StreamHead { stream: self.stream, command };
+        let payload = data.behind(head.encode().into());
+        let (endpoint, to, options) = (self.endpoint.clone(), self.to, self.options);
+        Box::pin(async move {
+            let answer = endpoint.call_with(to, payload, options).await;
+            let answer = answer.map(ResponseHead::parse);
+            matches!(answer, Ok(Ok((head, _))) if head.status.is_none())
+        })
+    }
+}

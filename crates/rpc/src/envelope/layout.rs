@@ -1,0 +1,16 @@
+//! The part that every envelope has, and the kinds of messages.
+
+/// First byte of every envelope: the protocol in the upper half, its version in the lower one.
+pub const MAGIC: u8 = 0xa1;
+
+/// Bytes of the part that every envelope has.
+pub const FIXED_LEN: usize = 8;
+
+/// Second byte of an envelope: what the message is.
+pub(super) mod kind {
+    pub(in super::super) const CALL: u8 = 1;
+    pub(in super::super) const RESPONSE: u8 = 2;
+    pub(in super::super) const PUSH: u8 = 3;
+    pub(in super::super) const PULL: u8 = 4;
+    pub(in super::super) const CANCEL: u8 = 5;
+}

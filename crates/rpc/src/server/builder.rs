@@ -1,0 +1,193 @@
+//! A server and its control.
+
+use super::call::{Shared, serve};
+use super::health::Health;
+use super::state::State;
+use super::streams::Streams;
+use crate::handler::Handler;
+use apus::Closed;
+use apus::tokio::Endpoint;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Serves any number of services on an endpoint.
+///
+/// ```no_run
+/// # async fn example(greeter: impl apus_rpc::Handler) -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::tokio::Endpoint::bind("0.0.0.0:4000").await?;
+/// apus_rpc::Server::new(endpoint).add_service(greeter).serve().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "call `serve`"]
+pub struct Server {
+    endpoint: Endpoint,
+    handlers: HashMap<String, Arc<dyn Handler>>,
+    max_calls: usize,
+    max_streams: usize,
+    max_streams_per_host: usize,
+    workers: usize,
+    health: Health,
+}
+
+impl Server {
+    /// Default of [`Server::max_calls`].
+    pub const MAX_CALLS: usize = 10_000;
+    /// Default of [`Server::max_streams`].
+    pub const MAX_STREAMS: usize = 10_000;
+    /// Default of the second argument of [`Server::max_streams`].
+    pub const MAX_STREAMS_PER_HOST: usize = 1_000;
+
+    /// Returns a server without services.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            handlers: HashMap::new(),
+            max_calls: Self::MAX_CALLS,
+            max_streams: Self::MAX_STREAMS,
+            max_streams_per_host: Self::MAX_STREAMS_PER_HOST,
+            workers: tokio::runtime::Handle::current().metrics().num_workers(),
+            health: Health::Ready,
+        }
+    }
+
+    /// Adds a service; it replaces an earlier one with the same name.
+    pub fn add_service(mut self, handler: impl Handler) -> Self {
+        self.handlers.insert(handler.service().to_owned(), Arc::new(handler));
+        self
+    }
+
+    /// Sets the number of calls and streams that run at a time; further ones are refused with
+    /// [`Code::ResourceExhausted`](crate::Code::ResourceExhausted). The default is [`Server::MAX_CALLS`].
+    pub const fn max_calls(mut self, calls: usize) -> Self {
+        self.max_calls = calls;
+        self
+    }
+
+    /// Sets the number of streams that are open at a time, of all clients and of the clients of one host; further ones
+    /// are refused. The defaults are [`Server::MAX_STREAMS`] and [`Server::MAX_STREAMS_PER_HOST`].
+    pub const fn max_streams(mut self, all: usize, per_host: usize) -> Self {
+        self.max_streams = all;
+        self.max_streams_per_host = per_host;
+        self
+    }
+
+    /// Sets the number of tasks that receive requests. A handler runs in the task that received its request until it
+    /// waits for the first time, so that a call which waits for nothing costs no task. The default is the number of the
+    /// runtime's workers.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Sets whether the server is ready from its start; otherwise it refuses calls until
+    /// [`ServerControl::set_ready`]. The default is `true`.
+    pub const fn ready(mut self, ready: bool) -> Self {
+        self.health = if ready { Health::Ready } else { Health::NotReady };
+        self
+    }
+
+    /// Serves until the endpoint is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: always, when the endpoint is closed; says why.
+    pub async fn serve(self) -> Result<(), Closed> {
+        self.start().1.await
+    }
+
+    /// Returns a control of the server, and the future that serves until the endpoint is closed.
+    pub fn start(self) -> (ServerControl, impl Future<Output = Result<(), Closed>> + Send) {
+        let state = State::new(self.max_calls);
+        state.set_health(self.health);
+        let streams = Arc::new(Streams::new(self.max_streams, self.max_streams_per_host));
+        let shared = Arc::new(Shared { handlers: self.handlers, state, streams });
+        let control = ServerControl { shared: shared.clone(), endpoint: self.endpoint.clone() };
+        let (endpoint, workers) = (self.endpoint, self.workers);
+        let served = async move {
+            for _ in 1..workers {
+                tokio::spawn(work(endpoint.clone(), shared.clone()));
+            }
+            Err(work(endpoint, shared).await)
+        };
+        (control, served)
+    }
+}
+
+/// Receives requests until the endpoint is closed. A call runs here until it waits; then it becomes a task.
+async fn work(endpoint: Endpoint, shared: Arc<Shared>) -> Closed {
+    loop {
+        let request = match endpoint.recv_request().await {
+            Ok(request) => request,
+            Err(closed) => return closed,
+        };
+        let mut call = Box::pin(serve(shared.clone(), request, Instant::now()));
+        let polled = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
+        if polled.is_pending() {
+            tokio::spawn(call);
+        }
+    }
+}
+
+/// Readiness and the orderly end of a [`Server`].
+#[derive(Clone)]
+pub struct ServerControl {
+    shared: Arc<Shared>,
+    endpoint: Endpoint,
+}
+
+impl ServerControl {
+    /// Time without a refused call after which a server that drains may end: 200 ms. Chosen by us: a client that is in use
+    /// calls more often than that.
+    pub const QUIET: Duration = Duration::from_millis(200);
+
+    /// Sets whether the server wants calls. One that does not refuses them as not executed, and clients send them to
+    /// other servers. Has no effect on a server that drains.
+    pub fn set_ready(&self, ready: bool) {
+        if self.health() != Health::Draining {
+            let health = if ready { Health::Ready } else { Health::NotReady };
+            self.shared.state.set_health(health);
+        }
+    }
+
+    /// Returns what the server answers to [`HEALTH_METHOD`](crate::HEALTH_METHOD).
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.shared.state.health()
+    }
+
+    /// Returns the number of calls that run, streams included.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.shared.state.running()
+    }
+
+    /// Returns the number of open streams.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.shared.streams.len()
+    }
+
+    /// Refuses new calls from now on, and waits until those that run have ended, no call has been refused for
+    /// [`ServerControl::QUIET`], and all responses have arrived; up to `timeout`. Returns whether all of that is so. Shut the endpoint
+    /// down afterwards.
+    ///
+    /// A refused call was not executed, and its client takes the server for one that ends: a
+    /// [`Balance`](crate::Balance) sends no further calls. The quiet time is for clients that have not heard yet. Of a call that
+    /// reaches the host when the process has ended nothing is known, so a client that was idle meanwhile and makes a call that is not idempotent may see
+    /// it fail: remove the server's name first where that matters.
+    pub async fn drain(&self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        self.shared.state.set_health(Health::Draining);
+        let quiet = self.shared.state.quiet(Self::QUIET);
+        let quiet = tokio::time::timeout_at(end.into(), quiet).await;
+        let left = end.saturating_duration_since(Instant::now());
+        quiet.is_ok() && self.endpoint.drain(left).await
+    }
+}

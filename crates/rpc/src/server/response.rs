@@ -1,0 +1,40 @@
+//! The answer to one message of a client.
+
+use crate::envelope::ResponseHead;
+use crate::metadata::Metadata;
+use crate::pieces::Pieces;
+use crate::status::Status;
+
+/// A message of a client that waits for its answer.
+pub(super) struct Pending {
+    request: apus::tokio::Request,
+    echo: u32,
+}
+
+impl Pending {
+    pub(super) const fn new(request: apus::tokio::Request, echo: u32) -> Self {
+        Self { request, echo }
+    }
+
+    /// Answers. If the client has gone there is nothing to do: the transport has ended its call.
+    pub(super) async fn answer(self, head: ResponseHead, data: Pieces) {
+        let head = ResponseHead { echo: self.echo, ..head };
+        let envelope = head.encode_with_room(data.copied_len());
+        let _ = self.request.reply(data.behind(envelope)).await;
+    }
+
+    /// Answers that the call failed.
+    pub(super) async fn fail(self, status: Status) {
+        let head = Some(Metadata::new());
+        self.answer(
+            ResponseHead { status: Some(status), head, ..Default::default() },
+            Pieces::default(),
+        )
+        .await;
+    }
+
+    /// Answers with an empty message.
+    pub(super) async fn accept(self) {
+        self.answer(ResponseHead::default(), Pieces::default()).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! What a server is doing: the calls that run, and whether new ones are accepted.
+
+use super::health::Health;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// The state of a server, shared by its workers and controls.
+pub(super) struct State {
+    health: AtomicU8,
+    running: AtomicUsize,
+    max_running: usize,
+    idle: Notify,
+    began: Instant,
+    /// Microseconds from `began` to the last refusal for the sake of the server's health.
+    refused: AtomicU64,
+}
+
+/// A call that runs.
+pub(super) struct Running<'a>(&'a State);
+
+impl State {
+    pub(super) fn new(max_running: usize) -> Self {
+        let health = AtomicU8::new(Health::Ready.number());
+        let (running, idle) = (AtomicUsize::new(0), Notify::new());
+        let refused = AtomicU64::new(0);
+        Self { health, running, max_running, idle, began: Instant::now(), refused }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        Health::from_number(self.health.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn set_health(&self, health: Health) {
+        self.health.store(health.number(), Ordering::Relaxed);
+    }
+
+    /// Notes that a call was refused because the server is not ready or drains.
+    pub(super) fn note_refusal(&self) {
+        self.refused.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits until no call has run and none was refused for `period`.
+    pub(super) async fn quiet(&self, period: Duration) {
+        self.note_refusal();
+        loop {
+            self.idle().await;
+            let since = self.now().saturating_sub(self.refused.load(Ordering::Relaxed));
+            match period.checked_sub(Duration::from_micros(since)) {
+                None | Some(Duration::ZERO) => return,
+                Some(left) => tokio::time::sleep(left).await,
+            }
+        }
+    }
+
+    /// Counts a call, unless too many run.
+    pub(super) fn begin(&self) -> Option<Running<'_>> {
+        let before = self.running.fetch_add(1, Ordering::AcqRel);
+        let running = Running(self);
+        (before < self.max_running).then_some(running)
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Waits until no call runs.
+    pub(super) async fn idle(&self) {
+        loop {
+            let notified = self.idle.notified();
+            if self.running() == 0 {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Why a call failed, and whether it was executed.
+
+use crate::code::Code;
+use crate::metadata::Metadata;
+use apus::{CallError, CommandError, Execution, FailureKind};
+use bytes::Bytes;
+
+/// The reason why a call failed: a code, a message for people, details for programs, and what is known about the
+/// execution of the request.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{code}: {message} ({execution})")]
+pub struct Status {
+    code: Code,
+    message: String,
+    details: Bytes,
+    metadata: Box<Metadata>,
+    execution: Execution,
+    back_pressure: bool,
+}
+
+impl Status {
+    /// Bytes of a message that travel; longer ones are cut. Chosen by us: a message is for a line of a log.
+    pub const MAX_MESSAGE: usize = 4_096;
+
+    /// Bytes of details that travel; longer ones are left out.
+    pub const MAX_DETAILS: usize = 32_768;
+
+    /// Returns a failure of a request that was executed, as a handler reports it.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: Bytes::new(),
+            metadata: Box::default(),
+            execution: Execution::Executed,
+            back_pressure: false,
+        }
+    }
+
+    /// Returns a failure of a request that was not executed: calling again, elsewhere, is safe.
+    pub fn not_executed(code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, message).with_execution(Execution::NotExecuted)
+    }
+
+    /// Sets what is known about the execution of the request.
+    #[must_use]
+    pub const fn with_execution(mut self, execution: Execution) -> Self {
+        self.execution = execution;
+        self
+    }
+
+    /// Adds details for programs, up to [`Status::MAX_DETAILS`] bytes.
+    #[must_use]
+    pub fn with_details(mut self, details: impl Into<Bytes>) -> Self {
+        self.details = details.into();
+        self
+    }
+
+    /// Adds metadata that travels with the status.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        *self.metadata = metadata;
+        self
+    }
+
+    /// Returns the code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Returns the message for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the details for programs; empty if there are none.
+    #[must_use]
+    pub const fn details(&self) -> &Bytes {
+        &self.details
+    }
+
+    /// Returns the metadata that came with the status.
+    #[must_use]
+    pub const fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Returns what is known about the execution of the request. [`Execution::NotExecuted`] means that it was not and
+    /// never will be, and that calling again is safe.
+    #[must_use]
+    pub const fn execution(&self) -> Execution {
+        self.execution
+    }
+
+    /// Returns whether this process had no room to send the call, so that it may succeed later.
+    #[must_use]
+    pub const fn is_back_pressure(&self) -> bool {
+        self.back_pressure
+    }
+}
+
+impl From<CallError> for Status {
+    /// Maps the transport's failure to a code; what is known about the execution stays.
+    fn from(error: CallError) -> Self {
+        let code = match &error {
+            CallError::Failed(failed) => code_of(failed.kind, failed.execution),
+            CallError::Rejected(CommandError::TooLarge { .. } | CommandError::EmptyMessage) => {
+                Code::InvalidArgument
+            }
+            CallError::Rejected(_) => Code::ResourceExhausted,
+            _ => Code::Unavailable,
+        };
+        let back_pressure = error.is_back_pressure();
+        Self { back_pressure, ..Self::new(code, error.to_string()) }
+            .with_execution(error.execution())
+    }
+}
+
+/// Returns the code of a failure. What was certainly not executed is [`Code::Unavailable`]: another server may execute it.
+const fn code_of(kind: FailureKind, execution: Execution) -> Code {
+    match (kind, execution) {
+        (FailureKind::DeadlineExceeded, _) => Code::DeadlineExceeded,
+        (FailureKind::Cancelled, _) => Code::Cancelled,
+        (FailureKind::Refused(apus::Refusal::Overloaded), _) => Code::ResourceExhausted,
+        (FailureKind::ResponseTooLarge { .. }, _) => Code::ResourceExhausted,
+        (FailureKind::PeerTooOld, _) => Code::Unimplemented,
+        (_, Execution::NotExecuted) => Code::Unavailable,
+        _ => Code::Unknown,
+    }
+}

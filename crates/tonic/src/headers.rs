@@ -1,0 +1,49 @@
+//! Headers and metadata: two ways to write names and values.
+
+use crate::status::GRPC_HEADERS;
+use crate::timeout::GRPC_TIMEOUT;
+use apus_rpc::{Code, Metadata, Status};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
+
+/// The header that a trace travels in over HTTP; here it is in the envelope.
+pub(crate) const TRACEPARENT: &str = "traceparent";
+
+/// The type of all bodies.
+pub(crate) const APPLICATION_GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+
+/// Returns whether a header belongs to HTTP or to the envelope, and does not travel as metadata.
+fn is_own(name: &HeaderName) -> bool {
+    [CONTENT_TYPE, TE, USER_AGENT].contains(name)
+        || [GRPC_TIMEOUT, TRACEPARENT].contains(&name.as_str())
+        || GRPC_HEADERS.contains(&name.as_str())
+}
+
+/// Returns headers as metadata.
+pub(crate) fn to_metadata(headers: &HeaderMap) -> Result<Metadata, Status> {
+    let mut metadata = Metadata::new();
+    for (name, value) in headers {
+        if !is_own(name) {
+            let value = Bytes::copy_from_slice(value.as_bytes());
+            metadata.append(name.as_str(), value).map_err(|error| {
+                let message = format!("metadata {name}: {error}");
+                Status::not_executed(Code::ResourceExhausted, message)
+            })?;
+        }
+    }
+    Ok(metadata)
+}
+
+/// Appends metadata to headers. What is no header of HTTP is left out: only a peer that does not use this crate sends that.
+pub(crate) fn append(headers: &mut HeaderMap, metadata: &Metadata) {
+    headers.reserve(metadata.len());
+    for (name, value) in metadata.iter() {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_maybe_shared(value.clone());
+        if let (Ok(name), Ok(value)) = (name, value)
+            && !is_own(&name)
+        {
+            headers.append(name, value);
+        }
+    }
+}
