@@ -1,6 +1,8 @@
 """Requests, replies, options, and processes."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import apus
@@ -138,3 +140,24 @@ def test_a_child_of_a_fork_cannot_use_its_parents_endpoints(client: apus.Endpoin
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         request.reply(b"y")
         assert client.recv_completions()[0].result() == b"y"
+
+
+def test_a_process_ends_while_its_daemon_threads_wait_and_call() -> None:
+    program = """
+import threading, apus
+server, client, idle = apus.Endpoint.bind("127.0.0.1:0"), apus.Endpoint.client(), apus.Endpoint.client()
+started = threading.Event()
+def serve():
+    for request in server:
+        request.reply(request.payload)
+def call():
+    while True:
+        client.call(server.address, b"x")
+        started.set()
+for target in (serve, call, idle.recv_completions):
+    threading.Thread(target=target, daemon=True).start()
+started.wait()
+"""
+    for _ in range(5):
+        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (0, "")

@@ -36,13 +36,13 @@ pub trait Contender: Sync {
         false
     }
 
-    /// Returns whether both sides use all cores, instead of one each.
-    fn uses_all_cores(&self) -> bool {
+    /// Returns whether its messages are encrypted, so that it takes part with `--sealed`.
+    fn is_encrypted(&self) -> bool {
         false
     }
 
-    /// Returns whether its messages are encrypted, so that it takes part with `--sealed`.
-    fn is_encrypted(&self) -> bool {
+    /// Returns whether both sides use all cores, instead of one each.
+    fn uses_all_cores(&self) -> bool {
         false
     }
 

@@ -29,7 +29,8 @@ type Labels = Vec<(&'static str, String)>;
 impl Collector for FamilyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in families() {
-            if family.name.starts_with("rpc_") {
+            // `rpc_timeouts` and `rpc_restarts` begin like OpenTelemetry's names and are counters of our own.
+            if family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram {
                 self.encode_otel(&family, &mut encoder)?;
             } else {
                 self.encode_family(&family, &mut encoder)?;

@@ -26,15 +26,15 @@ pub struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub only: Vec<String>,
+    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with throw-away keys
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
     /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each. --outstanding requests are
     /// outstanding for each shard. Both sides use all cores, and sleep when there is nothing to do
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<usize>,
-    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with throw-away keys
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub sealed: bool,
     /// Length, seed and waiting; a tenth of the seconds is warm-up before.
     #[command(flatten)]
     #[serde(flatten)]

@@ -120,7 +120,7 @@ fn show_certificate(folder: &Path, file: &'static str, path: &Path) -> Shown {
                 }
             }
             Err(cause) => {
-                fault = Some(format!("{file} does not belong to cluster.pem: {}", cause.name()))
+                fault = Some(format!("{file} does not belong to cluster.pem: {}", cause.name()));
             }
         }
     }

@@ -39,6 +39,6 @@ pub use path::Path;
 pub use path::{builder, configured};
 pub use receive_mode::ReceiveMode;
 pub use receive_mode::counters;
-pub use sharded::Sharded;
 pub use sealed_apus::SealedApus;
+pub use sharded::Sharded;
 pub use traced_apus::TracedApus;

@@ -380,6 +380,29 @@ fn order(fraction: u64) -> Script<Order> {
     script
 }
 
+/// (Seed 1873: a request that had sent all that it might was granted more in a session that its server had lost.)
+#[test]
+fn a_grant_in_a_lost_session_makes_nothing_sendable() {
+    let run = |is_lost: bool| {
+        let mut script = order(0);
+        let send = |script: &mut Script<Order>, call| {
+            let (data, bytes) = piece(&script.directory, call, Role::Client, 0, 1_000);
+            script.sent(call, Role::Client, Body::Data(data, &bytes))
+        };
+        send(&mut script, 1).unwrap();
+        if is_lost {
+            script.session = SESSION + 1;
+            let flags = Flags::SESSION.with(Flags::CONFIRM);
+            script.packet(CLIENT, 0, Role::Server, Body::NeedAck, flags, false).unwrap();
+        }
+        script.session = SESSION;
+        script.packet(CLIENT, 1, Role::Server, grant(5_000), Flags::SESSION, false).unwrap();
+        send(&mut script, 0)
+    };
+    assert_violation(ViolationKind::Order, &run(false));
+    run(true).unwrap();
+}
+
 #[test]
 fn the_shortest_is_sent_first_except_for_the_share_of_the_oldest() {
     let send = |script: &mut Script<Order>, call| {
@@ -491,6 +514,26 @@ fn need_ack_ends_with_the_acknowledgment() {
     let mut list = AckList::EMPTY;
     list.push(Ack { client_id: id(0), server_port: 1 }).unwrap();
     script.received(0, Role::Client, Body::Ack(list)).unwrap();
+    script.sent(0, Role::Server, Body::NeedAck).unwrap();
+    assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
+}
+
+/// (Seed 11265710326427: responses to calls that its client had made before it was restarted carried acks.)
+#[test]
+fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
+    let mut script = amplification();
+    let response = |script: &mut Script<Amplification>| {
+        let (data, bytes) = piece(&script.directory, 0, Role::Server, 0, 1_000);
+        let data = Data { ack: Some(Ack { client_id: id(0), server_port: 1 }), ..data };
+        script.packet(SERVER, 0, Role::Server, Body::Data(data, &bytes), Flags::SESSION, false)
+    };
+    let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    response(&mut script).unwrap();
+    (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
+    let resend = Body::Resend(Resend::everything(7));
+    script.packet(SERVER, 0, Role::Client, resend, Flags::SESSION, true).unwrap();
+    response(&mut script).unwrap();
     script.sent(0, Role::Server, Body::NeedAck).unwrap();
     assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
 }
