@@ -34,6 +34,8 @@ local DATA_HEADER = 56
 local ACK_ENTRY = 10
 local MAX_ACKS = 5
 local UDP_VERSION = 1
+-- Version of packets of which only the header can be read (docs/spec/sealing.md).
+local SEALED_VERSION = 2
 local LOW_WATER_UNKNOWN = 0xffffff
 local MINUS_ONE = 0xffffffff
 
@@ -43,6 +45,11 @@ local DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY, CUTOFFS, FREEZE, NEED_ACK, ACK =
 local NAMES = {
     [DATA] = "DATA", [GRANT] = "GRANT", [RESEND] = "RESEND", [RPC_UNKNOWN] = "RPC_UNKNOWN", [BUSY] = "BUSY",
     [CUTOFFS] = "CUTOFFS", [FREEZE] = "FREEZE", [NEED_ACK] = "NEED_ACK", [ACK] = "ACK",
+}
+
+-- Types of packets of handshakes, which only sealed endpoints send.
+local SEAL_NAMES = {
+    [0x20] = "HELLO", [0x21] = "FINISH", [0x22] = "READY", [0x23] = "RETRY", [0x24] = "NO_KEY", [0x25] = "FAILED",
 }
 
 -- Minimum length of a packet of each type, in bytes.
@@ -105,6 +112,8 @@ local f = {
 
     low_water = ProtoField.uint24("apus.low_water", "Low-water mark: oldest live id, in steps of 2 below"),
     version = ProtoField.uint8("apus.version", "Version", base.DEC, nil, 0xf0),
+    number = ProtoField.uint64("apus.number", "Packet number of a sealed packet"),
+    phase = ProtoField.uint8("apus.phase", "Phase of the key of a sealed packet", base.DEC, nil, 0x01),
     flags = ProtoField.uint8("apus.flags", "Flags", base.HEX, nil, 0x0f),
     flag_session = ProtoField.bool("apus.flags.session", "Session", 8, nil, 0x01),
     flag_confirm = ProtoField.bool("apus.flags.confirm", "Confirm", 8, nil, 0x02),
@@ -332,6 +341,10 @@ end
 local function looks_like_header(tvb, at, from_port, to_port)
     if tvb:len() < at + HEADER then return false end
     local kind = tvb(at + 11, 1):uint()
+    if tvb(at + 13, 1):bitfield(0, 4) == SEALED_VERSION then
+        return (NAMES[kind] or SEAL_NAMES[kind]) ~= nil
+            and tvb(at, 2):uint() == from_port and tvb(at + 2, 2):uint() == to_port
+    end
     return NAMES[kind] ~= nil
         and tvb(at, 2):uint() == from_port and tvb(at + 2, 2):uint() == to_port
         and valid_doff(kind, tvb(at + 12, 1):uint(), has_long_session(tvb, at))
@@ -341,6 +354,7 @@ end
 
 -- Returns the size of the packet of the udp profile that begins at `at`, as its header says.
 local function announced_len(tvb, at)
+    if tvb:len() >= at + HEADER and tvb(at + 13, 1):bitfield(0, 4) == SEALED_VERSION then return nil end
     local kind = tvb(at + 11, 1):uint()
     local need = min_len(kind, "udp")
     if tvb:len() < at + need then return nil end
@@ -412,6 +426,10 @@ local function parse(tvb, length, profile)
     packet.sequence = tvb(4, 4):uint()
     if profile == "udp" then
         local version = tvb(13, 1):bitfield(0, 4)
+        if version == SEALED_VERSION then
+            packet.sealed, packet.number = true, tvb(14, 6):uint64()
+            return packet
+        end
         if version ~= UDP_VERSION then
             packet.malformed = string.format("unknown version %d", version)
             return packet
@@ -565,8 +583,13 @@ local function describe(packet, note)
     if not packet.header then
         return packet.malformed and "[malformed: " .. packet.malformed .. "]" or "[cut short in the capture]"
     end
+    if packet.sealed and SEAL_NAMES[packet.kind] then
+        local cause = packet.kind == 0x25 and string.format(", cause %.0f", packet.sequence) or ""
+        return SEAL_NAMES[packet.kind] .. " [handshake" .. cause .. "]"
+    end
     local name = NAMES[packet.kind] or string.format("type 0x%02x", packet.kind)
     local text = name .. " rpc " .. packet.id
+    if packet.sealed then return text .. " [sealed, packet number " .. tostring(packet.number) .. "]" end
     if packet.malformed then return text .. " [malformed: " .. packet.malformed .. "]" end
     if packet.cut then return text .. " [cut short in the capture]" end
     if packet.kind == DATA then
@@ -602,6 +625,12 @@ local function add_dialect(tree, tvb, packet)
         tree:add(f.kernel_window, tvb(14, 2))
         tree:add(f.kernel_checksum, tvb(16, 2))
         tree:add(f.kernel_urgent, tvb(18, 2))
+        return
+    end
+    if packet.sealed then
+        tree:add(f.version, tvb(13, 1))
+        tree:add(f.number, tvb(14, 6))
+        tree:add(f.phase, tvb(13, 1))
         return
     end
     if packet.confirm then
@@ -782,7 +811,7 @@ local function add_packet(tvb, length, profile, pinfo, tree, index)
     packet.from, packet.to = tostring(pinfo.src), tostring(pinfo.dst)
     packet.from_port, packet.to_port = packet.sport, packet.dport
     if profile == "udp" then packet.from_port, packet.to_port = pinfo.src_port, pinfo.dst_port end
-    local usable = packet.whole and not packet.malformed and not packet.cut and not quoted(pinfo)
+    local usable = packet.whole and not packet.sealed and not packet.malformed and not packet.cut and not quoted(pinfo)
     local note = usable and note_of(packet, pinfo, index) or { grant_new = 0 }
     local text = describe(packet, note)
     local branch = tree:add(apus, tvb(), "Homa, " .. text)

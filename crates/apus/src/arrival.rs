@@ -30,7 +30,8 @@ impl Endpoint {
     ///
     /// The endpoint must have [`Engine::Waiters`](crate::Engine::Waiters), and no other thread may
     /// wait for its messages: while another thread polls, this one sees neither messages nor
-    /// `companions` before `timeout`.
+    /// `companions` before `timeout`. With several [shards](crate::EndpointBuilder::shards) the
+    /// messages of all but one are handed over by the background poller.
     ///
     /// ```
     /// use apus::{Arrival, Endpoint};
@@ -69,7 +70,8 @@ impl Endpoint {
         let mode = if timeout.is_zero() { PollMode::Spin } else { PollMode::Block };
         let deadline = Instant::now().checked_add(timeout);
         let target = AnyArrival::new(companions);
-        let (core, arrived) = self.shard.wait_in_mode(self.shard.lock(), &target, mode, deadline);
+        let home = self.shards.home();
+        let (shard, core, arrived) = self.shards.receive(home, &target, Some(mode), deadline);
         match arrived {
             Some(Arrived::Completion(ended)) => {
                 drop(core);
@@ -77,7 +79,7 @@ impl Endpoint {
             }
             Some(Arrived::Request(request)) => {
                 drop(core);
-                Ok(Some(Arrival::Request(Request::new(self.shard.clone(), request))))
+                Ok(Some(Arrival::Request(Request::new(shard.clone(), request))))
             }
             None if core.is_closed() => Err(core.closed_error()),
             Some(Arrived::Companion) | None => Ok(None),

@@ -1,5 +1,6 @@
 //! Options, identifier and completion of a call.
 
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
@@ -71,6 +72,33 @@ impl CallOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
+    /// Index of the shard through which it is made.
+    pub(crate) shard: u16,
+}
+
+impl CallId {
+    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time are twice what
+    /// `max_client_rpcs` can allow, and there are at most 128 shards: [`Shards::MAX`](crate::Shards::MAX) that serve, and as
+    /// many that call.
+    const SLOT_BITS: u32 = 25;
+
+    /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint
+    /// differ for four billion calls.
+    #[must_use]
+    pub const fn to_bits(self) -> NonZeroU64 {
+        // The last of all slots is never in use: the table would have 33 million calls.
+        let shard = (self.shard as u64) << Self::SLOT_BITS;
+        NonZeroU64::MIN.saturating_add(self.key.cookie() | shard)
+    }
+
+    /// Returns the id that [`CallId::to_bits`] returned this number for. An id that the endpoint
+    /// never had names no call.
+    #[must_use]
+    pub const fn from_bits(bits: NonZeroU64) -> Self {
+        let bits = bits.get() - 1;
+        let shard = ((bits & 0xffff_ffff) >> Self::SLOT_BITS) as u16;
+        Self { key: Key::from_cookie(bits ^ (shard as u64) << Self::SLOT_BITS), shard }
+    }
 }
 
 /// The outcome of a call that was sent with [`Endpoint::send`](crate::Endpoint::send).
@@ -88,5 +116,20 @@ impl From<EndedCall> for Completion {
     fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_as_a_number() {
+        for serial in [0_u64, 7, u64::from(u32::MAX)] {
+            for (slot, shard) in [(0, 0), (3, 1), ((1 << 25) - 2, 127)] {
+                let id = CallId { key: Key::from_cookie(serial << 32 | slot), shard };
+                assert_eq!(CallId::from_bits(id.to_bits()), id);
+            }
+        }
     }
 }

@@ -1,17 +1,19 @@
 //! Corks: hold messages back so that those of a busy thread leave together.
 
 use crate::engine::shard::Shard;
+use smallvec::SmallVec;
 
 /// Holds messages back until it is dropped; see [`EndpointHandle::cork`](crate::EndpointHandle::cork).
 #[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
-    shard: &'a Shard,
+    /// The shards through which the calling thread replies and calls.
+    shards: SmallVec<[&'a Shard; 2]>,
 }
 
 impl<'a> Cork<'a> {
-    pub(crate) fn hold(shard: &'a Shard) -> Self {
-        shard.lock().cork();
-        Self { shard }
+    pub(crate) fn hold(shards: SmallVec<[&'a Shard; 2]>) -> Self {
+        shards.iter().for_each(|shard| shard.lock().cork());
+        Self { shards }
     }
 }
 
@@ -23,6 +25,6 @@ impl std::fmt::Debug for Cork<'_> {
 
 impl Drop for Cork<'_> {
     fn drop(&mut self) {
-        self.shard.lock().uncork();
+        self.shards.iter().for_each(|shard| shard.lock().uncork());
     }
 }

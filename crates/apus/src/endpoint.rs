@@ -2,6 +2,7 @@
 
 use crate::call::{CallId, CallOptions, Completion};
 use crate::engine::shard::{Locked, Shard};
+use crate::engine::shards::{AtShard, Shards};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
@@ -14,7 +15,6 @@ use bytes::Bytes;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
@@ -92,12 +92,12 @@ impl Endpoint {
     /// Gives the engine's own tests access to its internals.
     #[cfg(all(test, not(apus_loom)))]
     pub(crate) fn shard(&self) -> &Arc<Shard> {
-        &self.handle.shard
+        self.handle.shards.main()
     }
 
-    /// Returns an endpoint on a shard whose loop `thread` runs.
-    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
-        Self { handle: EndpointHandle::new(shard, Some(thread), observable) }
+    /// Returns an endpoint on `shards`.
+    pub(crate) fn new(shards: Shards, observable: bool) -> Self {
+        Self { handle: EndpointHandle::new(shards, observable) }
     }
 
     /// Sends a request and waits for the response.
@@ -140,9 +140,11 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let (core, call) = self.submit(&mut Submission::new(to, request.into(), options, None))?;
+        let shard = self.shards.caller()?;
+        let mut submission = Submission::new(to, request.into(), options, None);
+        let (core, call) = submit(shard, &mut submission)?;
         // No deadline here: the protocol ends the call when its deadline passes.
-        let (core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
+        let (core, ended) = shard.wait_for(core, &EndOf(call.key), None);
         match ended {
             Some(response) => {
                 drop(core);
@@ -192,7 +194,7 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<CallId, CallError> {
         let mut submission = Submission::new(to, request.into(), options, Some(cookie));
-        self.submit(&mut submission).map(|(_, call)| call)
+        submit(self.shards.caller()?, &mut submission).map(|(_, call)| call)
     }
 
     /// Waits until any call that was sent has ended, and returns its completion.
@@ -201,7 +203,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn recv_completion(&self) -> Result<Completion, Closed> {
-        self.recv(&AnyCompletion).map(Completion::from)
+        let (_, ended) = self.recv(self.shards.caller()?, &AnyCompletion)?;
+        Ok(ended.into())
     }
 
     /// Waits up to `timeout` until any call that was sent has ended. Returns `None` if none has.
@@ -210,7 +213,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn recv_completion_timeout(&self, timeout: Duration) -> Result<Option<Completion>, Closed> {
-        Ok(self.recv_timeout(&AnyCompletion, timeout)?.map(Completion::from))
+        let received = self.recv_timeout(self.shards.caller()?, &AnyCompletion, timeout)?;
+        Ok(received.map(|(_, ended)| ended.into()))
     }
 
     /// Returns a completion if one is available. If none is, polls the network once and sends what
@@ -236,7 +240,8 @@ impl Endpoint {
         completions: &mut Vec<Completion>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        self.recv_batch(&AnyCompletion, limit, |ended| completions.push(ended.into()))
+        let home = self.shards.caller()?;
+        self.recv_batch(home, &AnyCompletion, limit, |_, ended| completions.push(ended.into()))
     }
 
     /// Waits for a request from any client.
@@ -245,7 +250,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn recv_request(&self) -> Result<Request, Closed> {
-        self.recv(&AnyRequest).map(|arrived| Request::new(self.shard.clone(), arrived))
+        let (shard, arrived) = self.recv(self.shards.home(), &AnyRequest)?;
+        Ok(Request::new(shard.clone(), arrived))
     }
 
     /// Waits up to `timeout` for a request from any client. Returns `None` if none arrives.
@@ -254,8 +260,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
-        let arrived = self.recv_timeout(&AnyRequest, timeout)?;
-        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
+        let received = self.recv_timeout(self.shards.home(), &AnyRequest, timeout)?;
+        Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
     /// Returns a request if one is available. If none is, polls the network once and sends what a
@@ -282,8 +288,9 @@ impl Endpoint {
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        let request = |arrived| Request::new(self.shard.clone(), arrived);
-        self.recv_batch(&AnyRequest, limit, |arrived| requests.push(request(arrived)))
+        self.recv_batch(self.shards.home(), &AnyRequest, limit, |shard, arrived| {
+            requests.push(Request::new(shard.clone(), arrived));
+        })
     }
 
     /// Waits until the peers have acknowledged all messages that were sent, for example after the
@@ -292,60 +299,72 @@ impl Endpoint {
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub fn drain(&self, timeout: Duration) -> bool {
         let deadline = Instant::now().checked_add(timeout);
-        self.shard.wait_for(self.shard.lock(), &AllAcknowledged, deadline).1.is_some()
+        let drained = |shard: &Arc<Shard>| {
+            shard.wait_for(shard.lock(), &AllAcknowledged, deadline).1.is_some()
+        };
+        self.shards.all().all(drained)
     }
 
-    /// Makes a call, waiting for room if necessary.
-    fn submit(&self, submission: &mut Submission) -> Result<(Locked<'_>, CallId), CallError> {
-        let (mut core, called) = self.shard.lock_for_call();
-        submission.called = called;
-        loop {
-            let seen = core.room_changes();
-            match submission.submit(&mut core) {
-                Ok(call) => return Ok((core, call)),
-                Err(error) if submission.should_wait(&error) => {
-                    let deadline = submission.wait(self.shard.call_timeout());
-                    let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
-                    core = again;
-                    if room.is_none() && !core.is_closed() {
-                        return Err(CallError::too_late());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
+    fn recv<'a, W: WaitTarget>(
+        &'a self,
+        home: &'a Arc<Shard>,
+        want: &W,
+    ) -> Result<AtShard<'a, W::Output>, Closed> {
+        let (shard, core, output) = self.shards.receive(home, want, None, None);
+        output.map(|output| (shard, output)).ok_or_else(|| core.closed_error())
     }
 
-    fn recv<W: WaitTarget>(&self, want: &W) -> Result<W::Output, Closed> {
-        let (core, output) = self.shard.wait_for(self.shard.lock(), want, None);
-        output.ok_or_else(|| core.closed_error())
-    }
-
-    fn recv_timeout<W: WaitTarget>(
-        &self,
+    fn recv_timeout<'a, W: WaitTarget>(
+        &'a self,
+        home: &'a Arc<Shard>,
         want: &W,
         timeout: Duration,
-    ) -> Result<Option<W::Output>, Closed> {
+    ) -> Result<Option<AtShard<'a, W::Output>>, Closed> {
         let deadline = Instant::now().checked_add(timeout);
-        let (core, output) = self.shard.wait_for(self.shard.lock(), want, deadline);
+        let (shard, core, output) = self.shards.receive(home, want, None, deadline);
         if output.is_none() && core.is_closed() {
             return Err(core.closed_error());
         }
-        Ok(output)
+        Ok(output.map(|output| (shard, output)))
     }
 
     fn recv_batch<W: WaitTarget>(
         &self,
+        home: &Arc<Shard>,
         want: &W,
         limit: usize,
-        push: impl FnMut(W::Output),
+        mut push: impl FnMut(&Arc<Shard>, W::Output),
     ) -> Result<usize, Closed> {
         if limit == 0 {
             return Ok(0);
         }
-        let (mut core, first) = self.shard.wait_for(self.shard.lock(), want, None);
+        let (shard, mut core, first) = self.shards.receive(home, want, None, None);
         let Some(first) = first else { return Err(core.closed_error()) };
-        Ok(core.take_all(want, first, limit, push))
+        Ok(core.take_all(want, first, limit, |output| push(shard, output)))
+    }
+}
+
+/// Makes a call, waiting for room if necessary.
+pub(crate) fn submit<'a>(
+    shard: &'a Shard,
+    submission: &mut Submission,
+) -> Result<(Locked<'a>, CallId), CallError> {
+    let (mut core, called) = shard.lock_for_call();
+    submission.called = called;
+    loop {
+        let seen = core.room_changes();
+        match submission.submit(&mut core) {
+            Ok(call) => return Ok((core, call)),
+            Err(error) if submission.should_wait(&error) => {
+                let deadline = submission.wait(shard.call_timeout());
+                let (again, room) = shard.wait_for(core, &Room { seen }, deadline);
+                core = again;
+                if room.is_none() && !core.is_closed() {
+                    return Err(CallError::too_late());
+                }
+            }
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -101,6 +101,10 @@ pub enum ReplyError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
+    /// Keys or certificates cannot be used.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Security(#[from] apus_seal::tls::CredentialsError),
     /// The address cannot be resolved.
     #[error("resolve {address}: {source}")]
     Resolve {

@@ -2,16 +2,15 @@
 
 use crate::call::CallId;
 use crate::cork::Cork;
-use crate::engine::shard::Shard;
+use crate::engine::shards::Shards;
 use crate::error::Closed;
 #[cfg(feature = "introspection")]
-use crate::introspection::Registration;
+use crate::introspection;
 use crate::submission::cancel;
 use apus_metrics::Metrics;
 use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 /// What every endpoint can do without waiting: cancel calls, report counters, shut down.
 ///
@@ -37,37 +36,59 @@ use std::thread::JoinHandle;
 /// A clone keeps the endpoint open: it is shut down when the last endpoint or handle is dropped.
 #[derive(Clone)]
 pub struct EndpointHandle {
-    pub(crate) shard: Arc<Shard>,
+    pub(crate) shards: Arc<Shards>,
     _lifetime: Arc<Lifetime>,
 }
 
 /// Shuts the endpoint down when the last handle is dropped.
 struct Lifetime {
     #[cfg(feature = "introspection")]
-    _registration: Option<Registration>,
-    shard: Arc<Shard>,
-    /// The engine's own thread; `None` if a task of a runtime runs the loop.
-    thread: Option<JoinHandle<()>>,
+    _registration: Option<apus_introspection::Registration>,
+    shards: Arc<Shards>,
 }
 
 impl EndpointHandle {
-    pub(crate) fn new(shard: Arc<Shard>, thread: Option<JoinHandle<()>>, observable: bool) -> Self {
+    pub(crate) fn new(shards: Shards, observable: bool) -> Self {
         #[cfg(not(feature = "introspection"))]
         let _ = observable;
+        let shards = Arc::new(shards);
         let lifetime = Lifetime {
             #[cfg(feature = "introspection")]
-            _registration: observable.then(|| Registration::new(&shard)).flatten(),
-            shard: shard.clone(),
-            thread,
+            _registration: observable.then(|| introspection::register(&shards)).flatten(),
+            shards: shards.clone(),
         };
-        Self { shard, _lifetime: Arc::new(lifetime) }
+        Self { shards, _lifetime: Arc::new(lifetime) }
     }
 
     /// Returns the address of the socket. The IP address is unspecified (`0.0.0.0` or `[::]`) if
     /// the socket is bound to all addresses of the host.
+    ///
+    /// A client with several [shards](crate::EndpointBuilder::shards) has a socket at an address of its own for each; this
+    /// is the first one.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.shard.local_addr()
+        self.shards.main().local_addr()
+    }
+
+    /// Returns the number of [shards](crate::EndpointBuilder::shards), at least 1.
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.shards.count()
+    }
+
+    /// Returns whether the endpoint's packets are sealed ([`security`](crate::security)).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.shards.main().sealing().is_sealed()
+    }
+
+    /// Returns why there are no keys with `peer`, if a handshake with it has failed within the last seconds: what a call that ended
+    /// with [`FailureKind::Untrusted`](crate::FailureKind::Untrusted) is about.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn handshake_failure(&self, peer: SocketAddr) -> Option<crate::security::HandshakeError> {
+        self.shards.all().find_map(|shard| shard.sealing().failure(peer))
     }
 
     /// Cancels a call that was sent with `send`; its completion will not be received. The server
@@ -75,7 +96,7 @@ impl EndpointHandle {
     ///
     /// Returns `false` if the call has ended already. Its completion is then received as usual.
     pub fn cancel(&self, call: CallId) -> bool {
-        cancel(&mut self.shard.lock(), call)
+        self.shards.get(call.shard).is_some_and(|shard| cancel(&mut shard.lock(), call))
     }
 
     /// Holds back the messages of this endpoint so that they leave together: when a thread or task
@@ -83,14 +104,16 @@ impl EndpointHandle {
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold one.
+    ///
+    /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the calling thread's shard.
     pub fn cork(&self) -> Cork<'_> {
-        Cork::hold(&self.shard)
+        Cork::hold(self.shards.opened_homes())
     }
 
     /// Shuts the endpoint down: outstanding calls fail, requests are refused, and every method that
     /// waits returns [`Closed`]. Does nothing if the endpoint is closed already.
     pub fn shutdown(&self) {
-        self.shard.lock().close(Closed::ShutDown);
+        self.shards.main().lock().close(Closed::ShutDown);
     }
 
     /// Freezes the [time trace](crate::trace) of this process and asks all peers with which the
@@ -101,26 +124,38 @@ impl EndpointHandle {
     /// [configured to](crate::trace::FreezeTriggers::obey_peers), and do not acknowledge. A request
     /// may be lost; repeating it is harmless.
     pub fn freeze_peers(&self) -> usize {
-        self.shard.lock().freeze_peers()
+        self.shards.all().map(|shard| shard.lock().freeze_peers()).sum()
     }
 
     /// Returns whether calls to peers on this host can go through shared memory: it is
     /// [enabled](crate::EndpointBuilder::local) and the system has granted the resources.
     #[must_use]
     pub fn has_local_path(&self) -> bool {
-        self.shard.has_local_path()
+        self.shards.main().has_local_path()
     }
 
     /// Returns the state of every live RPC over the network, as client and as server.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.shard.lock().transport().info()
+        self.shards.all().flat_map(|shard| shard.lock().transport().info()).collect()
     }
 
-    /// Returns the current value of every counter.
+    /// Returns the current value of every counter; the sum of all shards.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shard.metrics()
+        let mut all = self.shards.all().map(|shard| shard.metrics());
+        let mut sum = all.next().unwrap_or_default();
+        all.for_each(|metrics| sum.add(&metrics));
+        sum
+    }
+
+    /// Returns the current value of every counter, for each [shard](crate::EndpointBuilder::shards).
+    ///
+    /// An endpoint that serves with several shards has as many further ones for the calls that it makes; they come last, and
+    /// are missing until it makes its first call.
+    #[must_use]
+    pub fn shard_metrics(&self) -> Vec<Metrics> {
+        self.shards.all().map(|shard| shard.metrics()).collect()
     }
 }
 
@@ -134,11 +169,6 @@ impl std::fmt::Debug for EndpointHandle {
 
 impl Drop for Lifetime {
     fn drop(&mut self) {
-        self.shard.lock().close(Closed::ShutDown);
-        if let Some(thread) = self.thread.take() {
-            // If the engine panicked, the panic has been printed already; other threads must still
-            // be able to end.
-            let _ = thread.join();
-        }
+        self.shards.end();
     }
 }

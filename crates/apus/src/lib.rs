@@ -49,13 +49,15 @@
 //!   after [60 s](EndpointBuilder::call_timeout).
 //! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
-//! - There is **no order** between calls, and no authentication or encryption.
+//! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the endpoint has a
+//!   `security` option, and in the clear otherwise.
 //!
 //! # Threads
 //!
 //! Any number of threads may share an endpoint. A thread that waits for a message polls the network
 //! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and
-//! [`PollMode`] sets for how long a thread spins before it sleeps.
+//! [`PollMode`] sets for how long a thread spins before it sleeps. With [several
+//! shards](EndpointBuilder::shards) an endpoint uses several cores.
 //!
 //! # Features
 //!
@@ -65,6 +67,7 @@
 //! | `introspection` | counters and live RPCs for other processes: `apus::introspection` | yes |
 //! | `metrics` | counters for the recorder of the `metrics` facade: `apus::metrics_bridge` | |
 //! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
+//! | `tls-ring`, `tls-aws-lc` | sealed packets, with the cryptography of either library: [`security`] | |
 //! | `rpc` | the attribute `apus::service`: a trait becomes a service with client and server, which need the crate `apus-rpc` | |
 //! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
 //! | `toml` | `Settings`: an endpoint from a file | |
@@ -90,6 +93,7 @@ mod endpoint;
 mod engine;
 mod error;
 mod handle;
+mod interruption;
 #[cfg(feature = "introspection")]
 pub mod introspection;
 #[cfg(feature = "metrics")]
@@ -105,6 +109,7 @@ pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
 mod request;
+pub mod security;
 #[cfg(feature = "toml")]
 mod settings;
 pub mod snapshot;
@@ -124,7 +129,7 @@ pub use apus_proto::{
 };
 pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
 pub use arrival::Arrival;
-pub use builder::{EndpointBuilder, Engine, ParseEngineError};
+pub use builder::{EndpointBuilder, Engine, ParseEngineError, ParseShardsError, Shards};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;

@@ -64,6 +64,18 @@ impl Request {
         self.from
     }
 
+    /// Returns what the client has proved about itself when the keys were agreed upon in which the request was sealed. `None` if
+    /// the endpoint is not sealed, if the request came through shared memory, where the system has checked its user, or if the client has
+    /// gone.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn peer_identity(&self) -> Option<Arc<apus_seal::Identity>> {
+        let Some(Origin::Network(rpc)) = &self.pending.origin else { return None };
+        let shard = &self.pending.shard;
+        let session = shard.lock().transport().session_of_request(*rpc)?;
+        shard.sealing().identity(self.from, session)
+    }
+
     /// Sends the response, which may be empty. Waits for room if a limit of the configuration is
     /// reached.
     ///

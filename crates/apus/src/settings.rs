@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builder::{EndpointBuilder, Engine};
+use crate::builder::{EndpointBuilder, Engine, Shards};
 use crate::engine::poll_mode::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
@@ -49,6 +49,9 @@ pub struct Settings {
     /// `dedicated=CPU`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
+    /// Number of shards: [`EndpointBuilder::shards`]. A number, or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Shards>,
     /// Number of threads that receive requests. It is for the application, which starts them;
     /// [`EndpointBuilder`] ignores it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +73,11 @@ pub struct Settings {
     /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
+    /// Section `[security]`: sealed packets, [`EndpointBuilder::security`]; without it, packets are in the clear. Relative paths
+    /// are those of the file's folder.
+    #[cfg(feature = "tls")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<apus_seal::tls::SecuritySettings>,
     /// Section `[udp]`: options of the socket.
     #[serde(skip_serializing_if = "UdpSettings::is_empty")]
     pub udp: UdpSettings,
@@ -150,7 +158,8 @@ impl Settings {
         let file = file.as_ref();
         let text = std::fs::read_to_string(file)
             .map_err(|source| SettingsError::Read { file: file.to_owned(), source })?;
-        parse(&text, Some(file))
+        let settings = parse(&text, Some(file))?;
+        Ok(settings.in_folder(file.parent().unwrap_or(Path::new(""))))
     }
 
     /// Returns the settings that differ from the defaults as TOML, for [`Settings::read`].
@@ -165,11 +174,24 @@ impl Settings {
         toml::to_string(&table).expect("a table")
     }
 
+    /// Returns the settings with the paths of keys resolved against `folder`.
+    #[cfg(feature = "tls")]
+    fn in_folder(mut self, folder: &Path) -> Self {
+        self.security = self.security.map(|security| security.in_folder(folder));
+        self
+    }
+
+    #[cfg(not(feature = "tls"))]
+    const fn in_folder(self, _folder: &Path) -> Self {
+        self
+    }
+
     /// Sets all options that these settings have.
     fn apply<E>(&self, builder: EndpointBuilder<E>) -> EndpointBuilder<E> {
         let Self {
             poll,
             engine,
+            shards,
             receivers: _,
             receive_batch,
             max_queueing_usecs,
@@ -185,6 +207,9 @@ impl Settings {
         if let Some(engine) = engine {
             builder = builder.engine(*engine);
         }
+        if let Some(shards) = shards {
+            builder = builder.shards(*shards);
+        }
         if let Some(packets) = receive_batch {
             builder = builder.receive_batch(*packets);
         }
@@ -199,6 +224,10 @@ impl Settings {
         }
         if let Some(local) = local {
             builder = builder.local(*local);
+        }
+        #[cfg(feature = "tls")]
+        if let Some(security) = &self.security {
+            builder = builder.security(apus_seal::tls::Security::new(security.clone()));
         }
         self.trace.apply(builder)
     }
@@ -273,6 +302,7 @@ mod tests {
         let text = "
             poll = 'hybrid=7'
             engine = 'dedicated=3'
+            shards = 5
             receivers = 2
             receive_batch = 9
             max_queueing_usecs = 1234
@@ -305,6 +335,7 @@ mod tests {
         for expected in [
             "poll: Hybrid(7µs)",
             "engine: Dedicated { cpu: Some(3) }",
+            "shards: Count(5)",
             "receive_batch: 9",
             "max_queueing: 1.234ms",
             "call_timeout: 4.321s",
@@ -347,6 +378,7 @@ mod tests {
             ("pol = 'spin'", "unknown field `pol`"),
             ("poll = 'spinning'", "hybrid=MICROSECONDS"),
             ("engine = 'own'", "dedicated=CPU"),
+            ("shards = 0", "1 to 64, or `auto`"),
             ("[protocol]\nmax_overcommit = 0", "max_overcommit"),
             ("[udp]\nbind = 'x'", "unknown field `bind`"),
             ("[trace]\nsample = 1", "unknown field `sample`"),

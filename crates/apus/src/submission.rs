@@ -2,6 +2,7 @@
 
 use crate::call::{CallId, CallOptions};
 use crate::engine::core::{Core, Deadline, NewCall};
+use crate::engine::shard::Locked;
 use crate::error::CallError;
 use apus_proto::Payload;
 use apus_trace::recorder;
@@ -34,7 +35,7 @@ impl Submission {
 
     /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
     /// tried again.
-    pub(crate) fn submit(&mut self, core: &mut Core) -> Result<CallId, CallError> {
+    pub(crate) fn submit(&mut self, core: &mut Locked<'_>) -> Result<CallId, CallError> {
         let CallOptions { deadline, idempotent, .. } = self.options;
         let key = core.call(NewCall {
             to: self.to,
@@ -44,7 +45,7 @@ impl Submission {
             cookie: self.shared,
             called: self.called,
         })?;
-        Ok(CallId { key })
+        Ok(CallId { key, shard: core.shard_index() })
     }
 
     /// Notes that the call waits for room, which counts towards its duration in the trace and

@@ -42,13 +42,13 @@ fn every_key_is_explained_with_its_default() {
     };
     let rows = rows(&page);
     // The error about a key that does not exist lists all that do.
-    for section in ["", "udp", "trace"] {
+    for section in ["", "udp", "trace", "security"] {
         let text =
             if section.is_empty() { "x = 1".to_owned() } else { format!("[{section}]\nx = 1") };
         let error = text.parse::<Settings>().unwrap_err().to_string();
         let keys = error.split("expected one of ").nth(1).expect("a list of keys");
         let keys = keys.lines().next().unwrap().split(", ").map(|key| quoted(key).unwrap());
-        for key in keys.filter(|key| !["udp", "trace", "protocol"].contains(key)) {
+        for key in keys.filter(|key| !["udp", "trace", "security", "protocol"].contains(key)) {
             assert!(rows.iter().any(|row| row.0 == section && row.1 == key), "[{section}] {key}");
         }
     }

@@ -15,7 +15,8 @@
 //!
 //! In addition to the contract there are tools for tests and diagnosis, each behind the cargo
 //! feature of its name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around
-//! any driver, and the suite `conformance`, which every driver must pass.
+//! any driver, and the suite `conformance`, which every driver must pass. The feature `seal` has the wrapper that encrypts
+//! and authenticates every packet.
 //!
 //! # Invariants
 //!
@@ -50,6 +51,8 @@ mod packet;
 #[cfg(feature = "pcap")]
 pub mod pcap;
 mod report;
+#[cfg(feature = "seal")]
+pub mod seal;
 
 pub use arrival::{Arrival, Ecn};
 pub use burst::Burst;
@@ -61,6 +64,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A source and sink of packets, not yet split into its halves.
 pub trait Driver: Send {
@@ -143,6 +147,20 @@ pub trait TransmitHalf: Send {
     /// headers) that reaches `to` without fragmentation, as far as the system knows. May cost a few
     /// system calls; callers ask once per peer, and again after [`NetworkError::TooBig`].
     fn packet_limit(&mut self, to: SocketAddr) -> usize;
+
+    /// Returns when [`TransmitHalf::handle_timeout`] is due. `None`, the default, for drivers that do nothing by themselves.
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Does what is due. The caller flushes afterwards.
+    fn handle_timeout(&mut self) {}
+
+    /// Returns a peer, and the session that the driver has agreed upon with it, if that is new. The caller hands it to the
+    /// protocol before it drains the packets of the last receive. `None`, the default, for drivers that know no sessions.
+    fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
+        None
+    }
 }
 
 /// The receiving half of a driver.

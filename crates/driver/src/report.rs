@@ -28,4 +28,6 @@ pub enum NetworkError {
     TooBig,
     /// The system refused to send, because of a firewall rule or a missing privilege.
     NotPermitted,
+    /// No keys could be agreed upon with the peer.
+    Untrusted,
 }

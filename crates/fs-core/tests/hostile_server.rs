@@ -177,20 +177,23 @@ fn operation(random: &mut impl Rng) -> Operation {
     }
 }
 
+fn settings() -> ClientSettings {
+    ClientSettings {
+        id: ClientId([1; 16]),
+        name: Bytes::new(),
+        export: Bytes::new(),
+        read_only: false,
+        lost: Lost::Wait,
+        kernel_drops_names: true,
+    }
+}
+
 #[test]
 fn a_server_that_says_anything_does_no_harm() {
     for seed in 0..300 {
         let random = &mut Pcg64::seed_from_u64(seed);
         let mut clock = Clock { now: Duration::from_secs(1), wall: Time::default() };
-        let settings = ClientSettings {
-            id: ClientId([1; 16]),
-            name: Bytes::new(),
-            export: Bytes::new(),
-            read_only: false,
-            lost: Lost::Wait,
-            kernel_drops_names: true,
-        };
-        let mut client = Client::new(settings, &clock);
+        let mut client = Client::new(settings(), &clock);
         let mut calls = Vec::new();
         let mut waiting = BTreeSet::new();
         let mut answered = BTreeMap::<OpToken, u32>::new();
@@ -234,7 +237,8 @@ fn a_server_that_says_anything_does_no_harm() {
                     ClientEffect::Invalidate { notification, .. } => {
                         client.notified(&clock, notification);
                     }
-                    ClientEffect::Answer { .. } | ClientEffect::Warn(_) => {}
+                    ClientEffect::Answer { .. } | ClientEffect::Warn(_) | ClientEffect::Lost(_) => {
+                    }
                 }
             }
         }
@@ -248,5 +252,35 @@ fn a_server_that_says_anything_does_no_harm() {
             }
         }
         assert!(answered.values().all(|count| *count == 1), "FSCLIENT-1, seed {seed}");
+    }
+}
+
+/// A server with which a client has no version in common is refused by name, whether it says so or not.
+#[test]
+fn a_server_of_another_version_is_refused_by_name() {
+    let random = &mut Pcg64::seed_from_u64(1);
+    let versions = Failure::Version { oldest: WireVersion(7), newest: WireVersion(9) };
+    let Response::Welcome(welcome) = std::iter::repeat_with(|| response(random).0)
+        .find(|response| matches!(response, Response::Welcome(_)))
+        .unwrap()
+    else {
+        unreachable!()
+    };
+    let newer = Response::Welcome(Welcome { version: WireVersion(9), ..welcome });
+    for (response, said) in [(Response::Failed(versions), "7 to 9"), (newer, "version 9")] {
+        let clock = Clock { now: Duration::from_secs(1), wall: Time::default() };
+        let mut client = Client::new(settings(), &clock);
+        let token = OpToken(1);
+        let operation = Operation::GetAttributes { node: Ino::ROOT };
+        client.submit(&clock, token, Caller { uid: 0, gid: 0 }, operation);
+        let Some(ClientEffect::Call { call, .. }) = client.take_effect() else {
+            panic!("no Hello")
+        };
+        client.handle_response(&clock, call, Some(encode(&response)));
+        let Some(ClientEffect::Warn(why)) = client.take_effect() else { panic!("no word") };
+        let own = format!("this client {} to {}", WireVersion::OLDEST.0, WireVersion::CURRENT.0);
+        assert!(why.contains(said) && why.contains(&own), "{why}");
+        let failed = ClientEffect::Reply { operation: token, result: Err(Errno::IO) };
+        assert_eq!(client.take_effect(), Some(failed));
     }
 }

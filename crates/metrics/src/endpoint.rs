@@ -25,6 +25,23 @@ pub struct Metrics {
     pub driver: Vec<(&'static str, u64)>,
 }
 
+impl Metrics {
+    /// Adds the counters, gauges and histograms of another endpoint, or of another shard of the same one.
+    pub fn add(&mut self, other: &Self) {
+        self.protocol.add(&other.protocol);
+        self.engine.add(&other.engine);
+        self.messages.add(&other.messages);
+        self.local_calls.add(&other.local_calls);
+        self.queues.add(&other.queues);
+        for (name, value) in &other.driver {
+            match self.driver.iter_mut().find(|(own, _)| own == name) {
+                Some((_, sum)) => *sum += value,
+                None => self.driver.push((name, *value)),
+            }
+        }
+    }
+}
+
 apus_proto::__counters! {
     /// Current lengths of an endpoint's queues, network and shared memory together.
     Queues {

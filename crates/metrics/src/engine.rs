@@ -14,6 +14,11 @@ apus_proto::__counters! {
         /// Messages that were handed off by the thread that received them to another one: every
         /// message with a dedicated engine, none if the waiting thread polls itself.
         handoffs,
+        /// Messages that a thread or task has received from another shard than its own. 0 with one shard.
+        steals,
+        /// Waiting threads and tasks of other shards that were asked to receive messages of this one, which
+        /// no thread of its own was about to receive.
+        steal_requests,
         /// Sleeping threads and tasks that were woken, for a message or for the poll role.
         wakeups,
         /// Wake-ups of a thread that was not notified, or found nothing.

@@ -62,6 +62,10 @@ pub enum FailureKind {
         "this host's firewall, or its full table of connections, drops all packets to the peer"
     )]
     NotPermitted,
+    /// No keys could be agreed upon with the peer: one of the two ends refuses the identity of the other. The endpoint knows the
+    /// cause.
+    #[error("the peer refuses this host's identity, or is refused itself")]
+    Untrusted,
     /// The server has been restarted, or has forgotten this client, since the call was sent.
     #[error("the server was restarted during the call")]
     PeerRestarted,
@@ -100,7 +104,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// The names of all kinds in metrics (OpenTelemetry's `error.type`).
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "peer_silent",
         "port_closed",
         "protocol_unreachable",
@@ -116,6 +120,7 @@ impl FailureKind {
         "cancelled",
         "shut_down",
         "peer_too_old",
+        "untrusted",
     ];
 
     /// Returns the name in metrics, without the figures that the kind holds.
@@ -143,6 +148,7 @@ impl FailureKind {
             Self::Cancelled => 12,
             Self::ShutDown => 13,
             Self::PeerTooOld => 14,
+            Self::Untrusted => 15,
         }
     }
 }

@@ -18,7 +18,7 @@ const SKIPPED_FILES: [&str; 3] =
 const PAGES: [&str; 2] = ["docs/spec/", "docs/fs/"];
 
 /// Words that look like labels with a prefix and are none.
-const FOREIGN: [&str; 7] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB"];
+const FOREIGN: [&str; 8] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB", "AES"];
 
 /// Letters that make other words with a digit, by where: workloads, priorities, power states, values, switches.
 const LETTERS: [(&str, char); 10] = [

@@ -45,6 +45,7 @@ mod packets;
 mod profile;
 mod refusal;
 mod resend;
+mod sealed;
 mod sender_id;
 
 pub use ack::{Ack, AckList, MAX_ACKS};
@@ -61,6 +62,7 @@ pub use packets::{MAX_PACKETS, Packets, announced_len};
 pub use profile::{Flags, Profile, UDP_VERSION};
 pub use refusal::Refusal;
 pub use resend::{EVERYTHING, Resend};
+pub use sealed::{SEALED_VERSION, SealKind, SealedHeader, is_sealed};
 pub use sender_id::{Role, SenderId};
 
 /// Number of priority levels that the protocol can name, 0 (lowest) to 7.

@@ -105,6 +105,7 @@ impl Options {
             seed: 0,
             settings: apus::Settings::default(),
             raw: false,
+            keys: None,
         }
     }
 }

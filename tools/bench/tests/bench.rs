@@ -64,9 +64,25 @@ fn throughput_has_the_rows_of_the_contract() {
 #[test]
 fn rate_has_the_rows_of_the_contract() {
     let json = run(&RATE, |_| ()).unwrap();
-    assert_eq!(names(&json), ["apus", "tcp", "tcp-batched"]);
-    has_figures(&json, &["krps", "p99_us"]);
-    assert_eq!(ratios(&json), ["apus/tcp", "apus/tcp-batched"]);
+    assert_eq!(names(&json), ["apus", "tcp", "tcp-batched", "udp-gso"]);
+    has_figures(&json, &["krps", "p99_us", "cpu_ns_per_rpc"]);
+    assert!(json["rows"][0]["lock_misses_per_10k"].is_number(), "{json}");
+    assert_eq!(ratios(&json), ["apus/tcp", "apus/tcp-batched", "apus/udp-gso"]);
+}
+
+#[test]
+fn numbers_of_shards_are_compared_by_processor_time() {
+    let json = run(&RATE, |options| {
+        options.shards = vec![1, 2];
+        options.only = ["apus shards=1", "apus shards=2"].map(str::to_owned).into();
+    })
+    .unwrap();
+    assert_eq!(names(&json), ["apus shards=1", "apus shards=2"]);
+    has_figures(&json, &["krps", "p99_us", "cpu_ns_per_rpc"]);
+    assert!(json["rows"][1]["lock_misses_per_10k"].is_number(), "{json}");
+    assert_eq!(ratios(&json), ["shards=2/shards=1"]);
+    let error = run(&RTT, |options| options.shards = vec![2]).unwrap_err().to_string();
+    assert_eq!(error, "shards: only `apus bench rate` compares numbers of shards");
 }
 
 /// Engine threads in threads of this process count as well as in processes of their own.

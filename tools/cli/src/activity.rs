@@ -12,6 +12,8 @@ pub(crate) struct Activity {
     pub(crate) seconds: f64,
     /// Differences of counters and histograms, and the later values of gauges.
     pub(crate) change: EndpointSnapshot,
+    /// The same, for each shard of endpoints with several.
+    pub(crate) shards: Vec<EndpointSnapshot>,
     /// Values of the later snapshot, counted since the endpoints were opened.
     pub(crate) total: EndpointSnapshot,
     /// Cores used by the whole process, on average.
@@ -39,10 +41,23 @@ impl Activity {
         Some(Self {
             seconds: if seconds > 0.0 { seconds } else { return None },
             cores: change.cpu_nanos as f64 / 1e9 / seconds,
+            shards: change.endpoints.iter().filter(|one| one.shard.is_some()).cloned().collect(),
             change: change.total()?,
             total: now.total()?,
             now: now.clone(),
         })
+    }
+
+    /// Returns the activity of one of [`Activity::shards`]. The cores are those of the whole process.
+    pub(crate) fn of_shard(&self, shard: &EndpointSnapshot) -> Self {
+        Self {
+            now: self.now.clone(),
+            seconds: self.seconds,
+            change: shard.clone(),
+            shards: Vec::new(),
+            total: shard.clone(),
+            cores: self.cores,
+        }
     }
 
     /// Returns the change of a counter per second.
@@ -162,6 +177,7 @@ mod tests {
         let address = "127.0.0.1:4000".parse().unwrap();
         let endpoint = EndpointSnapshot {
             address,
+            shard: None,
             counters,
             gauges: BTreeMap::new(),
             histograms: BTreeMap::new(),

@@ -10,8 +10,8 @@ use crate::failure::Failure;
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    bench, call, completions, decode, demo, doctor, fabric, fs, lab, man, metrics, serve, sim,
-    trace, tune,
+    bench, call, completions, decode, demo, doctor, fabric, fs, keys, lab, man, metrics, serve,
+    sim, trace, tune,
 };
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Fabric(fabric::Arguments),
     Fs(fs::Arguments),
     Decode(decode::Arguments),
+    Keys(keys::Arguments),
     Doctor(doctor::Arguments),
     Tune(tune::Arguments),
     Trace(trace::Arguments),

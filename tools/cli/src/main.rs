@@ -6,6 +6,7 @@
 //!   sim                   the protocol in a simulated fabric                (apus-sim, apus-sweep, apus-swarm)
 //!   fabric                a network of several hosts on this machine        (apus-testbed)
 //!   fs                    a directory served, mounted, measured, checked    (apus-fs, apus-files)
+//!   keys                  a small certificate authority                  (apus)
 //!   decode                the packets of a capture as text                  (apus-decode)
 //!   trace                 where the microseconds of RPCs go                 (apus-traces)
 //!   serve, call           an echo service, and calls by hand                (apus)
@@ -16,7 +17,7 @@
 //!   command_line          all commands together: parsing, version, examples
 //!   exit                  failures on standard error, and the exit status
 //!   experiment            a command that runs an experiment and shows its findings
-//!   address, driver, path, network, processes, configuration, tracing, files
+//!   address, driver, path, network, processes, configuration, sealing, tracing, files
 //!                         arguments that several commands share
 //!   activity              what a process counted between two snapshots
 //!   output, destination   standard output and files for results
@@ -50,6 +51,7 @@ mod fabric;
 mod failure;
 mod files;
 mod fs;
+mod keys;
 mod lab;
 mod man;
 mod metrics;
@@ -57,6 +59,7 @@ mod network;
 mod output;
 mod path;
 mod processes;
+mod sealing;
 mod serve;
 mod signals;
 mod sim;
@@ -105,6 +108,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Fs(arguments) => fs::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
+        Command::Keys(arguments) => keys::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use apus::{Closed, Endpoint, EndpointBuilder, PollMode, Settings};
+use apus::{Closed, Endpoint, EndpointBuilder, PollMode, Settings, Shards};
 use clap::Args;
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use crate::driver::{Driver, bind_failure};
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
+use crate::sealing::Sealing;
 use crate::signals;
 use crate::tracing::Tracing;
 
@@ -31,15 +32,21 @@ use crate::tracing::Tracing;
 #[command(after_help = "Examples:
   apus serve 127.0.0.1:4000
   apus serve 127.0.0.1:0 --receivers 2
+  apus serve [::]:4000 --shards auto
   apus serve 127.0.0.1:0 --trace all --trace-file server.tt
   apus serve [::]:4000 --poll spin
+  apus serve --sealed 127.0.0.1:4000
   apus serve 10.0.0.1:4000 --driver raw")]
 pub(crate) struct Arguments {
     /// Address to listen on, HOST:PORT. Port 0 picks a free one. `[::]:4000` listens on all addresses of the host, IPv4
     /// and IPv6; with --driver raw it listens on the IPv6 addresses, and `0.0.0.0:4000` on the IPv4 addresses
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::parse_local)]
     address: Address,
-    /// Threads that receive requests and reply to them: 1 to 1024 [default: 1, or the value in --config]
+    /// Sockets at the address, each with a loop of its own, so that several cores receive: 1 to 64, or `auto` for one per
+    /// core that this process may use, 8 at most. Each client belongs to one of them [default: 1, or the value in --config]
+    #[arg(long, value_name = "SHARDS", allow_negative_numbers = true)]
+    shards: Option<Shards>,
+    /// Threads that receive requests and reply to them: 1 to 1024 [default: as many as shards, or the value in --config]
     #[arg(long, value_name = "THREADS", value_parser = parse_receivers, allow_negative_numbers = true)]
     receivers: Option<usize>,
     /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
@@ -48,6 +55,8 @@ pub(crate) struct Arguments {
     poll: Option<PollMode>,
     #[command(flatten)]
     configuration: Configuration,
+    #[command(flatten)]
+    sealing: Sealing,
     /// Driver that carries packets
     #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
     driver: Driver,
@@ -70,7 +79,10 @@ const MAX_RECEIVERS: usize = 1024;
 
 /// Returns the settings of the file, overridden by the arguments.
 fn builder(settings: &Settings, arguments: &Arguments) -> EndpointBuilder {
-    let builder = arguments.path.apply(Endpoint::builder().settings(settings));
+    let mut builder = arguments.path.apply(Endpoint::builder().settings(settings));
+    if let Some(shards) = arguments.shards {
+        builder = builder.shards(shards);
+    }
     match arguments.poll {
         Some(poll) => builder.poll_mode(poll),
         None => builder,
@@ -111,13 +123,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The channel is closed if the service is already ending.
     signals::on_first(move || drop(signal_ends.send(End::Signal)))
         .map_err(|error| Failure::of("catch signals", &error))?;
-    let settings = arguments.configuration.read()?;
-    let receivers = arguments.receivers.or(settings.receivers).unwrap_or(1).clamp(1, MAX_RECEIVERS);
+    let mut settings = arguments.configuration.read()?;
+    arguments.sealing.apply(&mut settings)?;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let builder = arguments.driver.apply(builder(&settings, arguments), any);
     let endpoint = builder.bind(arguments.address.as_str()).map_err(|error| {
         bind_failure(&error, "`apus serve 127.0.0.1:0` listens on any free port.")
     })?;
+    let receivers = arguments.receivers.or(settings.receivers).unwrap_or(endpoint.shards());
+    let receivers = receivers.clamp(1, MAX_RECEIVERS);
     let (end, totals) = thread::scope(|scope| {
         let receivers = start(receivers, &endpoint, &ends, scope);
         let ready = print_address(&endpoint, arguments.json);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use apus::{PollMode, Settings};
 use serde::{Deserialize, Serialize};
 
+use crate::keys::ThrowAwayKeys;
 use apus_report::stats::Percentiles;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
@@ -32,6 +33,16 @@ pub trait Contender: Sync {
 
     /// Returns whether it takes part only if it is named.
     fn is_on_request(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its messages are encrypted, so that it takes part with `--sealed`.
+    fn is_encrypted(&self) -> bool {
+        false
+    }
+
+    /// Returns whether both sides use all cores, instead of one each.
+    fn uses_all_cores(&self) -> bool {
         false
     }
 
@@ -71,6 +82,9 @@ pub struct Plan {
     pub seed: u64,
     /// Whether apus uses raw IP where it would use UDP.
     pub raw: bool,
+    /// Keys of the contenders that encrypt; `None` if they take no part.
+    #[serde(default)]
+    pub keys: Option<ThrowAwayKeys>,
 }
 
 impl Plan {

@@ -14,6 +14,7 @@
 pub mod apus;
 pub mod baseline;
 pub mod contender;
+pub mod keys;
 pub mod load;
 pub mod meter;
 pub mod ping_pong;

@@ -119,6 +119,7 @@ mod tests {
             measure: Duration::from_nanos(100),
             seed: 1,
             raw: false,
+            keys: None,
         };
         Meter::start_at(0, &plan)
     }

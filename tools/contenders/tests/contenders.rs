@@ -28,6 +28,7 @@ const POLLS: [PollMode; 3] =
 fn plan(poll: PollMode) -> Plan {
     Plan {
         raw: false,
+        keys: None,
         size: 1000,
         outstanding: 4,
         poll,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use apus_wire::{AckList, Body, Cutoffs, Data, Flags, Grant, Kind, Refusal, Resend};
+use apus_wire::{AckList, Body, Cutoffs, Data, Flags, Grant, Kind, Refusal, Resend, SealKind};
 
 use crate::message::MessageKind;
 use crate::note::{Links, Note};
@@ -32,6 +32,16 @@ impl fmt::Display for Description<'_> {
                 self.write_body(f, body, *data_len)?;
                 self.write_links(f)
             }
+            Content::Sealed { sealed, header: (kind, id) } => match sealed.kind {
+                None => {
+                    let (kind, id, number) = (TypeNumber(*kind), id.client_id(), sealed.number);
+                    write!(f, "{kind} rpc {id} [sealed, packet number {number}]")
+                }
+                Some(SealKind::Failed) => {
+                    write!(f, "FAILED [handshake, cause {}]", sealed.sequence)
+                }
+                Some(kind) => write!(f, "{} [handshake]", seal_name(kind)),
+            },
             Content::Malformed { error, header: None } => write!(f, "[malformed: {error}]"),
             Content::Malformed { error, header: Some((kind, id)) } => {
                 write!(f, "{} rpc {} [malformed: {error}]", TypeNumber(*kind), id.client_id())
@@ -128,6 +138,17 @@ impl Description<'_> {
         let Links { response, refused, unreachable, .. } = self.links;
         let ends = [("response", response), ("refused", refused), ("unreachable", unreachable)];
         ends.into_iter().find_map(|(what, number)| Some(format!("{what} in {}", number?)))
+    }
+}
+
+const fn seal_name(kind: SealKind) -> &'static str {
+    match kind {
+        SealKind::Hello => "HELLO",
+        SealKind::Finish => "FINISH",
+        SealKind::Ready => "READY",
+        SealKind::Retry => "RETRY",
+        SealKind::NoKey => "NO_KEY",
+        SealKind::Failed => "FAILED",
     }
 }
 

@@ -15,6 +15,8 @@ pub enum PacketType {
     Kind(Kind),
     /// An ICMP error about a Homa packet.
     Icmp,
+    /// A sealed packet, or one of a handshake.
+    Sealed,
     /// A packet that violates the wire format.
     Malformed,
     /// A packet of which the capture contains too little to decode it.
@@ -31,7 +33,7 @@ pub struct UnknownPacketType {
 impl PacketType {
     /// Returns all types, in the order in which summaries list them.
     pub fn all() -> impl Iterator<Item = Self> {
-        let others = [Self::Icmp, Self::Malformed, Self::Truncated];
+        let others = [Self::Sealed, Self::Icmp, Self::Malformed, Self::Truncated];
         Kind::ALL.into_iter().map(Self::Kind).chain(others)
     }
 
@@ -40,6 +42,7 @@ impl PacketType {
     pub fn of(packet: &CapturedPacket) -> Self {
         match &packet.content {
             Content::Whole { body, .. } => Self::Kind(body.kind()),
+            Content::Sealed { .. } => Self::Sealed,
             Content::Malformed { .. } => Self::Malformed,
             Content::Truncated { .. } => Self::Truncated,
             Content::Unreachable { .. } => Self::Icmp,
@@ -55,6 +58,7 @@ impl fmt::Display for PacketType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Kind(kind) => kind.name(),
+            Self::Sealed => "sealed",
             Self::Icmp => "ICMP",
             Self::Malformed => "malformed",
             Self::Truncated => "cut",

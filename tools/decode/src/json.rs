@@ -55,6 +55,10 @@ fn add_content(packet: &CapturedPacket, object: &mut Map<String, Value>) {
             add_fields(packet, body, *data_len, object);
         }
         Content::Malformed { error, .. } => extend(object, json!({ "error": error.to_string() })),
+        Content::Sealed { sealed, .. } => {
+            let (number, phase) = (sealed.number, u8::from(sealed.phase));
+            extend(object, json!({ "number": number, "phase": phase }));
+        }
         Content::Truncated { .. } => {}
         Content::Unreachable { what, about: QuotedPacket { from, to, .. } } => {
             let about = packet.kind().map(Kind::name);

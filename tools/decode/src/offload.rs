@@ -7,7 +7,10 @@
 //!
 //! Within one of these, several packets may follow each other (`WIRE-29`): each says where it ends.
 
-use apus_wire::{Features, Flags, HEADER_LEN, Kind, UDP_VERSION, announced_len};
+use apus_wire::{
+    Features, Flags, HEADER_LEN, Kind, SEALED_VERSION, SealKind, UDP_VERSION, announced_len,
+    is_sealed,
+};
 
 /// The features that may be in the low nibble of byte 12.
 const FEATURES: u8 = Features::OURS.bits() as u8;
@@ -18,6 +21,12 @@ const LONG_SESSIONS: u8 = Features::LONG_SESSIONS.bits() as u8;
 pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
     let Some(header) = bytes.get(..HEADER_LEN) else { return false };
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    if header[13] >> 4 == SEALED_VERSION {
+        // SEAL-1; everything else may have any value.
+        let is_known =
+            Kind::from_wire(header[11]).is_some() || SealKind::from_wire(header[11]).is_some();
+        return is_known && u16_at(0) == from_port && u16_at(2) == to_port;
+    }
     let doff = match Kind::from_wire(header[11]) {
         Some(Kind::Data) => 14 << 4,
         Some(_) => 5 << 4,
@@ -41,8 +50,10 @@ pub(crate) fn packet_ends(bytes: &[u8], len: usize, from_port: u16, to_port: u16
     while start < bytes.len() {
         let segment_end = len.min((start / size + 1) * size);
         let rest = &bytes[start..bytes.len().min(segment_end)];
-        let end =
-            announced_len(rest).map_or(segment_end, |announced| start.saturating_add(announced));
+        let clear = if is_sealed(rest) { None } else { Some(rest) };
+        let end = clear
+            .and_then(announced_len)
+            .map_or(segment_end, |announced| start.saturating_add(announced));
         let goes_on = end < segment_end
             && bytes.get(end..).is_some_and(|behind| looks_like_header(behind, from_port, to_port));
         start = if goes_on { end } else { segment_end };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use apus_wire::{
     Ack, Body, Flags, HEADER_LEN, Header, Kind, Packet as WirePacket, ParseError, Profile, Refusal,
-    SenderId,
+    SealedHeader, SenderId,
 };
 
 use crate::note::Note;
@@ -48,6 +48,13 @@ pub enum Content {
         body: Body<'static>,
         /// Payload length in bytes; 0 in control packets.
         data_len: u32,
+    },
+    /// A packet of version 2 (SEAL-1), of which only the header can be read.
+    Sealed {
+        /// Readable part of the header.
+        sealed: SealedHeader,
+        /// Wire value of the type, and RPC id or handshake id.
+        header: (u8, SenderId),
     },
     /// A packet that violates the wire format.
     Malformed {
@@ -94,6 +101,11 @@ impl Content {
     /// Parses a packet of `len` bytes of which `bytes` were captured.
     pub(crate) fn parse(profile: Profile, bytes: &[u8], len: usize) -> Self {
         let header = raw_header(bytes);
+        if let (Profile::Udp, Some(sealed), Some(header)) =
+            (profile, SealedHeader::parse(bytes), header)
+        {
+            return Self::Sealed { sealed, header };
+        }
         let parsed = WirePacket::parse(profile, bytes);
         if bytes.len() >= len {
             return Self::from_parsed(parsed, header);
@@ -165,6 +177,7 @@ impl CapturedPacket {
     pub fn kind(&self) -> Option<Kind> {
         match &self.content {
             Content::Whole { body, .. } => Some(body.kind()),
+            Content::Sealed { header: (kind, _), .. } => Kind::from_wire(*kind),
             Content::Malformed { header, .. }
             | Content::Truncated { header }
             | Content::Unreachable { about: QuotedPacket { header, .. }, .. } => {
@@ -178,6 +191,7 @@ impl CapturedPacket {
     pub fn sender_id(&self) -> Option<SenderId> {
         match &self.content {
             Content::Whole { header, .. } => Some(header.sender_id),
+            Content::Sealed { sealed, header } => sealed.kind.is_none().then_some(header.1),
             Content::Malformed { header, .. }
             | Content::Truncated { header }
             | Content::Unreachable { about: QuotedPacket { header, .. }, .. } => {

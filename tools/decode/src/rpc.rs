@@ -150,7 +150,7 @@ impl RpcTable {
                     message_kind_of(id.sender(), packet.kind() == Some(apus_wire::Kind::Data));
                 Some(empty_note(index, message_kind, rpc))
             }
-            Content::Malformed { .. } | Content::Truncated { .. } => None,
+            Content::Sealed { .. } | Content::Malformed { .. } | Content::Truncated { .. } => None,
         }
     }
 

@@ -34,6 +34,11 @@ pub enum Fault {
         /// For how long.
         length: Duration,
     },
+    /// The store has no room for one record.
+    Full {
+        /// Records that it still takes.
+        records: u64,
+    },
 }
 
 /// A world and what happens to it.
@@ -62,6 +67,8 @@ pub struct Scenario {
     pub is_harsh: bool,
     /// Whether a client's machine crashes right after some of its syncs.
     pub crashes_after_syncs: bool,
+    /// Whether signals arrive during operations.
+    pub interrupts: bool,
     /// Disturbances, with their times.
     pub faults: Vec<(Duration, Fault)>,
 }
@@ -73,6 +80,9 @@ impl Scenario {
         let clients = random.random_range(2..=4);
         let term = Duration::from_secs([1, 2, 10][random.random_range(0..3)]);
         let duration = term * random.random_range(3..6);
+        if random.random_ratio(1, 6) {
+            return Self::crowd(seed, random, term);
+        }
         let mut faults = Vec::new();
         let mean = term.as_secs_f64() / f64::from(random.random_range(1..4));
         let end = if random.random_ratio(1, 6) { 0.0 } else { duration.as_secs_f64() };
@@ -93,6 +103,13 @@ impl Scenario {
             faults.push((Duration::from_secs_f64(at), fault));
             at += mean * 2.0 * random.random::<f64>();
         }
+        if end > 0.0 && random.random_ratio(1, 3) {
+            faults.extend(outlive(&mut random, term, duration, clients));
+        }
+        if end > 0.0 && random.random_ratio(1, 4) {
+            let at = duration.mul_f64(random.random_range(0.1..0.8));
+            faults.push((at, Fault::Full { records: random.random_range(0..40) }));
+        }
         Self {
             seed,
             clients,
@@ -104,8 +121,47 @@ impl Scenario {
             lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
             drift: 10_000,
             is_harsh: random.random_ratio(1, 3),
+            interrupts: random.random_ratio(1, 2),
             crashes_after_syncs: end > 0.0 && random.random_ratio(1, 2),
             faults,
         }
     }
+
+    /// Draws a scenario without faults in which applications hardly pause, so that calls, batches and recalls of one client overtake each
+    /// other.
+    fn crowd(seed: u64, mut random: Pcg64Mcg, term: Duration) -> Self {
+        let delay = Duration::from_micros(random.random_range(2_000..20_000));
+        let think = delay.mul_f64(random.random_range(0.2..1.0));
+        Self {
+            seed,
+            clients: random.random_range(2..=3),
+            threads: random.random_range(1..=2),
+            term,
+            duration: think * random.random_range(150..400),
+            think,
+            delay,
+            lost_per_mille: 0,
+            drift: 10_000,
+            is_harsh: random.random_ratio(1, 3),
+            interrupts: random.random_ratio(1, 4),
+            crashes_after_syncs: false,
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// Draws what a lease must not outlive: a client is cut off for longer than its term, and about when it comes back, a server that was
+/// restarted meanwhile does, too.
+fn outlive(
+    random: &mut Pcg64Mcg,
+    term: Duration,
+    duration: Duration,
+    clients: usize,
+) -> [(Duration, Fault); 2] {
+    let at = duration.mul_f64(random.random_range(0.05..0.5));
+    let host = random.random_range(0..clients);
+    let length = term.mul_f64(random.random_range(1.6..2.5));
+    let crash = at + length - term.mul_f64(random.random_range(0.05..0.5));
+    let back = at + length + term.mul_f64(random.random_range(0.0..0.1));
+    [(at, Fault::Partition { host, length }), (crash, Fault::ServerCrash { down: back - crash })]
 }

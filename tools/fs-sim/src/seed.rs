@@ -23,6 +23,8 @@ pub struct Totals {
     pub crashes: u64,
     /// Sessions that ended although their client lived.
     pub fenced: u64,
+    /// Operations that a signal ended.
+    pub interrupted: u64,
     /// Histories of objects whose search was given up.
     pub undecided: u64,
     /// Simulated time, in milliseconds.

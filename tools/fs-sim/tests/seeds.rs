@@ -21,6 +21,7 @@ fn promises_are_kept() {
                 totals.lost += run.lost;
                 totals.crashes += run.crashes;
                 totals.fenced += run.fenced;
+                totals.interrupted += run.interrupted;
                 totals.undecided += run.undecided;
                 totals.milliseconds += run.milliseconds;
             }

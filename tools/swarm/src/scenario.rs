@@ -284,19 +284,6 @@ impl Scenario {
     }
 }
 
-/// Returns the limit of granted and not received bytes (GRANT-5), computed from configuration and link rate as
-/// `docs/spec/grants.md` defines it.
-pub(crate) fn max_incoming(scenario: &Scenario) -> u64 {
-    let config = &scenario.config;
-    if config.max_incoming() > 0 {
-        return config.max_incoming();
-    }
-    let known =
-        if scenario.has_link_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
-    let mbps = if config.link_mbps() > 0 { config.link_mbps() } else { known };
-    (mbps * 128 / 8).max(40_000)
-}
-
 /// Returns the maximum number of bytes sent without a GRANT (PRIO-1).
 pub(crate) fn max_unscheduled(config: &Config) -> u64 {
     config.unsched_bytes().max(config.unsched_bytes_max())

@@ -1,6 +1,7 @@
 //! How a blocking endpoint is opened.
 
 use super::endpoint_builder::EndpointBuilder;
+use super::options::Ports;
 use crate::endpoint::Endpoint;
 use crate::engine::shard::DriverSetup;
 use crate::error::BindError;
@@ -45,7 +46,7 @@ impl EndpointBuilder {
     /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
     pub fn bind(self, address: impl ToSocketAddrs + Debug) -> Result<Endpoint, BindError> {
         let opened = self.options.open(&address)?;
-        self.start(opened)
+        self.start(opened, Ports::Shared)
     }
 
     /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
@@ -56,7 +57,7 @@ impl EndpointBuilder {
     /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
     pub fn client(self) -> Result<Endpoint, BindError> {
         let opened = self.options.open_any()?;
-        self.serve(false).start(opened)
+        self.serve(false).start(opened, Ports::Own)
     }
 
     /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
@@ -69,12 +70,12 @@ impl EndpointBuilder {
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.options.on_driver(driver);
-        self.start(opened)
+        let opened = self.options.on_driver(driver)?;
+        self.start(opened, Ports::Own)
     }
 
-    fn start(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
-        let (shard, thread) = self.options.start(opened)?;
-        Ok(Endpoint::new(shard, thread, self.options.is_observable()))
+    fn start(&self, opened: Vec<DriverSetup>, ports: Ports) -> Result<Endpoint, BindError> {
+        let shards = self.options.start(opened, ports)?;
+        Ok(Endpoint::new(shards, self.options.is_observable()))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::options::Options;
+use super::shards::Shards;
 use crate::endpoint::Endpoint;
 use crate::engine::poll_mode::PollMode;
 use crate::overload::Quotas;
@@ -103,6 +104,26 @@ impl<E> EndpointBuilder<E> {
     /// Sets which threads run the endpoint's loop. The default is [`Engine::Waiters`].
     pub const fn engine(mut self, engine: Engine) -> Self {
         self.options.engine = engine;
+        self
+    }
+
+    /// Sets the number of shards: sockets, each with an instance of the protocol and a loop of its own, so that the
+    /// endpoint uses several cores. A number, or [`Shards::Auto`]. The default is 1.
+    ///
+    /// All sockets of an endpoint that serves are bound to one port. The system gives each client, by its address and port,
+    /// to one of them, so the load spreads over the shards if there are several times as many clients. A client has a
+    /// socket at a port of its own for each shard. An endpoint that serves with several shards makes its calls from further
+    /// sockets, as many, which are opened when it makes the first one.
+    ///
+    /// Each thread has a shard through which it calls and at which it waits. It receives the messages of that shard first;
+    /// those of another one if that shard's threads are busy. Start as many threads that receive as there are shards, or
+    /// more. Nothing else changes: requests are executed at most once, and any thread may reply to any request.
+    ///
+    /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share `max_incoming`. Shared memory
+    /// ([`EndpointBuilder::local`]) leads to the first shard of a server. An endpoint over raw IP, in the kernel profile or
+    /// with a driver of the application has one shard, whatever is set here.
+    pub fn shards(mut self, shards: impl Into<Shards>) -> Self {
+        self.options.shards = shards.into();
         self
     }
 
@@ -217,6 +238,16 @@ impl<E> EndpointBuilder<E> {
     /// observable.
     pub const fn observable(mut self, observable: bool) -> Self {
         self.options.observable = observable;
+        self
+    }
+
+    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that `security` admits are not
+    /// talked to. The default is packets in the clear. Not available with the kernel profile or raw IP.
+    ///
+    /// Shared memory is then used only if the settings say so (`plaintext = "local-only"`).
+    #[cfg(feature = "tls")]
+    pub fn security(mut self, security: crate::security::Security) -> Self {
+        self.options.sealer = crate::security::Sealer(Some(security));
         self
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `endpoint_builder` | the builder, generic over the endpoint that it opens: a setter for each option |
 //! | `engine` | the option that says which threads run the loop |
+//! | `shards` | the option that says how many shards there are |
 //! | `options` | what the builder has collected, and what that opens and starts |
 //! | `blocking` | how a blocking endpoint is opened; `tokio/builder.rs` has the same for an async one |
 
@@ -11,6 +12,10 @@ mod blocking;
 mod endpoint_builder;
 mod engine;
 mod options;
+mod shards;
 
 pub use endpoint_builder::EndpointBuilder;
 pub use engine::{Engine, ParseEngineError};
+#[cfg(feature = "tokio")]
+pub(crate) use options::Ports;
+pub use shards::{ParseShardsError, Shards};

@@ -1,22 +1,26 @@
 //! The options of an endpoint, and what they open and start.
 
 use super::engine::Engine;
+use super::shards::Shards as ShardCount;
 use crate::ended_neighbours::EndedNeighbours;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
+use crate::engine::shards::{OpenCallers, Runner, Running, Shards};
+use crate::engine::siblings::{Sibling, Siblings};
 use crate::engine::{background_poller, dedicated};
-use crate::error::BindError;
+use crate::error::{BindError, Closed};
 use crate::overload::Quotas;
+use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_socket::{Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
 use apus_trace::auto_save::{self, AutoSave};
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What an [`EndpointBuilder`](super::EndpointBuilder) has collected.
@@ -30,6 +34,7 @@ pub(crate) struct Options {
     pub(super) first_id: Option<u64>,
     pub(super) poll: PollMode,
     pub(super) engine: Engine,
+    pub(super) shards: ShardCount,
     pub(super) receive_batch: usize,
     pub(super) serve: bool,
     pub(super) max_queueing: Duration,
@@ -40,6 +45,17 @@ pub(crate) struct Options {
     pub(super) triggers: FreezeTriggers,
     pub(super) trace_files: Option<TraceFiles>,
     pub(super) observable: bool,
+    /// How packets are sealed.
+    pub(super) sealer: Sealer,
+}
+
+/// The ports of an endpoint's sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ports {
+    /// All shards have one port, which clients call.
+    Shared,
+    /// Each shard has a port of its own.
+    Own,
 }
 
 impl Default for Options {
@@ -51,6 +67,7 @@ impl Default for Options {
             first_id: None,
             poll: PollMode::default(),
             engine: Engine::default(),
+            shards: ShardCount::default(),
             receive_batch: Quotas::DEFAULT.receive,
             serve: true,
             max_queueing: Backlog::MAX_QUEUEING,
@@ -61,6 +78,7 @@ impl Default for Options {
             triggers: FreezeTriggers::new(),
             trace_files: None,
             observable: true,
+            sealer: Sealer::default(),
         }
     }
 }
@@ -72,31 +90,101 @@ impl Options {
     }
 
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the keys cannot be used.
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> Result<Vec<DriverSetup>, BindError> {
         let (config, first_id) = (self.config.clone(), self.first_id);
-        DriverSetup { driver, config, first_id, local: None, ended: None }
+        let (driver, sealing) = self.sealer.seal(driver)?;
+        Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
-    /// Starts a shard and the thread that runs its loop.
+    /// Starts the shards of a blocking endpoint, and what runs their loops.
     pub(crate) fn start(
         &self,
-        opened: DriverSetup,
-    ) -> Result<(Arc<Shard>, JoinHandle<()>), BindError> {
-        let address = opened.driver.local_addr();
-        let start = |source| BindError::Start { address, source };
-        let shard = self.shard(opened, self.poll)?;
-        let thread = match self.engine {
-            Engine::Waiters => background_poller::start(&shard),
-            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.core_share),
-        };
-        Ok((shard, thread.map_err(start)?))
+        opened: Vec<DriverSetup>,
+        ports: Ports,
+    ) -> Result<Shards, BindError> {
+        let Self { engine, poll, core_share, .. } = *self;
+        self.start_with(opened, ports, poll, move |shard, index| match engine {
+            Engine::Waiters => background_poller::start(shard).map(Runner::Background),
+            Engine::Dedicated { cpu } => {
+                let cpu = cpu.map(|cpu| cpu + index);
+                dedicated::start(shard, cpu, poll, core_share).map(Runner::Thread)
+            }
+        })
     }
 
-    /// Opens the driver at the first address that can be bound.
+    /// Starts the shards of an endpoint. `run` has the loop of the shard with this index run.
+    pub(crate) fn start_with(
+        &self,
+        opened: Vec<DriverSetup>,
+        ports: Ports,
+        poll: PollMode,
+        run: impl Fn(&Arc<Shard>, usize) -> io::Result<Runner> + Send + Sync + 'static,
+    ) -> Result<Shards, BindError> {
+        let count = opened.len();
+        if count == 1 {
+            return Ok(Shards::new(self.run_all(opened, poll, None, &run)?, None));
+        }
+        let has_callers = ports == Ports::Shared;
+        let siblings = Siblings::new(if has_callers { 2 * count } else { count });
+        let ip = opened[0].driver.local_addr().ip();
+        let first = self.run_all(opened, poll, Some((&siblings, 0)), &run)?;
+        let callers = has_callers.then(|| {
+            let udp = UdpConfig { bind: (ip, 0).into(), ..self.udp };
+            let options = Self { udp, serve: false, trace_files: None, ..self.clone() };
+            Box::new(move || {
+                let opened = options.open_paths(count)?;
+                options.run_all(opened, poll, Some((&siblings, count)), &run)
+            }) as OpenCallers
+        });
+        Ok(Shards::new(first, callers))
+    }
+
+    /// Starts a shard on each of `opened`. The first of them has this place among its siblings, if there are any.
+    fn run_all(
+        &self,
+        opened: Vec<DriverSetup>,
+        poll: PollMode,
+        place: Option<(&Arc<Siblings<Shard>>, usize)>,
+        run: &impl Fn(&Arc<Shard>, usize) -> io::Result<Runner>,
+    ) -> Result<Vec<Running>, BindError> {
+        let mut running: Vec<Running> = Vec::new();
+        for (index, setup) in opened.into_iter().enumerate() {
+            let address = setup.driver.local_addr();
+            let sibling = place.map(|(siblings, first)| siblings.place(first + index));
+            let started = self.shard(setup, poll, sibling, index == 0).and_then(|shard| {
+                let runner = run(&shard, index);
+                let runner = runner.map_err(|source| BindError::Start { address, source })?;
+                Ok((shard, runner))
+            });
+            match started {
+                Ok(started) => running.push(started),
+                Err(error) => {
+                    for (shard, runner) in running {
+                        shard.lock().close(Closed::ShutDown);
+                        runner.end();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(running)
+    }
+
+    /// Returns the number of shards over UDP.
+    fn shard_count(&self) -> usize {
+        let sharded = self.raw.is_none() && self.config.profile() == Profile::Udp;
+        if sharded { self.shards.count() } else { 1 }
+    }
+
+    /// Opens the drivers at the first address that can be bound.
     pub(crate) fn open(
         &self,
         address: &(impl ToSocketAddrs + std::fmt::Debug),
-    ) -> Result<DriverSetup, BindError> {
+    ) -> Result<Vec<DriverSetup>, BindError> {
         let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
         let mut last = None;
         for bind in address.to_socket_addrs().map_err(resolve)? {
@@ -105,49 +193,79 @@ impl Options {
                 Err(error) => last = Some(error),
             }
         }
-        let nothing = || resolve(std::io::Error::new(std::io::ErrorKind::NotFound, "no address"));
+        let nothing = || resolve(io::Error::new(io::ErrorKind::NotFound, "no address"));
         Err(last.unwrap_or_else(nothing))
     }
 
-    /// Opens the driver at a free port of all addresses.
-    pub(crate) fn open_any(&self) -> Result<DriverSetup, BindError> {
-        self.open_at(self.raw.map_or(self.udp.bind, |raw| raw.bind))
+    /// Opens a driver for each shard at a free port of all addresses.
+    pub(crate) fn open_any(&self) -> Result<Vec<DriverSetup>, BindError> {
+        match self.raw {
+            Some(raw) => self.open_at(raw.bind),
+            None => self.open_paths(self.shard_count()),
+        }
     }
 
-    fn open_at(&self, bind: SocketAddr) -> Result<DriverSetup, BindError> {
+    /// Opens `count` sockets, each at a port of its own.
+    fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
+        let open = |index| {
+            let mut udp = self.udp;
+            if index > 0 {
+                udp.bind.set_port(0);
+            }
+            self.over_udp(Udp::open(&udp)?, true)
+        };
+        (0..count).map(open).collect()
+    }
+
+    fn open_at(&self, bind: SocketAddr) -> Result<Vec<DriverSetup>, BindError> {
         let Some(raw) = self.raw else {
-            let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
-            let config = self.config.clone();
-            let local = self.local_options();
-            return Ok(DriverSetup { driver, config, first_id: None, local, ended: None });
+            let group = Udp::open_group(&UdpConfig { bind, ..self.udp }, self.shard_count())?;
+            // One of them has the name that peers of this host know.
+            let setup = |(index, udp)| self.over_udp(udp, index == 0);
+            return group.into_iter().enumerate().map(setup).collect();
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
         let ended = EndedNeighbours::watch(driver.local_addr());
-        Ok(DriverSetup { driver, config, first_id, local: None, ended })
+        let sealing = Sealing::default();
+        Ok(vec![DriverSetup { driver, config, first_id, local: None, ended, sealing }])
+    }
+
+    fn over_udp(&self, driver: Udp, local: bool) -> Result<DriverSetup, BindError> {
+        let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
+        let local = if local { self.local_options() } else { None };
+        let config = self.config.clone();
+        Ok(DriverSetup { driver, config, first_id: None, local, ended: None, sealing })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
     fn local_options(&self) -> Option<apus_local::LocalConfig> {
-        let wanted = self.local && self.config.profile() == Profile::Udp;
+        let wanted =
+            self.local && self.config.profile() == Profile::Udp && self.sealer.allows_memory();
         wanted.then(|| self.local_config.clone())
     }
 
-    /// Builds the shard, which blocking and async endpoints start in different ways.
-    pub(crate) fn shard(
+    /// Builds a shard.
+    fn shard(
         &self,
-        opened: DriverSetup,
+        setup: DriverSetup,
         poll: PollMode,
+        sibling: Option<Sibling<Shard>>,
+        writes_traces: bool,
     ) -> Result<Arc<Shard>, BindError> {
-        let address = opened.driver.local_addr();
+        let address = setup.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, call_timeout, triggers, .. } = *self;
         let settings = Settings { quotas, serving, max_queueing, call_timeout, triggers };
-        let auto_save = self.auto_save()?;
-        Shard::new(opened, poll, settings, auto_save)
+        let auto_save = if writes_traces { self.auto_save()? } else { None };
+        let shard = Shard::new(setup, poll, settings, auto_save, sibling)
             .map(Arc::new)
-            .map_err(|source| BindError::Start { address, source })
+            .map_err(|source| BindError::Start { address, source })?;
+        if let Some(sibling) = shard.sibling() {
+            sibling.open(&shard);
+        }
+        Ok(shard)
     }
 
     /// Starts the thread that writes trace files, if they are enabled.

@@ -5,12 +5,12 @@
 //! before the caller continues: 25 µs of a processor that has just woken itself. Setting a timer
 //! costs a fraction of a microsecond.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// A timer of the system that one thread sleeps on and others set.
@@ -44,12 +44,17 @@ impl Alarm {
         );
     }
 
-    /// Sleeps until it rings, or has rung since the last call, but for no longer than `time`.
-    pub(crate) fn wait(&self, time: Option<Duration>) {
-        let timeout = time.map(timespec);
-        // An interruption makes the sleep shorter, which is harmless.
-        let _ = poll(&mut [PollFd::new(&self.timer, PollFlags::IN)], timeout.as_ref());
+    /// Notes that it has rung.
+    pub(crate) fn clear(&self) {
+        // Nothing to read if another call has set it anew meanwhile.
         let _ = rustix::io::read(&self.timer, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Alarm {
+    /// Returns a descriptor that is readable when the alarm has rung.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
     }
 }
 
@@ -63,20 +68,25 @@ const fn timespec(time: Duration) -> Timespec {
 #[cfg(all(test, not(apus_loom)))]
 mod tests {
     use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
     use std::time::Instant;
 
+    fn wait(alarm: &Alarm) {
+        poll(&mut [PollFd::new(alarm, PollFlags::IN)], None).unwrap();
+        alarm.clear();
+    }
+
     #[test]
-    fn a_sleeper_is_woken_by_the_alarm_and_by_its_own_time() {
+    fn a_sleeper_is_woken_by_the_alarm_once() {
         let alarm = Alarm::new().unwrap();
         alarm.set(Duration::ZERO);
-        alarm.wait(None);
+        wait(&alarm);
         let began = Instant::now();
         alarm.set(Duration::from_millis(2));
-        alarm.wait(None);
+        wait(&alarm);
         assert!(began.elapsed() >= Duration::from_millis(2));
-        let began = Instant::now();
-        alarm.wait(Some(Duration::from_millis(1)));
-        assert!(began.elapsed() >= Duration::from_millis(1), "it rings once");
+        let now = Some(&Timespec { tv_sec: 0, tv_nsec: 0 });
+        assert_eq!(poll(&mut [PollFd::new(&alarm, PollFlags::IN)], now), Ok(0), "it rings once");
     }
 
     #[test]
@@ -85,6 +95,6 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| alarm.set(Duration::from_nanos(1)));
         });
-        alarm.wait(None);
+        wait(&alarm);
     }
 }

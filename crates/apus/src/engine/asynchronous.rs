@@ -6,12 +6,12 @@
 //! replies sends the packets itself.
 
 use super::descriptor::{ARRIVAL, readable};
-use super::poll_loop::{LoopState, Pass};
-use super::poll_mode::PollMode;
+use super::event_loop::Sleep;
 use super::shard::Shard;
+use super::siblings::Idle;
 use super::signal::WakeReasons;
 use super::state::WaitKind;
-use super::wait_target::{UntilClosed, WaitTarget};
+use super::wait_target::WaitTarget;
 use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
 use crate::error::Closed;
 use apus_proto::Instant;
@@ -25,11 +25,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
-
-/// Number of passes after which the task yields to other tasks.
-const PASSES_PER_POLL: usize = 16;
 
 /// What the task that runs the loop sleeps on.
 struct Sources {
@@ -120,55 +116,12 @@ impl Shard {
         if core.is_closed() { Err(core.closed_error()) } else { Ok(None) }
     }
 
-    /// Runs the loop for a while. Returns whether nothing is left to do.
-    fn work(&self) -> bool {
-        let mut receiver = self.receiver();
-        // Each pass checks the timers: a task does not spin.
-        let mut state = LoopState::new(PollMode::Block, true);
-        for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut receiver, &mut state) {
-                Pass::Worked(mut core, _) => {
-                    let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
-                    debug_assert!(none.is_none(), "the task waits for no message");
-                }
-                Pass::Idle => return true,
-                Pass::Broken(error) => {
-                    self.lock().close(Closed::Driver(error.into()));
-                    return true;
-                }
-            }
-            state.check_next();
-        }
-        false
-    }
-
     /// Announces the task's sleep, and returns its duration; `None` if there is something to do at
     /// once.
     fn announce_sleep(&self) -> Option<Sleep> {
-        let mut receiver = self.receiver();
-        if !receiver.prepare_to_sleep() {
-            return None;
-        }
-        let mut core = self.lock();
-        // While the socket is full, the task tries it again soon: it is not woken when the socket
-        // has room.
-        let now = self.clock().now();
-        let is_full = core.is_socket_full();
-        core.polling().set_sleeps_for_room(is_full);
-        let again = if is_full { now + FULL_SOCKET_RETRY } else { Instant::NEVER };
-        // While receiving is stopped, packets are no reason to wake.
-        let stopped = core.stopped_until().filter(|until| *until > now);
-        let until = core.next_due().min(again).min(stopped.unwrap_or(again));
-        if until <= now {
-            core.polling().set_sleeps_for_room(false);
-            receiver.finish_sleep(WakeReasons::default(), now);
-            return None;
-        }
-        let polling = core.polling();
-        polling.begin_sleep(until);
-        polling.checked();
-        core.counters().sleeps += 1;
-        Some(Sleep { until, receiving: stopped.is_none() })
+        let (sleep, mut core, _receiver) = self.prepare_sleep()?;
+        core.polling().begin_sleep(sleep.until);
+        Some(sleep)
     }
 
     /// Ends the task's sleep, for these reasons.
@@ -177,17 +130,6 @@ impl Shard {
         self.lock().polling().end_sleep();
     }
 }
-
-/// Until when the task sleeps, and whether it wakes when packets arrive.
-#[derive(Clone, Copy, Debug)]
-struct Sleep {
-    until: Instant,
-    receiving: bool,
-}
-
-/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it
-/// at 40 Gbit/s.
-const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 impl Sources {
     /// Sleeps until something happens. Returns the reasons for which it woke.
@@ -251,17 +193,20 @@ fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     }
 }
 
-/// Waits until a target can be taken; `None` if the endpoint is closed. May be dropped at any time.
+/// Waits until a target can be taken; `None` if the endpoint is closed, or the task is asked to steal
+/// from other shards. May be dropped at any time.
 pub(crate) struct WaitFor<'a, W: WaitTarget> {
     shard: &'a Arc<Shard>,
     target: W,
     /// `None` until it waits.
     waiter: Option<Arc<Waiter>>,
+    /// While it waits, if there are other shards to steal from.
+    idle: Option<Idle<'a>>,
 }
 
 impl<'a, W: WaitTarget> WaitFor<'a, W> {
     pub(crate) const fn new(shard: &'a Arc<Shard>, target: W) -> Self {
-        Self { shard, target, waiter: None }
+        Self { shard, target, waiter: None, idle: None }
     }
 }
 
@@ -280,6 +225,12 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
                 return Poll::Ready(None);
             }
             core.transmit_held_back();
+            // STEAL-1: announce first, then read what the other shards have.
+            this.idle = this.shard.sibling().map(|sibling| sibling.idle(this.target.kinds()));
+            if core.is_steal_requested(this.target.kinds()) || this.shard.has_to_steal(&this.target)
+            {
+                return Poll::Ready(None);
+            }
             let waiter = Arc::new(Waiter::task(context.waker()));
             this.target.enlist(&mut core, waiter.clone());
             this.waiter = Some(waiter);
@@ -289,6 +240,10 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
             None => {
                 waiter.renew(context.waker());
                 Poll::Pending
+            }
+            Some(Notice::Steal) => {
+                this.waiter = None;
+                Poll::Ready(None)
             }
             Some(notice) => {
                 debug_assert_eq!(notice, Notice::Ready, "tasks are no followers");
@@ -304,10 +259,10 @@ impl<W: WaitTarget> Drop for WaitFor<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else { return };
         let mut core = self.shard.lock();
-        if waiter.notice().is_some() {
-            self.target.give_back(&mut core);
-        } else {
-            self.target.delist(&mut core, &waiter);
+        match waiter.notice() {
+            None => self.target.delist(&mut core, &waiter),
+            Some(Notice::Steal) => core.decline_to_steal(self.target.kinds()),
+            Some(_) => self.target.give_back(&mut core),
         }
     }
 }

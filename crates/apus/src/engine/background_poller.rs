@@ -1,20 +1,30 @@
-//! The background poller: runs the loop while no application thread does.
+//! The background poller: runs the loops of shards while no application thread does.
 //!
 //! When every waiting thread has its message, the poll role is free, and no thread sends grants,
-//! acks and resends. The background poller is a thread that checks at intervals whether the role
-//! has been free since its last check. If so, it takes the role, sleeps in the kernel until a
-//! packet arrives, and gives the role up as soon as another thread wants it.
+//! acks and resends. The background poller checks at intervals whether the role has been free since
+//! its last check. If so, it takes the role, does what there is to do, and from then on *watches*
+//! the shard: the role is free for every thread, and the background poller wakes when a packet
+//! arrives or a timer is due, and takes the role if no thread has done so meanwhile.
 //!
-//! It does not disturb unloaded calls: a thread that waits again within the interval finds the role
-//! free.
+//! It does not disturb unloaded calls: a thread that waits again within the interval, or at a shard
+//! that is watched, finds the role free.
+//!
+//! One thread serves all shards of the process. It starts with the first one and ends with the last
+//! one.
 
 use super::alarm::Alarm;
-use super::poll_mode::PollMode;
 use super::shard::Shard;
-use super::wait_target::PollRoleWanted;
-use std::sync::{Arc, Weak};
+use super::signal::Signal;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use slab::Slab;
+use std::collections::BTreeSet;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two checks. Chosen by us: well below the 5 ms after which a peer requests missing
 /// bytes.
@@ -30,56 +40,347 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(10);
 /// them.
 const BUSY_CHANGES: u64 = 40;
 
-/// Number of checks in a row that find the role taken, after which the background poller sleeps
-/// until the role has been free for an interval.
+/// Number of checks in a row that find the role taken, after which the shard is not checked until
+/// the role has been free for an interval.
 const CHECKS_BEFORE_SLEEP: u32 = 50;
 
-/// Starts the background poller of `shard`.
+/// Number of times that the loop of one shard is run in a row while others wait.
+const TURNS_IN_A_ROW: u32 = 4;
+
+/// Events that one call of the system returns at most.
+const BATCH: usize = 64;
+
+/// Keys of the poller's own descriptors; those of a slot follow.
+const STOP: u64 = 0;
+const CLOCK: u64 = 1;
+const FIRST: u64 = 2;
+
+/// The poller of this process, while there are shards.
+static CURRENT: Mutex<Option<Arc<Poller>>> = Mutex::new(None);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A shard that the background poller serves, until this is dropped.
+pub(crate) struct Served {
+    poller: Arc<Poller>,
+    slot: usize,
+}
+
+/// Has the background poller serve `shard`.
 ///
 /// # Errors
 ///
 /// The system grants no further thread or descriptor.
-pub(crate) fn start(shard: &Arc<Shard>) -> std::io::Result<JoinHandle<()>> {
+pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
     let alarm = Arc::new(Alarm::new()?);
-    shard.lock().polling().set_alarm(alarm.clone());
-    let shard = Arc::downgrade(shard);
-    let thread = std::thread::Builder::new().name("apus-background".into());
-    thread.spawn(move || run(&shard, &alarm))
+    let sources = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    {
+        let mut receiver = shard.receiver();
+        let (driver, doorbell) = receiver.descriptors();
+        let data = EventData::new_u64(0);
+        epoll::add(&sources, driver, data, EventFlags::IN)?;
+        epoll::add(&sources, shard.signal(), data, EventFlags::IN)?;
+        if let Some(doorbell) = doorbell {
+            epoll::add(&sources, doorbell, data, EventFlags::IN)?;
+        }
+    }
+    let mut current = locked(&CURRENT);
+    // A fork has no thread.
+    let known = current.as_ref().filter(|poller| poller.pid == std::process::id());
+    let poller = match known {
+        Some(poller) => poller.clone(),
+        None => current.insert(Poller::start()?).clone(),
+    };
+    let member = Member {
+        shard: Arc::downgrade(shard),
+        sources,
+        alarm: alarm.clone(),
+        at: None,
+        watching: false,
+        seen: 0,
+        checks_taken: 0,
+        interval: INTERVAL,
+    };
+    match poller.add(member) {
+        Ok(slot) => {
+            shard.lock().polling().set_alarm(alarm);
+            Ok(Served { poller, slot })
+        }
+        Err(error) => {
+            poller.end_if_idle(current);
+            Err(error)
+        }
+    }
 }
 
-fn run(shard: &Weak<Shard>, alarm: &Alarm) {
-    let mut seen = 0;
-    let mut checks_taken = 0;
-    let mut interval = INTERVAL;
-    loop {
-        alarm.wait((checks_taken < CHECKS_BEFORE_SLEEP).then_some(interval));
-        let Some(shard) = shard.upgrade() else { return };
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A fork owns neither the thread nor the locks.
+        if self.poller.pid == std::process::id() {
+            let current = locked(&CURRENT);
+            self.poller.remove(self.slot);
+            self.poller.end_if_idle(current);
+        }
+    }
+}
+
+/// The thread, and the shards that it serves.
+struct Poller {
+    pid: u32,
+    epoll: OwnedFd,
+    /// Rings when the next shard is due.
+    clock: Alarm,
+    stop: Signal,
+    members: Mutex<Members>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Members {
+    slots: Slab<Member>,
+    /// When each shard is due that waits for a time.
+    due: BTreeSet<(Instant, usize)>,
+    /// What the clock is set to.
+    clock_at: Option<Instant>,
+}
+
+/// A shard, and what the background poller knows of it.
+struct Member {
+    shard: Weak<Shard>,
+    /// An epoll set of what wakes a leader: the driver, the signal, the doorbell of local peers.
+    sources: OwnedFd,
+    /// Rings when the role has been free for an interval, and when the shard is closed.
+    alarm: Arc<Alarm>,
+    /// When it is due.
+    at: Option<Instant>,
+    /// Whether it is watched; other threads may have taken the role since.
+    watching: bool,
+    /// Number of changes of the role at the last check.
+    seen: u64,
+    /// Checks in a row that found the role taken.
+    checks_taken: u32,
+    interval: Duration,
+}
+
+impl Poller {
+    fn start() -> io::Result<Arc<Self>> {
+        let poller = Arc::new(Self {
+            pid: std::process::id(),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            clock: Alarm::new()?,
+            stop: Signal::new()?,
+            members: Mutex::default(),
+            thread: Mutex::default(),
+        });
+        let Self { epoll, stop, clock, .. } = &*poller;
+        epoll::add(epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(epoll, clock, EventData::new_u64(CLOCK), EventFlags::IN)?;
+        let name = std::thread::Builder::new().name("apus-background".into());
+        let thread = name.spawn({
+            let poller = poller.clone();
+            move || poller.run()
+        })?;
+        *locked(&poller.thread) = Some(thread);
+        Ok(poller)
+    }
+
+    /// Adds a shard, which is checked after an interval. Returns its slot.
+    fn add(&self, mut member: Member) -> io::Result<usize> {
+        let mut members = locked(&self.members);
+        let at = Instant::now() + INTERVAL;
+        member.at = Some(at);
+        let slot = members.slots.vacant_key();
+        let key = FIRST + 2 * slot as u64;
+        // Without events until the shard is watched.
+        let none = EventFlags::ONESHOT;
+        epoll::add(&self.epoll, &member.sources, EventData::new_u64(key), none)?;
+        epoll::add(&self.epoll, &*member.alarm, EventData::new_u64(key + 1), EventFlags::IN)?;
+        members.slots.insert(member);
+        members.due.insert((at, slot));
+        members.set_clock(&self.clock);
+        Ok(slot)
+    }
+
+    /// Removes a shard. Returns when its loop is not running any more.
+    fn remove(&self, slot: usize) {
+        let mut members = locked(&self.members);
+        let member = members.slots.remove(slot);
+        if let Some(at) = member.at {
+            members.due.remove(&(at, slot));
+        }
+        // Fails for none that was added.
+        let _ = epoll::delete(&self.epoll, &member.sources);
+        let _ = epoll::delete(&self.epoll, &*member.alarm);
+    }
+
+    /// Ends the thread if there is no shard.
+    fn end_if_idle(self: &Arc<Self>, mut current: MutexGuard<'_, Option<Arc<Self>>>) {
+        if !locked(&self.members).slots.is_empty() {
+            return;
+        }
+        if current.as_ref().is_some_and(|poller| Arc::ptr_eq(poller, self)) {
+            *current = None;
+        }
+        drop(current);
+        self.stop.raise();
+        let thread = locked(&self.thread).take();
+        // If it panicked, the panic has been printed already.
+        let _ = thread.map(JoinHandle::join);
+    }
+
+    fn run(&self) {
+        let mut events = [const { MaybeUninit::uninit() }; BATCH];
+        loop {
+            let ready = match epoll::wait(&self.epoll, &mut events, None) {
+                Ok((ready, _)) => ready,
+                Err(Errno::INTR) => continue,
+                // epoll_wait(2) fails only for wrong arguments.
+                Err(_) => return,
+            };
+            for event in ready {
+                match event.data.u64() {
+                    STOP => return,
+                    CLOCK => self.clock.clear(),
+                    key => self.turn(((key - FIRST) / 2) as usize, key % 2 == 1),
+                }
+            }
+            let now = Instant::now();
+            loop {
+                let first = locked(&self.members).due.first().copied();
+                let Some((_, slot)) = first.filter(|(at, _)| *at <= now) else { break };
+                self.turn(slot, false);
+            }
+            locked(&self.members).set_clock(&self.clock);
+        }
+    }
+
+    /// Does what is to be done for the shard in this slot. `rung`: because of its alarm.
+    fn turn(&self, slot: usize, rung: bool) {
+        let mut members = locked(&self.members);
+        let Members { slots, due, .. } = &mut *members;
+        // An event may be of a shard that has been removed.
+        let Some(member) = slots.get_mut(slot) else { return };
+        if let Some(at) = member.at.take() {
+            due.remove(&(at, slot));
+        }
+        if rung {
+            member.alarm.clear();
+        }
+        if let Some(shard) = member.shard.upgrade() {
+            member.turn(&shard);
+        }
+        if member.watching {
+            let data = EventData::new_u64(FIRST + 2 * slot as u64);
+            let armed = EventFlags::IN | EventFlags::ONESHOT;
+            if epoll::modify(&self.epoll, &member.sources, data, armed).is_err() {
+                // Checked again soon instead.
+                member.at = Some(Instant::now() + INTERVAL);
+            }
+        }
+        due.extend(member.at.map(|at| (at, slot)));
+    }
+}
+
+impl Members {
+    /// Sets the clock to the time of the shard that is due next.
+    fn set_clock(&mut self, clock: &Alarm) {
+        let next = self.due.first().map(|(at, _)| *at);
+        if let Some(at) = next
+            && self.clock_at != next
+        {
+            clock.set(at.saturating_duration_since(Instant::now()));
+        }
+        self.clock_at = next;
+    }
+}
+
+impl Member {
+    /// Runs the loop of the shard, if no thread has had the poll role since the last turn.
+    fn turn(&mut self, shard: &Arc<Shard>) {
         let mut core = shard.lock();
         if core.is_closed() {
+            self.watching = false;
             return;
         }
         let polling = core.polling();
-        // If the alarm has rung because the role was free, it has been free since the alarm was
-        // set.
-        seen = polling.take_free_since().unwrap_or(seen);
-        if polling.take_role_in_background(seen) {
+        let taken = if std::mem::take(&mut self.watching) {
+            polling.is_watched() && polling.take_role()
+        } else {
+            // If the alarm has rung because the role was free, it has been free since it was set.
+            self.seen = polling.take_free_since().unwrap_or(self.seen);
+            polling.take_role_in_background(self.seen)
+        };
+        if taken {
             core.counters().keeper_turns += 1;
             // The thread that holds messages back is busy with something else.
             core.transmit_held_back();
             drop(core);
-            let (mut core, _) = shard.run_loop(&PollRoleWanted, PollMode::Block, None);
-            seen = core.polling().changes();
-            checks_taken = 0;
-            interval = INTERVAL;
-            continue;
+            self.lead(shard);
+            return;
         }
         let changes = polling.changes();
         // After a long interval the number of changes says little about its end, so the next
         // interval is short.
-        let busy = interval == INTERVAL && changes - seen >= BUSY_CHANGES;
-        interval = if busy { BUSY_INTERVAL } else { INTERVAL };
-        checks_taken = if polling.is_free() { 0 } else { checks_taken.saturating_add(1) };
-        polling.set_wake_after((checks_taken >= CHECKS_BEFORE_SLEEP).then_some(INTERVAL));
-        seen = changes;
+        let busy = self.interval == INTERVAL && changes - self.seen >= BUSY_CHANGES;
+        self.interval = if busy { BUSY_INTERVAL } else { INTERVAL };
+        self.checks_taken = if polling.is_free() { 0 } else { self.checks_taken.saturating_add(1) };
+        let sleeps = self.checks_taken >= CHECKS_BEFORE_SLEEP;
+        polling.set_wake_after(sleeps.then_some(INTERVAL));
+        self.seen = changes;
+        self.at = (!sleeps).then(|| Instant::now() + self.interval);
+    }
+
+    /// Runs the loop with the poll role until nothing is left to do, and then watches the shard; or
+    /// until another thread waits for the role, or other shards have waited long enough.
+    fn lead(&mut self, shard: &Arc<Shard>) {
+        self.checks_taken = 0;
+        self.interval = INTERVAL;
+        // What has raised it, or could have, is checked now.
+        shard.signal().lower();
+        shard.receiver().take_over(shard.clock().now());
+        for _ in 0..TURNS_IN_A_ROW {
+            let idle = shard.work();
+            let is_wanted = {
+                let mut core = shard.lock();
+                core.is_closed() || core.polling().is_role_wanted()
+            };
+            if is_wanted {
+                self.leave(shard, INTERVAL);
+                return;
+            }
+            if idle && self.watch(shard) {
+                return;
+            }
+        }
+        self.leave(shard, Duration::ZERO);
+    }
+
+    /// Passes the poll role on, or frees it, and checks after `time`.
+    fn leave(&mut self, shard: &Shard, time: Duration) {
+        let mut core = shard.lock();
+        core.pass_role();
+        self.seen = core.polling().changes();
+        self.at = Some(Instant::now() + time);
+    }
+
+    /// Frees the poll role and watches the shard. Returns `false` if there is something to do.
+    fn watch(&mut self, shard: &Shard) -> bool {
+        let Some((sleep, mut core, mut receiver)) = shard.prepare_sleep() else { return false };
+        if core.is_closed() || core.polling().is_role_wanted() {
+            receiver.take_over(shard.clock().now());
+            return false;
+        }
+        core.watch_until(sleep.until);
+        core.polling().set_wake_after(Some(INTERVAL));
+        self.seen = core.polling().changes();
+        let left =
+            (sleep.until < apus_proto::Instant::NEVER).then(|| sleep.until - shard.clock().now());
+        self.at = left.map(|left| Instant::now() + left);
+        self.watching = sleep.receiving;
+        // First: a thread that takes the role does not wait for it.
+        drop(receiver);
+        true
     }
 }

@@ -34,8 +34,8 @@ fn waiter() -> Arc<Waiter> {
 }
 
 impl Shard {
-    /// Waits until `target` can be taken, the deadline passes, or the endpoint is closed; the
-    /// latter two return `None`.
+    /// Waits until `target` can be taken, the deadline passes, the endpoint is closed, or the thread
+    /// is asked to steal from other shards; the latter three return `None`.
     pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
         core: Locked<'a>,
@@ -53,7 +53,7 @@ impl Shard {
         poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
-        if core.take_poll_due() && core.polling().take_role() {
+        if core.take_poll_due() && core.polling().take_role_once() {
             // The target may be there, but other messages wait in the socket.
             drop(core);
             core = self.poll_once();
@@ -63,14 +63,22 @@ impl Shard {
         }
         // A thread that waits sends nothing more.
         core.transmit_held_back();
-        if core.is_closed() {
+        // STEAL-1: announce first, then read what the other shards have.
+        let _idle = self.sibling().map(|sibling| sibling.idle(target.kinds()));
+        if core.is_wait_over(target) || self.has_to_steal(target) {
             return (core, None);
         }
         if core.polling().take_role() {
+            core.set_leader_waits(target.kinds(), true);
             drop(core);
             return self.run_loop(target, poll, deadline);
         }
         self.wait_for_notice(core, target, poll, deadline)
+    }
+
+    /// Returns whether other shards have messages to steal.
+    pub(super) fn has_to_steal<W: WaitTarget>(&self, target: &W) -> bool {
+        self.sibling().is_some_and(|sibling| sibling.surpluses(target.kinds()).next().is_some())
     }
 
     /// Waits, while another thread runs the loop, for a notification or the poll role.
@@ -82,8 +90,6 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            // A thread that does not wait takes the poll role the next time.
-            core.polling().request_role();
             return (core, None);
         }
         let waiter = waiter();
@@ -106,8 +112,13 @@ impl Shard {
             }
             Some(Notice::PollRole) => {
                 target.delist(&mut core, &waiter);
+                core.set_leader_waits(target.kinds(), true);
                 drop(core);
                 self.run_loop(target, poll, deadline)
+            }
+            Some(Notice::Steal) => {
+                core.polling().unfollow(&waiter);
+                (core, None)
             }
             None => {
                 target.delist(&mut core, &waiter);

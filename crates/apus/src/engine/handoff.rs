@@ -37,6 +37,17 @@ impl<T> Delivered<T> {
     }
 }
 
+/// Which thread was asked to steal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StealRequest {
+    /// One that waits beside the leader.
+    Waiter,
+    /// The leader.
+    Leader,
+    /// None.
+    None,
+}
+
 /// Messages of one kind, and the waiters for them. Lives under the core lock.
 #[derive(Debug)]
 pub(crate) struct Handoff<T> {
@@ -45,11 +56,21 @@ pub(crate) struct Handoff<T> {
     reserved: usize,
     /// The newest last.
     waiters: Vec<Arc<Waiter>>,
+    /// Whether the leader waits for a message.
+    leader_waits: bool,
+    /// Whether the leader, or the next thread that waits, is asked to steal from other shards.
+    steal_requested: bool,
 }
 
 impl<T> Default for Handoff<T> {
     fn default() -> Self {
-        Self { queue: VecDeque::new(), reserved: 0, waiters: Vec::new() }
+        Self {
+            queue: VecDeque::new(),
+            reserved: 0,
+            waiters: Vec::new(),
+            leader_waits: false,
+            steal_requested: false,
+        }
     }
 }
 
@@ -109,6 +130,38 @@ impl<T: Traced> Handoff<T> {
             }
         }
         notified
+    }
+
+    /// Returns the number of messages that no notified waiter will take.
+    pub(crate) fn unreserved(&self) -> usize {
+        self.queue.len() - self.reserved
+    }
+
+    /// Notes whether the leader waits for a message.
+    pub(crate) const fn set_leader_waits(&mut self, waits: bool) {
+        self.leader_waits = waits;
+    }
+
+    /// Asks a waiter, or else the leader, to steal from other shards. If neither is there, or the leader is asked
+    /// already, the next thread that waits is asked.
+    pub(crate) fn request_steal(&mut self, wakes: &mut WakeList) -> StealRequest {
+        while let Some(waiter) = self.waiters.pop() {
+            if wakes.notify(waiter, Notice::Steal) {
+                return StealRequest::Waiter;
+            }
+        }
+        let is_new = !std::mem::replace(&mut self.steal_requested, true);
+        if self.leader_waits && is_new { StealRequest::Leader } else { StealRequest::None }
+    }
+
+    /// Returns whether a thread that waits is asked to steal from other shards.
+    pub(crate) const fn is_steal_requested(&self) -> bool {
+        self.steal_requested
+    }
+
+    /// Takes the request to steal from other shards, if there is one.
+    pub(crate) const fn take_steal_request(&mut self) -> bool {
+        std::mem::replace(&mut self.steal_requested, false)
     }
 
     /// Notifies all waiters: no more messages will come. Any of them may take those that are left.

@@ -11,11 +11,12 @@
 //!                     └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, shared
-//! memory with peers on its host ([`local`]), and a loop ([`poll_loop`]). The loop is run by
-//! threads that wait ([`blocking`]), by a dedicated thread ([`dedicated`]) or by a task of a tokio
-//! runtime ([`asynchronous`]). While no thread waits, the [`background_poller`] runs it. Packets
-//! come in at [`receive`]; [`core`] has the state, in the groups of [`state`].
+//! An endpoint has one or several [`shards`]. A [`Shard`](shard::Shard) is a socket, an instance of
+//! the protocol, shared memory with peers on its host ([`local`]), and a loop ([`poll_loop`]). What
+//! follows is about one shard; [`siblings`] is what several share. The loop is run by threads that
+//! wait ([`blocking`]), by a dedicated thread ([`dedicated`]) or by a task of a tokio runtime
+//! ([`asynchronous`]). While no thread waits, the [`background_poller`] runs it. Packets come in at
+//! [`receive`]; [`core`] has the state, in the groups of [`state`].
 //!
 //! # Synchronisation
 //!
@@ -43,6 +44,8 @@
 //!   the driver's descriptor and the [`signal`]. A thread that makes the next timer earlier sees
 //!   the announcement under the same lock and raises the signal. A raise between the announcement
 //!   and the sleep is not lost, as the signal stays readable: SYNC POINT 3.
+//! - **Shards** share counts and no data: SYNC POINT 4 is the pair of fences in [`siblings`]
+//!   (STEAL-1).
 //!
 //! # Invariants
 //!
@@ -55,7 +58,7 @@
 //!   back by a cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]).
 //!   They leave before the endpoint is closed.
 //!
-//! ENGINE-1 to ENGINE-3 are model-checked with loom (`model`). The folders and files below form
+//! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`model`). The folders and files below form
 //! layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
 
 mod alarm;
@@ -71,6 +74,7 @@ mod cpu;
 pub(crate) mod dedicated;
 #[cfg(feature = "tokio")]
 mod descriptor;
+mod event_loop;
 mod handoff;
 mod local;
 pub(crate) mod message;
@@ -82,6 +86,8 @@ pub(crate) mod poll_mode;
 mod poll_role;
 mod receive;
 pub(crate) mod shard;
+pub(crate) mod shards;
+pub(crate) mod siblings;
 pub(crate) mod signal;
 mod spin;
 mod state;

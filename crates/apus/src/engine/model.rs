@@ -9,10 +9,12 @@
 //! ```
 //!
 //! It checks ENGINE-1 to ENGINE-3: one thread at a time polls, no thread waits forever (loom
-//! reports a deadlock), and a notified thread finds what it was notified of.
+//! reports a deadlock), and a notified thread finds what it was notified of. With two shards it
+//! checks STEAL-1: no thread sleeps while the other shard has a surplus.
 
 use super::handoff::Handoff;
 use super::poll_role::PollRole;
+use super::siblings::{MessageKind, Sibling, Siblings};
 use super::spin::Spin;
 use super::token::ThreadToken;
 use super::waiter::{Notice, Waiter};
@@ -133,6 +135,7 @@ impl Model {
                 drop(state);
                 self.run_loop()
             }
+            Some(Notice::Steal) => panic!("there is one shard"),
             None => panic!("ENGINE-3: woken without a notice"),
         }
     }
@@ -214,5 +217,121 @@ fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
             model.serve();
         }
         assert_eq!(receiver.join().unwrap(), 0);
+    });
+}
+
+/// Two shards without a network: messages are pushed into their inboxes.
+struct TwoShards {
+    states: [Mutex<State>; 2],
+    siblings: Arc<Siblings<()>>,
+}
+
+const KINDS: &[MessageKind] = &[MessageKind::Request];
+
+impl TwoShards {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { states: Default::default(), siblings: Siblings::new(2) })
+    }
+
+    fn place(&self, index: usize) -> Sibling<()> {
+        self.siblings.place(index)
+    }
+
+    /// Unlocks, wakes, publishes the surplus and asks the other shard, as `Locked` does.
+    fn release(&self, index: usize, mut state: MutexGuard<'_, State>) {
+        let wakes = state.wakes.take();
+        let surplus = state.requests.unreserved();
+        let more = self.place(index).publish_surplus(MessageKind::Request, surplus);
+        drop(state);
+        if let Some(wakes) = wakes {
+            wakes.wake();
+        }
+        if more == 0 {
+            return;
+        }
+        let idle: Vec<_> = self.place(index).idle_others(MessageKind::Request).collect();
+        for other in idle {
+            let mut state = self.states[other].lock().unwrap();
+            let State { requests, wakes, .. } = &mut *state;
+            let _ = requests.request_steal(wakes);
+            self.release(other, state);
+        }
+    }
+
+    /// A message becomes visible at a shard whose own threads are busy.
+    fn push(&self, index: usize, message: usize) {
+        let mut state = self.states[index].lock().unwrap();
+        state.requests.push(message, ThreadToken::current());
+        self.release(index, state);
+    }
+
+    fn take(&self, index: usize) -> Option<usize> {
+        let mut state = self.states[index].lock().unwrap();
+        let message = state.requests.take();
+        self.release(index, state);
+        message.map(|message| message.message)
+    }
+
+    /// `Shards::receive` of a follower at shard 0, for one message.
+    fn recv(&self) -> usize {
+        let place = self.place(0);
+        loop {
+            let mut state = self.states[0].lock().unwrap();
+            if let Some(message) = state.requests.take() {
+                self.release(0, state);
+                return message.message;
+            }
+            let idle = place.idle(KINDS);
+            let must_steal =
+                state.requests.take_steal_request() || place.surpluses(KINDS).next().is_some();
+            if !must_steal {
+                let waiter = Arc::new(Waiter::thread());
+                state.requests.enlist(waiter.clone());
+                self.release(0, state);
+                let waited = waiter.wait(Spin::new(Some(Duration::ZERO)), None);
+                assert_eq!(waited.spurious, 0, "ENGINE-3: woken needlessly");
+                assert_eq!(waiter.notice(), Some(Notice::Steal), "nothing arrives at shard 0");
+            } else {
+                self.release(0, state);
+            }
+            drop(idle);
+            if let Some(message) = self.take(1) {
+                return message;
+            }
+        }
+    }
+}
+
+/// A message arrives at another shard while a thread is about to sleep: it sees the message, or is
+/// asked to steal it.
+#[test]
+fn model_a_thread_does_not_sleep_while_another_shard_has_a_surplus() {
+    loom::model(|| {
+        let model = TwoShards::new();
+        let receiver = {
+            let model = model.clone();
+            thread::spawn(move || model.recv())
+        };
+        model.push(1, 7);
+        assert_eq!(receiver.join().unwrap(), 7);
+    });
+}
+
+/// The shard's own thread takes the first message meanwhile: the thief waits for the second one.
+#[test]
+fn model_a_thief_that_comes_too_late_waits_again() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let model = TwoShards::new();
+        let receiver = {
+            let model = model.clone();
+            thread::spawn(move || model.recv())
+        };
+        model.push(1, 1);
+        let own = model.take(1);
+        model.push(1, 2);
+        let stolen = receiver.join().unwrap();
+        assert_eq!(own.map_or(1, |_| 2), stolen, "each is received once");
     });
 }

@@ -174,8 +174,10 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut receiver = self.receiver();
+        receiver.take_over(self.clock().now());
         let (mut core, output) = self.run_until(&mut receiver, target, poll, deadline);
         drop(receiver);
+        core.set_leader_waits(target.kinds(), false);
         core.pass_role();
         (core, output)
     }
@@ -185,6 +187,7 @@ impl Shard {
     pub(super) fn poll_once(&self) -> Locked<'_> {
         let began = self.clock().now();
         let mut receiver = self.receiver();
+        receiver.take_over(began);
         receiver.expect_network();
         // Timers are checked even if nothing arrives: explicit polls keep the background poller
         // away.
@@ -209,6 +212,7 @@ impl Shard {
         core.transmit_held_back();
         core.assign();
         core.end_poll(began);
+        core.polling().end_single_poll();
         core.pass_role();
         core
     }
@@ -230,7 +234,7 @@ impl Shard {
                     if let Some(output) = core.finish_pass(target, state.wait_kind) {
                         return (core, Some(output));
                     }
-                    if core.is_closed() {
+                    if core.is_wait_over(target) {
                         return (core, None);
                     }
                     state.after_work(&core, packets, poll);
@@ -273,6 +277,9 @@ impl Shard {
             core.end_local_pass();
         } else {
             core.begin_pass(batch.packets);
+            if let Some(sibling) = self.sibling() {
+                core.share_incoming(sibling);
+            }
             core.begin_reading(batch.reading.and_then(|reading| reading.since));
             let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);
             if receiver.take_overflow() {
@@ -363,7 +370,7 @@ impl Shard {
         if let Some(output) = core.finish_pass(target, WaitKind::Polled) {
             return SleepOutcome::Over(core, Some(output));
         }
-        if core.is_closed() {
+        if core.is_wait_over(target) {
             return SleepOutcome::Over(core, None);
         }
         let writable = core.is_socket_full();

@@ -20,10 +20,6 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct PollRole {
     taken: bool,
-    /// Whether the background poller has the role, and gives it up on request.
-    in_background: bool,
-    /// Whether a thread wants the role that does not wait but will poll soon.
-    requested: bool,
     /// Threads that wait and take the role when it is passed on, the newest last.
     followers: Vec<Arc<Waiter>>,
     /// Number of times that the role has changed hands. By it the background poller finds out
@@ -42,20 +38,11 @@ impl PollRole {
         free
     }
 
-    /// Takes the role for the background poller if it is free. Returns whether it was.
-    pub(crate) fn take_in_background(&mut self) -> bool {
-        let taken = self.take();
-        self.in_background |= taken;
-        taken
-    }
-
     /// Passes the role to the follower that began to wait last, or frees it. Returns whether a
     /// follower has it.
     pub(crate) fn pass(&mut self, wakes: &mut WakeList) -> bool {
         debug_assert!(self.taken, "ROLE-1");
         self.changes += 1;
-        self.in_background = false;
-        self.requested = false;
         while let Some(waiter) = self.followers.pop() {
             let name = waiter.name();
             if wakes.notify(waiter, Notice::PollRole) {
@@ -77,21 +64,9 @@ impl PollRole {
         self.followers.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// Returns whether the background poller has the role.
-    pub(crate) const fn is_in_background(&self) -> bool {
-        self.in_background
-    }
-
-    /// Asks the background poller to free the role, for a thread that does not wait but will poll
-    /// soon. Returns `false` if the background poller does not have it.
-    pub(crate) const fn request_from_background(&mut self) -> bool {
-        self.requested |= self.in_background;
-        self.in_background
-    }
-
-    /// Returns whether the background poller must give the role up.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.requested || !self.followers.is_empty()
+    /// Returns whether a thread waits for the role.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        !self.followers.is_empty()
     }
 
     /// Returns whether no thread has the role.

@@ -2,16 +2,19 @@
 
 use super::backlog::Backlog;
 use super::clock::Clock;
-use super::core::{Core, CoreParts, UnlockActions};
+use super::core::{Core, CoreParts, StealAsks, UnlockActions};
 use super::cpu::Cpu;
 use super::local::Path;
 use super::poll_mode::PollMode;
 use super::receive::Receiver;
+use super::siblings::{MessageKind, Sibling};
 use super::signal::Signal;
 use super::state::CallTimeout;
 use super::tracer::Tracer;
 use crate::ended_neighbours::EndedNeighbours;
+use crate::error::Closed;
 use crate::overload::{Quotas, Work};
+use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
@@ -36,6 +39,8 @@ pub(crate) struct DriverSetup {
     pub(crate) local: Option<apus_local::LocalConfig>,
     /// What answers for endpoints of this host that have ended, over raw IP.
     pub(crate) ended: Option<EndedNeighbours>,
+    /// What seals the driver's packets.
+    pub(crate) sealing: Sealing,
 }
 
 /// What a shard does, and what it records.
@@ -69,10 +74,13 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
+    sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,
     /// Answers for endpoints of this host that have ended, for as long as this one lives.
     _ended: Option<EndedNeighbours>,
+    /// `None` if it is the only shard of its endpoint.
+    sibling: Option<Sibling<Self>>,
 }
 
 /// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the
@@ -99,9 +107,10 @@ impl Shard {
         poll: PollMode,
         settings: Settings,
         auto_save: Option<AutoSave>,
+        sibling: Option<Sibling<Self>>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, call_timeout, triggers } = settings;
-        let DriverSetup { driver, config, first_id, local, ended } = opened;
+        let DriverSetup { driver, config, first_id, local, ended, sealing } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
         let driver_counters = driver.counters();
@@ -153,9 +162,36 @@ impl Shard {
             local_addr,
             cpu,
             driver_counters,
+            sealing,
             _auto_save: auto_save,
             _ended: ended,
+            sibling,
         })
+    }
+
+    /// Returns the place of the shard among those of its endpoint; `None` if it is the only one.
+    pub(crate) const fn sibling(&self) -> Option<&Sibling<Self>> {
+        self.sibling.as_ref()
+    }
+
+    /// Asks idle threads of other shards to steal messages of this one.
+    fn ask_siblings(&self, asks: StealAsks) {
+        let Some(sibling) = &self.sibling else { return };
+        for kind in MessageKind::ALL {
+            let mut left = asks[kind as usize];
+            for other in sibling.idle_others(kind).filter_map(|index| sibling.shard(index)) {
+                while left > 0 && other.lock().request_steal(kind) {
+                    left -= 1;
+                }
+            }
+        }
+    }
+
+    /// Closes the other shards of the endpoint.
+    fn close_siblings(&self, why: &Closed) {
+        for other in self.sibling.iter().flat_map(Sibling::other_shards) {
+            other.lock().close(why.clone());
+        }
     }
 
     /// Takes the core lock for a call. Also returns since when the thread has waited for it, in
@@ -228,6 +264,11 @@ impl Shard {
         self.driver_counters.as_ref().map_or_else(Vec::new, |counters| counters.all())
     }
 
+    /// Returns what seals the driver's packets.
+    pub(crate) const fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
     pub(super) const fn poll_mode(&self) -> PollMode {
         self.poll
     }
@@ -289,11 +330,16 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Locked<'_> {
+    /// Returns the index of the shard among those of its endpoint.
+    pub(crate) fn shard_index(&self) -> u16 {
+        self.shard.sibling.as_ref().map_or(0, |sibling| sibling.index() as u16)
+    }
+
     /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for
-    /// longer than that and must be woken. While the poll role is free no thread reads it, and a
-    /// thread that takes the role publishes anew.
+    /// longer than that and must be woken. While the poll role is free, and the background poller does
+    /// not watch, no thread reads it, and a thread that takes the role publishes anew.
     fn publish_due(&mut self) -> bool {
-        if self.polling().is_free() {
+        if self.polling().is_free() && !self.polling().is_watched() {
             return false;
         }
         let due = self.next_due();
@@ -310,6 +356,11 @@ impl Drop for Locked<'_> {
         let shard = self.shard;
         let must_wake_leader = self.publish_due();
         let UnlockActions { wakes, connects } = self.take_unlock_actions();
+        let (mut asks, mut closed) = (StealAsks::default(), None);
+        if let Some(sibling) = &shard.sibling {
+            asks = self.publish_to_siblings(sibling);
+            closed = self.take_close();
+        }
         self.guard = None;
         if let Some(wakes) = wakes {
             wakes.wake();
@@ -319,6 +370,12 @@ impl Drop for Locked<'_> {
         }
         if let Some(peers) = connects {
             shard.connect(peers);
+        }
+        if asks != StealAsks::default() {
+            shard.ask_siblings(asks);
+        }
+        if let Some(why) = closed {
+            shard.close_siblings(&why);
         }
     }
 }

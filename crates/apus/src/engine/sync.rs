@@ -6,10 +6,10 @@
 //! sleep needlessly.
 
 #[cfg(not(apus_loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 #[cfg(apus_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// A thread that sleeps on a word of memory.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use super::calls::{Key, Response};
 use super::core::Core;
 use super::handoff::Delivered;
 use super::message::{EndedCall, IncomingRequest, Taken};
+use super::siblings::MessageKind;
 use super::state::WaitKind;
 use super::token::ThreadToken;
 use super::tracer::{record_taken, record_woken};
@@ -48,6 +49,11 @@ pub(crate) trait WaitTarget {
     )]
     fn give_back(&self, _core: &mut Core) {}
 
+    /// Returns the kinds of messages of other shards that satisfy it as well.
+    fn kinds(&self) -> &'static [MessageKind] {
+        &[]
+    }
+
     /// Returns how it is counted if it is for the application.
     fn taken(_output: &Self::Output) -> Option<Taken> {
         None
@@ -75,6 +81,12 @@ impl Core {
         output
     }
 
+    /// Returns whether a thread must not wait for `target` any more: the endpoint is closed, or the thread is asked to steal
+    /// from other shards.
+    pub(in crate::engine) fn is_wait_over<W: WaitTarget>(&self, target: &W) -> bool {
+        self.is_closed() || self.is_steal_requested(target.kinds())
+    }
+
     /// Takes `target` if it is there, for a waiter that was not notified.
     pub(crate) fn take<W: WaitTarget>(&mut self, target: &W, kind: WaitKind) -> Option<W::Output> {
         let Delivered { message, by } = target.take(self)?;
@@ -85,6 +97,13 @@ impl Core {
             record_taken(W::rpc(&message));
         }
         Some(message)
+    }
+
+    /// Takes `target` for a thread of another shard, if it is there.
+    pub(crate) fn steal<W: WaitTarget>(&mut self, target: &W) -> Option<W::Output> {
+        let stolen = self.take(target, WaitKind::None)?;
+        self.count_steal();
+        Some(stolen)
     }
 
     /// Passes `first`, which was waited for, and all others that are there, up to `limit` together,
@@ -157,6 +176,10 @@ impl WaitTarget for AnyRequest {
         core.give_back_request();
     }
 
+    fn kinds(&self) -> &'static [MessageKind] {
+        &[MessageKind::Request]
+    }
+
     fn taken(arrived: &IncomingRequest) -> Option<Taken> {
         Some(Taken::Message(arrived.payload.len()))
     }
@@ -191,6 +214,10 @@ impl WaitTarget for AnyCompletion {
 
     fn give_back(&self, core: &mut Core) {
         core.give_back_completion();
+    }
+
+    fn kinds(&self) -> &'static [MessageKind] {
+        &[MessageKind::Completion]
     }
 
     fn taken(ended: &EndedCall) -> Option<Taken> {
@@ -249,6 +276,10 @@ impl WaitTarget for AnyArrival<'_> {
 
     fn note_companion(&self) {
         self.readable.set(true);
+    }
+
+    fn kinds(&self) -> &'static [MessageKind] {
+        &MessageKind::ALL
     }
 
     fn taken(arrived: &Arrived) -> Option<Taken> {
@@ -360,22 +391,6 @@ impl WaitTarget for UntilClosed {
 
     fn take(&self, _core: &mut Core) -> Option<Delivered<()>> {
         None
-    }
-
-    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
-
-    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
-}
-
-/// A thread that wants the poll role: what the background poller waits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PollRoleWanted;
-
-impl WaitTarget for PollRoleWanted {
-    type Output = ();
-
-    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
-        core.polling().is_role_wanted().then(|| no_message(core))
     }
 
     fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}

@@ -22,6 +22,8 @@ pub(crate) enum Notice {
     Ready,
     /// It has the poll role.
     PollRole,
+    /// Another shard has messages that none of its own threads is about to receive.
+    Steal,
 }
 
 /// What a thread sleeps on, as recorded in traces ([`apus_trace::event::SLEEPS`]).
@@ -36,6 +38,8 @@ const ASLEEP: u32 = 1;
 const READY: u32 = 2;
 /// State: it was notified with [`Notice::PollRole`].
 const POLL_ROLE: u32 = 3;
+/// State: it was notified with [`Notice::Steal`].
+const STEAL: u32 = 4;
 
 /// A thread or task that waits.
 #[derive(Debug)]
@@ -87,6 +91,7 @@ impl Waiter {
         let value = match notice {
             Notice::Ready => READY,
             Notice::PollRole => POLL_ROLE,
+            Notice::Steal => STEAL,
         };
         let before = self.state.swap(value, Ordering::AcqRel);
         debug_assert!(before == WAITING || before == ASLEEP, "WAITER-1: notified twice");
@@ -111,6 +116,7 @@ impl Waiter {
         match self.state.load(Ordering::Acquire) {
             READY => Some(Notice::Ready),
             POLL_ROLE => Some(Notice::PollRole),
+            STEAL => Some(Notice::Steal),
             _ => None,
         }
     }

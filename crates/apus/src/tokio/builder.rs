@@ -2,12 +2,17 @@
 
 use super::Endpoint;
 use crate::PollMode;
-use crate::engine::shard::DriverSetup;
+use crate::builder::Ports;
+use crate::engine::asynchronous;
+use crate::engine::shard::{DriverSetup, Shard};
+use crate::engine::shards::Runner;
 use crate::error::BindError;
 use apus_driver::Driver;
 use std::fmt::Debug;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::net::{ToSocketAddrs, lookup_host};
+use tokio::runtime::Handle;
 
 /// Options for a new [`Endpoint`]; every option has a default. [`Endpoint::builder`] returns one.
 ///
@@ -69,7 +74,7 @@ impl EndpointBuilder {
             Err(source) => return Err(BindError::Resolve { address: text, source }),
         };
         let opened = self.options.open(&&addresses[..])?;
-        self.start(opened)
+        self.start(opened, Ports::Shared)
     }
 
     /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
@@ -84,7 +89,7 @@ impl EndpointBuilder {
     /// Outside of a tokio runtime with IO and time enabled.
     pub async fn client(self) -> Result<Endpoint, BindError> {
         let opened = self.options.open_any()?;
-        self.serve(false).start(opened)
+        self.serve(false).start(opened, Ports::Own)
     }
 
     /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
@@ -101,12 +106,18 @@ impl EndpointBuilder {
     ///
     /// Outside of a tokio runtime with IO and time enabled.
     pub async fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.options.on_driver(driver);
-        self.start(opened)
+        let opened = self.options.on_driver(driver)?;
+        self.start(opened, Ports::Own)
     }
 
-    fn start(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
-        let shard = self.options.shard(opened, PollMode::Block)?;
-        Endpoint::start(shard, self.options.is_observable())
+    fn start(&self, opened: Vec<DriverSetup>, ports: Ports) -> Result<Endpoint, BindError> {
+        let runtime = Handle::current();
+        let run = move |shard: &Arc<Shard>, _| {
+            // Callers are opened by any thread that calls.
+            let _inside = runtime.enter();
+            asynchronous::start(shard).map(|()| Runner::Task)
+        };
+        let shards = self.options.start_with(opened, ports, PollMode::Block, run)?;
+        Ok(Endpoint::new(shards, self.options.is_observable()))
     }
 }

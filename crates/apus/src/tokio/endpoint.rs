@@ -2,12 +2,13 @@
 
 use super::Request;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::engine::asynchronous::{self, WaitFor};
+use crate::engine::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
+use crate::engine::shards::{AtShard, Shards};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
-use crate::error::{BindError, CallError, Closed};
+use crate::error::{CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::submission::{Submission, cancel};
 use apus_proto::Payload;
@@ -42,12 +43,10 @@ impl Deref for Endpoint {
 }
 
 impl Endpoint {
-    /// Starts the task that runs the loop of `shard`, and returns its endpoint.
-    pub(super) fn start(shard: Arc<Shard>, observable: bool) -> Result<Self, BindError> {
-        let address = shard.local_addr();
-        asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
-        let handle = EndpointHandle::new(shard, None, observable);
-        Ok(Self { handle, runtime: Handle::current() })
+    /// Returns an endpoint on `shards`, whose loops are run by tasks of the current runtime.
+    pub(super) fn new(shards: Shards, observable: bool) -> Self {
+        let handle = EndpointHandle::new(shards, observable);
+        Self { handle, runtime: Handle::current() }
     }
 
     /// Sends a request and waits for the response. Dropping the future cancels the call.
@@ -94,9 +93,11 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
         let mut submission = Submission::new(to, request.into(), options, None);
-        let call = self.submit(&mut submission).await?;
-        let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call) };
-        let response = self.recv(EndOf(call.key)).await;
+        let shard = self.shards.caller()?;
+        let call = self.submit(shard, &mut submission).await?;
+        let mut guard = CancelOnDrop { shard, call: Some(call) };
+        let response = WaitFor::new(shard, EndOf(call.key)).await;
+        let response = response.ok_or_else(|| shard.lock().closed_error());
         // The call has ended: there is nothing left to cancel.
         guard.call = None;
         response?.into_result().map_err(CallError::Failed)
@@ -142,7 +143,7 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<CallId, CallError> {
         let mut submission = Submission::new(to, request.into(), options, Some(cookie));
-        self.submit(&mut submission).await
+        self.submit(self.shards.caller()?, &mut submission).await
     }
 
     /// Waits until any call that was sent has ended, and returns its completion.
@@ -151,7 +152,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub async fn recv_completion(&self) -> Result<Completion, Closed> {
-        self.recv(AnyCompletion).await.map(Completion::from)
+        let (_, ended) = self.recv(self.shards.caller()?, AnyCompletion).await?;
+        Ok(ended.into())
     }
 
     /// Waits up to `timeout` until any call that was sent has ended. Returns `None` if none has.
@@ -163,7 +165,8 @@ impl Endpoint {
         &self,
         timeout: Duration,
     ) -> Result<Option<Completion>, Closed> {
-        Ok(self.recv_timeout(AnyCompletion, timeout).await?.map(Completion::from))
+        let received = self.recv_timeout(self.shards.caller()?, AnyCompletion, timeout).await?;
+        Ok(received.map(|(_, ended)| ended.into()))
     }
 
     /// Returns a completion if one is available. If none is, sends what a [`Cork`](crate::Cork)
@@ -173,7 +176,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn try_recv_completion(&self) -> Result<Option<Completion>, Closed> {
-        Ok(self.shard.try_take(&AnyCompletion)?.map(Completion::from))
+        let received = self.shards.try_receive(self.shards.caller()?, &AnyCompletion)?;
+        Ok(received.map(|(_, ended)| ended.into()))
     }
 
     /// Waits until any call that was sent has ended, then appends up to `limit` available
@@ -189,7 +193,8 @@ impl Endpoint {
         completions: &mut Vec<Completion>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        self.recv_batch(AnyCompletion, limit, |ended| completions.push(ended.into())).await
+        let home = self.shards.caller()?;
+        self.recv_batch(home, AnyCompletion, limit, |_, ended| completions.push(ended.into())).await
     }
 
     /// Waits for a request from any client.
@@ -198,8 +203,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub async fn recv_request(&self) -> Result<Request, Closed> {
-        let arrived = self.recv(AnyRequest).await?;
-        Ok(Request::new(self.shard.clone(), arrived))
+        let (shard, arrived) = self.recv(self.shards.home(), AnyRequest).await?;
+        Ok(Request::new(shard.clone(), arrived))
     }
 
     /// Waits up to `timeout` for a request from any client. Returns `None` if none arrives.
@@ -208,8 +213,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub async fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
-        let arrived = self.recv_timeout(AnyRequest, timeout).await?;
-        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
+        let received = self.recv_timeout(self.shards.home(), AnyRequest, timeout).await?;
+        Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
     /// Returns a request if one is available. If none is, sends what a [`Cork`](crate::Cork) holds
@@ -219,8 +224,8 @@ impl Endpoint {
     ///
     /// [`Closed`]: the endpoint is closed.
     pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
-        let arrived = self.shard.try_take(&AnyRequest)?;
-        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
+        let received = self.shards.try_receive(self.shards.home(), &AnyRequest)?;
+        Ok(received.map(|(shard, arrived)| Request::new(shard.clone(), arrived)))
     }
 
     /// Waits for a request from any client, then appends up to `limit` available requests to
@@ -237,8 +242,10 @@ impl Endpoint {
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        let request = |arrived| Request::new(self.shard.clone(), arrived);
-        self.recv_batch(AnyRequest, limit, |arrived| requests.push(request(arrived))).await
+        self.recv_batch(self.shards.home(), AnyRequest, limit, |shard, arrived| {
+            requests.push(Request::new(shard.clone(), arrived));
+        })
+        .await
     }
 
     /// Waits until the peers have acknowledged all messages that were sent, for example after the
@@ -246,30 +253,46 @@ impl Endpoint {
     ///
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub async fn drain(&self, timeout: Duration) -> bool {
-        let drained = WaitFor::new(&self.shard, AllAcknowledged);
-        matches!(self.within(timeout, drained).await, Some(Some(())))
+        let all_drained = async {
+            for shard in self.shards.all() {
+                if WaitFor::new(shard, AllAcknowledged).await.is_none() {
+                    return false;
+                }
+            }
+            true
+        };
+        self.within(timeout, all_drained).await.unwrap_or(false)
     }
 
     /// Makes a call, waiting for room if necessary.
-    async fn submit(&self, submission: &mut Submission) -> Result<CallId, CallError> {
+    async fn submit(
+        &self,
+        shard: &Arc<Shard>,
+        submission: &mut Submission,
+    ) -> Result<CallId, CallError> {
         loop {
             let (seen, result) = {
-                let (mut core, called) = self.shard.lock_for_call();
+                let (mut core, called) = shard.lock_for_call();
                 submission.called = submission.called.max(called);
                 (core.room_changes(), submission.submit(&mut core))
             };
             match result {
                 Err(error) if submission.should_wait(&error) => {
-                    let deadline = submission.wait(self.shard.call_timeout());
-                    self.wait_for_room(seen, deadline).await?;
+                    let deadline = submission.wait(shard.call_timeout());
+                    self.wait_for_room(shard, seen, deadline).await?;
                 }
                 result => return result,
             }
         }
     }
 
-    async fn wait_for_room(&self, seen: u64, deadline: Option<Instant>) -> Result<(), CallError> {
-        let room = WaitFor::new(&self.shard, Room { seen });
+    async fn wait_for_room(
+        &self,
+        shard: &Arc<Shard>,
+        seen: u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), CallError> {
+        let room = WaitFor::new(shard, Room { seen });
         let left =
             deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
         self.within(left, room).await.map(drop).ok_or_else(CallError::too_late)
@@ -285,30 +308,46 @@ impl Endpoint {
         timeout.await.ok()
     }
 
-    async fn recv<W: WaitTarget + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
-        let output = WaitFor::new(&self.shard, want).await;
-        output.ok_or_else(|| self.shard.lock().closed_error())
+    async fn recv<'a, W: WaitTarget + Unpin + Copy>(
+        &'a self,
+        home: &'a Arc<Shard>,
+        want: W,
+    ) -> Result<AtShard<'a, W::Output>, Closed> {
+        loop {
+            if let Some(received) = self.shards.steal_in_turn(home, &want) {
+                return Ok(received);
+            }
+            if let Some(output) = WaitFor::new(home, want).await {
+                return Ok((home, output));
+            }
+            // Asked to steal, or closed.
+            if let Some(received) = self.shards.comply(home, &want)? {
+                return Ok(received);
+            }
+        }
     }
 
-    async fn recv_timeout<W: WaitTarget + Unpin>(
-        &self,
+    async fn recv_timeout<'a, W: WaitTarget + Unpin + Copy>(
+        &'a self,
+        home: &'a Arc<Shard>,
         want: W,
         timeout: Duration,
-    ) -> Result<Option<W::Output>, Closed> {
-        self.within(timeout, self.recv(want)).await.transpose()
+    ) -> Result<Option<AtShard<'a, W::Output>>, Closed> {
+        self.within(timeout, self.recv(home, want)).await.transpose()
     }
 
     async fn recv_batch<W: WaitTarget + Unpin + Copy>(
         &self,
+        home: &Arc<Shard>,
         want: W,
         limit: usize,
-        push: impl FnMut(W::Output),
+        mut push: impl FnMut(&Arc<Shard>, W::Output),
     ) -> Result<usize, Closed> {
         if limit == 0 {
             return Ok(0);
         }
-        let first = self.recv(want).await?;
-        Ok(self.shard.lock().take_all(&want, first, limit, push))
+        let (shard, first) = self.recv(home, want).await?;
+        Ok(shard.lock().take_all(&want, first, limit, |output| push(shard, output)))
     }
 }
 

@@ -11,6 +11,7 @@ mod faults;
 mod fixtures;
 mod full_socket;
 mod held_replies;
+mod interruption;
 mod lifecycle;
 mod limits;
 mod metrics;
@@ -18,6 +19,7 @@ mod modes;
 mod overload;
 mod packets;
 mod refusals;
+mod shards;
 mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};

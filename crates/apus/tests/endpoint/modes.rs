@@ -53,6 +53,23 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
     }
 }
 
+/// The background poller watches an idle endpoint and leaves the poll role to the thread that calls.
+#[test]
+fn a_call_of_an_idle_endpoint_waits_for_no_other_thread() {
+    let (client, server, _echo) = echo_pair(&EndpointBuilder::default().poll_mode(PollMode::Spin));
+    for i in 0..20 {
+        let before = client.metrics().engine;
+        assert_eq!(client.call(server, bytes(i, 64)).unwrap(), bytes(i, 64));
+        // The thread that called does not sleep, so this is the background poller.
+        while client.metrics().engine.sleeps == before.sleeps {
+            std::thread::yield_now();
+        }
+    }
+    let engine = client.metrics().engine;
+    assert!(engine.keeper_turns >= 20, "{engine:?}");
+    assert_eq!((engine.handoffs, engine.turn_passes, engine.kicks), (0, 0, 0), "{engine:?}");
+}
+
 /// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the
 /// background poller had the poll role when the thread began.
 #[test]

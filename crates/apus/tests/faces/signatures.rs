@@ -73,7 +73,8 @@ fn a_reply_is_the_same_for_both() {
     assert!(asynchronous["reply"].is_async);
     let others = blocking.iter().filter(|(name, _)| *name != "reply");
     for (name, method) in others {
-        let returns_at_once = ["payload", "take_payload", "peer_addr"].contains(&name.as_str());
+        let returns_at_once =
+            ["payload", "take_payload", "peer_addr", "peer_identity"].contains(&name.as_str());
         assert!(returns_at_once, "does {name} wait? {method:?}");
     }
 }

@@ -12,6 +12,8 @@ use std::process::id;
 const CASES: &[(&str, fn())] = &[
     ("it_responds_while_it_has_endpoints", it_responds_while_it_has_endpoints),
     ("live_rpcs_are_shown", live_rpcs_are_shown),
+    ("each_shard_is_shown", each_shard_is_shown),
+    ("one_thread_serves_all_endpoints", one_thread_serves_all_endpoints),
     ("nonsense_is_refused", nonsense_is_refused),
     ("a_hidden_endpoint_is_hidden", a_hidden_endpoint_is_hidden),
     ("the_environment_hides_all", the_environment_hides_all),
@@ -54,6 +56,65 @@ fn it_responds_while_it_has_endpoints() {
     // The service starts again with the next endpoint.
     let _again = Endpoint::client().unwrap();
     assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
+}
+
+fn each_shard_is_shown() {
+    let over_the_network = || EndpointBuilder::default().local(false);
+    let server = over_the_network().shards(3).bind("127.0.0.1:0").unwrap();
+    let client = over_the_network().client().unwrap();
+    let places = || {
+        let snapshot = Process::new(id()).snapshot().unwrap();
+        snapshot.endpoints.iter().map(|one| (one.address, one.shard)).collect::<Vec<_>>()
+    };
+    let address = server.local_addr();
+    let mut expected: Vec<_> = (0..3).map(|shard| (address, Some(shard))).collect();
+    expected.push((client.local_addr(), None));
+    assert_eq!(places(), expected);
+
+    // Its first call needs further shards.
+    server.send(client.local_addr(), "refused", 0).unwrap();
+    let shards: Vec<_> = places().iter().filter_map(|(_, shard)| *shard).collect();
+    assert_eq!(shards, [0, 1, 2, 3, 4, 5]);
+    let snapshot = Process::new(id()).snapshot().unwrap();
+    let change = snapshot.since(&snapshot);
+    assert!(change.endpoints.iter().all(|one| one.counter("client_requests_started") == 0));
+    assert_eq!(snapshot.total().unwrap().counter("client_requests_started"), 1);
+}
+
+/// Number of threads that run loops while the application does not.
+fn background_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    tasks
+        .filter_map(|task| name(task.ok()?).ok())
+        .filter(|name| name == "apus-background\n")
+        .count()
+}
+
+fn one_thread_serves_all_endpoints() {
+    let over_the_network = || EndpointBuilder::default().local(false);
+    assert_eq!(background_threads(), 0);
+    let server = over_the_network().shards(2).bind("127.0.0.1:0").unwrap();
+    let clients: Vec<_> = (0..20).map(|_| over_the_network().client().unwrap()).collect();
+    for client in &clients {
+        client.send(server.local_addr(), "x", 0).unwrap();
+    }
+    // No thread waits: the background poller runs all loops.
+    let done = |client: &Endpoint| client.metrics().protocol.progress.client_responses_done;
+    let mut served = 0;
+    while clients.iter().any(|client| done(client) == 0) {
+        if let Some(request) = server.try_recv_request().unwrap() {
+            request.reply("").unwrap();
+            served += 1;
+        }
+    }
+    assert_eq!((served, background_threads()), (20, 1));
+    drop(clients);
+    assert_eq!(background_threads(), 1);
+    drop(server);
+    assert_eq!(background_threads(), 0);
+    drop(over_the_network().client().unwrap());
+    assert_eq!(background_threads(), 0);
 }
 
 fn live_rpcs_are_shown() {

@@ -69,6 +69,18 @@ fn a_process_responds_while_it_has_endpoints() {
 }
 
 #[test]
+fn one_thread_serves_all_endpoints() {
+    let place = tempfile::tempdir().unwrap();
+    check("one_thread_serves_all_endpoints", &place.path().join("apus"), &[]);
+}
+
+#[test]
+fn each_shard_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    check("each_shard_is_shown", &place.path().join("apus"), &[]);
+}
+
+#[test]
 fn live_rpcs_are_shown() {
     let place = tempfile::tempdir().unwrap();
     check("live_rpcs_are_shown", &place.path().join("apus"), &[]);

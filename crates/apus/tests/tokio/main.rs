@@ -7,6 +7,7 @@ mod cancellation;
 mod concurrency;
 mod lifecycle;
 mod limits;
+mod shards;
 
 use apus::tokio::{Endpoint, EndpointBuilder};
 use apus_driver::loopback::LoopbackNetwork;

@@ -1,8 +1,9 @@
 //! What a client asks of the world around it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Ino, RequestKind, Time};
+use apus_fs_wire::{Errno, Ino, Name, Record, RequestKind, Time};
 use bytes::Bytes;
 
 use super::operation::Reply;
@@ -46,6 +47,27 @@ pub enum Invalidation {
     Names,
 }
 
+/// Changes that can never reach the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostChanges {
+    /// Why.
+    pub why: String,
+    /// The changes, in the order in which programs made them.
+    pub changes: Vec<LostChange>,
+    /// Paths below the mount of nodes that they change, as far as the client knows them. Names may be the server's, and are checked as all
+    /// names are: none is empty, `.` or `..`, or has a `/`.
+    pub paths: BTreeMap<Ino, Vec<Name>>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostChange {
+    /// The change. Positions in the payload of its batch mean nothing any more.
+    pub record: Record,
+    /// The bytes of a write, in pieces.
+    pub data: Vec<Bytes>,
+}
+
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEffect {
@@ -84,4 +106,6 @@ pub enum ClientEffect {
     },
     /// Something that a person should read in the daemon's log.
     Warn(String),
+    /// Changes can never reach the server. They are to be kept where a person finds them.
+    Lost(LostChanges),
 }

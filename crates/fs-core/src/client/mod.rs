@@ -16,6 +16,7 @@
 //!   without a change. Until the server has applied them, the client neither uses the lease nor takes another one of the node.
 
 mod calls;
+mod cancellation;
 mod contents;
 mod effect;
 mod extents;
@@ -23,6 +24,7 @@ mod install;
 mod kind;
 mod loans;
 mod log;
+mod loss;
 mod metrics;
 mod node;
 mod operation;
@@ -40,13 +42,14 @@ use std::time::Duration;
 
 use crate::held_locks::HeldLock;
 use apus_fs_wire::{
-    Errno, Handle, Ino, LeaseKind, LockOwner, Request, Response, SessionRequest, frame,
+    Errno, Handle, Ino, LeaseKind, LockOwner, Name, Request, Response, SessionRequest, frame,
 };
 use bytes::Bytes;
 
 use calls::{Calls, Purpose};
 pub use effect::{
-    ClientCall, ClientEffect, Clock, Invalidation, NotifyToken, OpToken, ServerCallback,
+    ClientCall, ClientEffect, Clock, Invalidation, LostChange, LostChanges, NotifyToken, OpToken,
+    ServerCallback,
 };
 pub use kind::OperationKind;
 use loans::Loans;
@@ -125,6 +128,9 @@ pub struct Client {
     syncing: HashMap<OpToken, u64>,
     /// Errors of changes that were lost, by node, until they are reported.
     lost_changes: HashMap<Ino, Errno>,
+    /// Paths of nodes of which changes were not at the server when the session ended: the names are dropped before it is known whether
+    /// these changes are lost.
+    unsent_paths: BTreeMap<Ino, Vec<Name>>,
     /// Leases of the session that has ended, which are claimed in the next one.
     to_reclaim: Vec<(Ino, LeaseKind)>,
     /// Locks that the server has given, by file.
@@ -159,6 +165,7 @@ impl Client {
             for_batch: Vec::new(),
             syncing: HashMap::new(),
             lost_changes: HashMap::new(),
+            unsent_paths: BTreeMap::new(),
             to_reclaim: Vec::new(),
             locks: BTreeMap::new(),
             to_relock: Vec::new(),

@@ -2,7 +2,7 @@
 
 use apus_fs_wire::{
     BatchDone, FailedBatch, Failure, Handle, InoRange, LeaseKind, Response, SessionRequest,
-    Welcome, frame,
+    Welcome, WireVersion, frame,
 };
 use bytes::Bytes;
 use std::collections::HashSet;
@@ -14,6 +14,11 @@ use super::effect::{ClientCall, ClientEffect, Clock, Invalidation};
 use super::session::SessionState;
 use apus_fs_wire::limits::MAX_NODES;
 use apus_fs_wire::{Errno, Ino};
+
+/// Versions that this client speaks, in words.
+fn spoken() -> String {
+    format!("{} to {}", WireVersion::OLDEST.0, WireVersion::CURRENT.0)
+}
 
 impl Client {
     pub(super) fn take_response(
@@ -37,9 +42,10 @@ impl Client {
                 self.to_reclaim.extend(outstanding.claims());
                 return self.end_session(clock);
             }
-            Response::Failed(
-                failure @ (Failure::Version { .. } | Failure::NotTrusted | Failure::NoSuchExport),
-            ) => {
+            Response::Failed(failure @ Failure::Version { .. }) => {
+                return self.refuse(&format!("{failure}, and this client {}", spoken()));
+            }
+            Response::Failed(failure @ (Failure::NotTrusted | Failure::NoSuchExport)) => {
                 return self.refuse(&failure.to_string());
             }
             _ => self.session.renew(outstanding.sent_at),
@@ -189,6 +195,7 @@ impl Client {
             return;
         }
         self.session.number = None;
+        self.note_unsent_paths();
         self.log.keep_leases();
         // A session that ends before its leases are claimed renews none of those that the client had before.
         let was_away = self.session.was_away && self.session.state != SessionState::Live;
@@ -219,7 +226,7 @@ impl Client {
     }
 
     /// Greets with the present session, or without one.
-    fn greet_again(&mut self, clock: &Clock) {
+    pub(super) fn greet_again(&mut self, clock: &Clock) {
         self.session.state = SessionState::Greeting;
         self.session.greet_at = clock.now;
         self.session.greeting += 1;
@@ -241,12 +248,18 @@ impl Client {
     fn refuse(&mut self, why: &str) {
         self.session.state = SessionState::Refused;
         self.effects.push_back(ClientEffect::Warn(why.to_owned()));
+        self.give_up_log(Errno::IO, why, 0);
         for token in std::mem::take(&mut self.pending).into_keys() {
             self.reply(token, Err(Errno::IO));
         }
     }
 
     fn welcome(&mut self, clock: &Clock, sent: Duration, welcome: &Welcome, voided: &HashSet<Ino>) {
+        if !(WireVersion::OLDEST..=WireVersion::CURRENT).contains(&welcome.version) {
+            let version = welcome.version.0;
+            let why = format!("the server speaks version {version}, and this client {}", spoken());
+            return self.refuse(&why);
+        }
         if self.session.number.is_some() && !welcome.resumed {
             self.end_session(clock);
         }
@@ -315,6 +328,7 @@ impl Client {
         }
         self.call(clock, Purpose::Farewell, SessionRequest::Reclaim { leases: Vec::new() });
         self.session.state = SessionState::Live;
+        self.unsent_paths.clear();
         self.ready.extend(self.for_session.drain(..));
     }
 
@@ -349,7 +363,7 @@ impl Client {
         }
         if conflicts {
             let why = "another client has changed the same files meanwhile";
-            return self.lose_log(clock, Errno::IO, why);
+            return self.lose_log(clock, Errno::IO, why, 0);
         }
         self.reclaim_next(clock);
     }
@@ -390,7 +404,10 @@ impl Client {
             }
             None => {
                 let why = format!("record {record} of batch {number} failed: {error}");
-                self.lose_log(clock, error, &why);
+                let earlier = self.log.applied() + 1..number;
+                let earlier = earlier.filter_map(|number| self.log.sealed(number));
+                let applied: usize = earlier.map(|batch| batch.batch.records.len()).sum();
+                self.lose_log(clock, error, &why, applied + record as usize);
                 self.applied(number);
             }
         }
@@ -406,56 +423,9 @@ impl Client {
                     Failure::Errno(error) => *error,
                     _ => Errno::IO,
                 };
-                self.lose_log(clock, error, &format!("batch {number}: {failure}"));
+                self.lose_log(clock, error, &format!("batch {number}: {failure}"), 0);
             }
         }
-    }
-
-    /// Gives up all changes that are not applied: they cannot be. Syncs of their nodes report it (FS-8, FS-14), and all of the cache is fetched again.
-    fn lose_log(&mut self, clock: &Clock, error: Errno, why: &str) {
-        let lost = self.log.drop_all();
-        let records = lost.iter().map(|batch| batch.batch.records.len()).sum::<usize>();
-        let warning = format!("{records} changes were lost: {why}");
-        self.effects.push_back(ClientEffect::Warn(warning));
-        for batch in &lost {
-            for record in &batch.batch.records {
-                for ino in super::log::subjects(record) {
-                    self.lost_changes.insert(ino, error);
-                }
-            }
-        }
-        for (_, token) in std::mem::take(&mut self.for_batch) {
-            if self.pending.remove(&token).is_some() {
-                self.reply(token, Err(error));
-            }
-        }
-        self.forget_everything();
-        // In a new session: batches of this one that are still under way are refused, and their numbers are used again.
-        self.session.number = None;
-        self.greet_again(clock);
-    }
-
-    /// Drops the whole cache.
-    fn forget_everything(&mut self) {
-        let mut kernel = vec![Invalidation::Names];
-        for node in self.nodes.values_mut() {
-            kernel.push(Invalidation::Node { node: node.ino(), data: node.kernel_data });
-            node.lease = LeaseKind::None;
-            node.recall = None;
-            (node.last_batch, node.barrier, node.last_cut, node.closed_in) = (0, 0, 0, 0);
-            // If its creation was lost, the server says so when it is asked.
-            node.created_in = 0;
-            // What removed it may be among what is lost.
-            node.is_gone = false;
-            node.drop_cache();
-        }
-        // They go with the session.
-        let locks = std::mem::take(&mut self.locks);
-        self.counters.locks_lost += locks.values().map(Vec::len).sum::<usize>() as u64;
-        self.drop_recalls();
-        self.renames.drop_all();
-        self.to_reclaim.clear();
-        self.invalidate(kernel);
     }
 
     /// The server does not know a node any more.

@@ -246,6 +246,11 @@ impl<S: Store> Server<S> {
         self.effects.pop_front()
     }
 
+    /// Returns the store, for what only the store can do, such as planting a fault.
+    pub const fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
     /// Returns the store.
     pub const fn store(&self) -> &S {
         &self.store

@@ -1,5 +1,8 @@
 //! How many calls a work takes, exactly: the same on every machine.
 
+use std::time::Duration;
+
+use apus_fs_core::Store;
 use apus_fs_core::client::{Operation, Reply};
 use apus_fs_wire::Ino;
 
@@ -102,4 +105,75 @@ fn a_tree_is_removed_in_few_calls() {
     });
     assert!(taken <= 30, "{taken} calls");
     assert_eq!(world.list(2, Ino::ROOT), [""; 0]);
+}
+
+/// A file that is created and removed before it leaves: a lock file of `git status`.
+#[test]
+fn a_file_that_is_removed_at_once_takes_no_call() {
+    let mut world = World::new(2);
+    let directory = world.mkdir(0, Ino::ROOT, "repository");
+    let kept = world.create(0, directory, "kept");
+    world.sync(0, kept);
+    let times = |world: &mut World, client, node| match world
+        .run(client, Operation::GetAttributes { node })
+    {
+        Ok(Reply::Attributes(_, attributes, _)) => (attributes.mtime, attributes.links),
+        other => panic!("{other:?}"),
+    };
+    let before = world.server().store_mut().attributes(directory).unwrap();
+    let taken = calls(&mut world, |world| {
+        for _ in 0..3 {
+            let lock = world.create(0, directory, "index.lock");
+            world.write(0, lock, 0, b"owner");
+            world.close(0, lock);
+            let unlink = Operation::Unlink(place(directory, "index.lock"));
+            assert_eq!(world.run(0, unlink), Ok(Reply::Done));
+            assert_eq!(world.look_up(0, directory, "index.lock"), None);
+            world.sync(0, directory);
+        }
+    });
+    assert_eq!(taken, 0);
+    // Its directory is as clean as before: another client's look takes the lease without waiting for a batch that never comes.
+    assert_eq!(world.look_up(1, Ino::ROOT, "repository"), Some(directory));
+    assert_eq!(world.list(1, directory), ["kept"]);
+    assert_eq!(times(&mut world, 1, directory).0, before.mtime);
+    assert_eq!(times(&mut world, 0, directory).0, before.mtime);
+    // And the next change of it leaves as ever.
+    let other = world.create(0, directory, "other");
+    world.sync(0, other);
+    assert_eq!(world.list(1, directory), ["kept", "other"]);
+}
+
+/// What is created beside something else, or stays open, leaves: it is removed at the server.
+#[test]
+fn a_file_that_others_need_is_not_cancelled() {
+    let mut world = World::new(2);
+    let directory = world.mkdir(0, Ino::ROOT, "directory");
+    world.flush(0);
+    let opened = world.create(0, directory, "opened");
+    assert_eq!(world.run(0, Operation::Unlink(place(directory, "opened"))), Ok(Reply::Done));
+    world.write(0, opened, 0, b"still used");
+    assert_eq!(world.read(0, opened), b"still used");
+    world.sync(0, opened);
+    assert_eq!(world.server().store().orphans(), [opened]);
+    world.close(0, opened);
+    let first = world.create(0, directory, "first");
+    let other = world.create(0, directory, "other");
+    world.close(0, first);
+    assert_eq!(world.run(0, Operation::Unlink(place(directory, "first"))), Ok(Reply::Done));
+    world.sync(0, other);
+    assert_eq!(world.look_up(1, Ino::ROOT, "directory"), Some(directory));
+    assert_eq!(world.list(1, directory), ["other"]);
+}
+
+/// FS-6: a batch with one empty file waits a little longer than others, and leaves by itself.
+#[test]
+fn an_empty_file_leaves_after_fifty_milliseconds() {
+    let mut world = World::new(1);
+    let file = world.create(0, Ino::ROOT, "file");
+    let (created, quiet) = (world.now(), Duration::from_millis(50));
+    assert!(world.server().store_mut().attributes(file).is_err());
+    world.flush(0);
+    assert!(world.server().store_mut().attributes(file).is_ok());
+    assert!((quiet..quiet * 2).contains(&(world.now() - created)), "{:?}", world.now() - created);
 }

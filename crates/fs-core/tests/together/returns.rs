@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use apus_fs_core::Store;
-use apus_fs_core::client::{Invalidation, Operation, Reply};
-use apus_fs_wire::{Errno, Ino, Response};
+use apus_fs_core::client::{Invalidation, LostChange, Operation, Reply};
+use apus_fs_wire::{Errno, Ino, Record, Response};
 
 use crate::world::{World, place};
 
@@ -201,20 +201,39 @@ fn a_closed_orphan_that_is_gone_is_no_conflict() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
-/// FSSERVE-4, FSCLIENT-2: the lease on an orphan ends when it is closed, also for a thread that opens it just then.
+/// FS-4, FSSERVE-10: the server keeps a file without a name for those that had it open when it lost the name. Another thread that had found
+/// it before does not get an opening that may lose its file.
 #[test]
-fn an_orphan_that_is_opened_again_is_seen_as_it_is() {
+fn a_file_without_a_name_is_not_opened_anew() {
     let mut world = World::new(2);
     let file = world.create(0, Ino::ROOT, "file");
     world.sync(0, file);
     assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
     assert_eq!(world.run(1, Operation::Unlink(place(Ino::ROOT, "file"))), Ok(Reply::Done));
     world.flush(1);
-    assert!(world.run(1, open(file)).is_ok());
+    assert_eq!(world.run(1, open(file)), Err(Errno::STALE));
+    assert!(world.run(0, open(file)).is_ok(), "it is open there");
     world.write(0, file, 0, b"written since");
-    assert_eq!(world.read(1, file), b"written since");
-    world.write(0, file, 0, b"WRITTEN since");
-    assert_eq!(world.read(1, file), b"WRITTEN since");
+    world.close(0, file);
+    world.close(0, file);
+    world.flush(0);
+    assert_eq!(world.server().store().orphans(), []);
+}
+
+/// FSSERVE-4, FSCLIENT-2: the lease on an orphan ends when it is closed.
+#[test]
+fn an_orphan_that_was_closed_is_seen_as_it_is() {
+    let mut world = World::new(2);
+    let file = world.create(0, Ino::ROOT, "file");
+    world.sync(0, file);
+    assert_eq!(world.look_up(1, Ino::ROOT, "file"), Some(file));
+    assert_eq!(world.run(1, Operation::Unlink(place(Ino::ROOT, "file"))), Ok(Reply::Done));
+    world.flush(1);
+    assert_eq!(world.run(1, open(file)), Err(Errno::STALE));
+    for text in [b"written since", b"WRITTEN since"] {
+        world.write(0, file, 0, text);
+        assert_eq!(world.read(1, file), text);
+    }
 }
 
 /// FSCLIENT-4: a kernel caches a page behind the end of a file, too.
@@ -228,4 +247,54 @@ fn a_kernel_that_has_read_an_empty_file_drops_its_page() {
     world.write(0, file, 0, b"text");
     let dropped = Invalidation::Node { node: file, data: true };
     assert!(world.invalidated.contains(&(1, dropped)), "{:?}", world.invalidated);
+}
+
+/// FS-14: what is lost is handed out as it was made, with the paths that programs know.
+#[test]
+fn changes_that_are_lost_are_handed_out() {
+    let mut world = World::new(2);
+    let directory = world.mkdir(0, Ino::ROOT, "directory");
+    let file = world.create(0, directory, "file");
+    world.write(0, file, 0, b"durable");
+    world.sync(0, file);
+    world.look_up(1, Ino::ROOT, "directory");
+    world.look_up(1, directory, "file");
+    world.write(0, file, 7, b", not sent");
+    world.write(0, file, 0, b"DUR");
+    world.cut_off(0, true);
+    world.pass(LONGER_THAN_A_TERM);
+    world.write(1, file, 0, b"changed");
+    world.sync(1, file);
+    world.cut_off(0, false);
+    world.pass(LONGER_THAN_A_TERM);
+    let [lost] = &world.lost_changes[..] else { panic!("{:?}", world.lost_changes) };
+    let bytes = |change: &LostChange| (change.record.clone(), change.data.concat());
+    let writes: Vec<(u64, Vec<u8>)> = lost
+        .changes
+        .iter()
+        .map(|change| match bytes(change) {
+            (Record::Write { file: written, offset, .. }, bytes) if written.ino == file => {
+                (offset, bytes)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(writes, [(7, b", not sent".to_vec()), (0, b"DUR".to_vec())]);
+    let path: Vec<String> = lost.paths[&file].iter().map(ToString::to_string).collect();
+    assert_eq!(path, ["directory", "file"]);
+    assert_eq!(world.run(0, Operation::Sync { node: file }), Err(Errno::IO));
+}
+
+/// FS-8: what the server has applied before the record that failed is not lost.
+#[test]
+fn changes_before_the_one_that_failed_are_not_handed_out() {
+    let mut world = World::new(1);
+    let first = world.create(0, Ino::ROOT, "first");
+    let second = world.create(0, Ino::ROOT, "second");
+    world.change_store(|store| store.fail_record_after(1));
+    assert_eq!(world.run(0, Operation::Sync { node: first }), Err(Errno::NOSPC));
+    let lost: Vec<&Record> =
+        world.lost_changes.iter().flat_map(|lost| &lost.changes).map(|one| &one.record).collect();
+    assert!(matches!(lost[..], [Record::Create { ino, .. }] if *ino == second), "{lost:?}");
+    assert!(world.warnings[0].starts_with("1 changes were lost"), "{:?}", world.warnings);
 }

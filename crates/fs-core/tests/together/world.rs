@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_core::client::{
-    Caller, Client, ClientCall, ClientEffect, ClientSettings, Clock, Invalidation, Lost, OpToken,
-    Operation, Place, Reply, ServerCallback,
+    Caller, Client, ClientCall, ClientEffect, ClientSettings, Clock, Invalidation, Lost,
+    LostChanges, OpToken, Operation, Place, Reply, ServerCallback,
 };
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
 use apus_fs_core::store::ClientId;
@@ -46,6 +46,7 @@ pub(crate) struct World {
     /// Requests that the server received from each client.
     pub(crate) requests: Vec<u64>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) lost_changes: Vec<LostChanges>,
     cut_off: Vec<bool>,
     /// Calls and callbacks that were lost, and when their senders notice.
     lost: Vec<(Duration, LostCall)>,
@@ -77,6 +78,7 @@ impl World {
             replies: BTreeMap::new(),
             requests: vec![0; clients],
             warnings: Vec::new(),
+            lost_changes: Vec::new(),
             cut_off: vec![false; clients],
             lost: Vec::new(),
             held: None,
@@ -193,6 +195,7 @@ impl World {
                         self.clients[client].notified(&clock, notification);
                     }
                     ClientEffect::Warn(text) => self.warnings.push(text),
+                    ClientEffect::Lost(changes) => self.lost_changes.push(changes),
                 }
             }
         }

@@ -11,6 +11,7 @@ mod attributes;
 mod error;
 mod kernel;
 mod kernel_read_ahead;
+mod lost_changes;
 mod network;
 mod notifications;
 mod operations;

@@ -4,12 +4,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use apus::introspection::PublishedMetrics;
 use apus_fs_core::client::{
-    Client, ClientEffect, ClientMetrics, ClientSettings, ClientStatus, NotifyToken, OpToken,
-    Operation, Reply,
+    Client, ClientEffect, ClientMetrics, ClientSettings, ClientStatus, LostChanges, NotifyToken,
+    OpToken, Operation, Reply,
 };
 use apus_fs_core::store::ClientId;
 use apus_fs_wire::{Errno, Ino};
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use super::attributes::errno;
 use super::error::MountFailure;
 use super::kernel::{Kernel, NO_CALLER, OWN_OPERATION};
+use super::lost_changes;
 use super::network::Network;
 use super::notifications::Notifications;
 use super::settings::MountSettings;
@@ -49,6 +51,8 @@ enum Letter {
     Notified(NotifyToken),
     Status(SyncSender<ClientStatus>),
     Metrics(SyncSender<ClientMetrics>),
+    /// Lost changes are kept, or not; a line that says so.
+    Kept(String),
 }
 
 impl From<NotifyToken> for Letter {
@@ -86,6 +90,9 @@ pub struct Mounted {
     /// Whether the server has responded for the first time.
     is_greeted: bool,
     is_stopping: bool,
+    lost_changes: PathBuf,
+    /// Threads that write lost changes to the disk.
+    writers: Vec<JoinHandle<()>>,
     _status: StatusService,
     _metrics: PublishedMetrics,
 }
@@ -133,6 +140,8 @@ impl Mounted {
             own_reply: None,
             is_greeted: false,
             is_stopping: false,
+            lost_changes: settings.lost_changes.clone(),
+            writers: Vec::new(),
         };
         mounted.greet(settings.first_response)?;
         Ok(mounted)
@@ -226,6 +235,11 @@ impl Mounted {
         while self.network.outstanding() > 0 && now() < deadline {
             self.turn(Some(deadline))?;
         }
+        for writer in std::mem::take(&mut self.writers) {
+            // A thread that has panicked has said so.
+            let _ = writer.join();
+        }
+        self.read_letters();
         Ok(())
     }
 
@@ -278,6 +292,7 @@ impl Mounted {
         for letter in letters {
             match letter {
                 Letter::Stop => self.is_stopping = true,
+                Letter::Kept(line) => (self.report)(&line),
                 Letter::Notified(token) => self.client.notified(&clock(), token),
                 // The thread that asked may have given up.
                 Letter::Status(sender) => drop(sender.try_send(self.client.status())),
@@ -325,6 +340,26 @@ impl Mounted {
                 self.warnings.push(text);
             }
             ClientEffect::Warn(text) => (self.report)(&text),
+            ClientEffect::Lost(lost) => self.keep(lost),
+        }
+    }
+
+    /// Keeps lost changes where a person finds them. In a thread, for the disk may be slow, or a directory of this very mount.
+    fn keep(&mut self, lost: LostChanges) {
+        let (folder, mount) = (self.lost_changes.clone(), self.path.clone());
+        let mailbox = self.mailbox.clone();
+        let keep = move || {
+            let line = match lost_changes::keep(&folder, &mount, &lost) {
+                Ok(kept) => format!("what was lost is kept in {}", kept.display()),
+                Err(error) => {
+                    format!("what was lost could not be kept in {}: {error}", folder.display())
+                }
+            };
+            mailbox.send(Letter::Kept(line));
+        };
+        match std::thread::Builder::new().name("lost changes".to_owned()).spawn(keep) {
+            Ok(thread) => self.writers.push(thread),
+            Err(error) => (self.report)(&format!("what was lost is not kept: {error}")),
         }
     }
 

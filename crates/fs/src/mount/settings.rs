@@ -7,6 +7,19 @@ use std::time::Duration;
 use apus::PollMode;
 use apus_fs_core::client::Lost;
 
+/// Returns where programs of this user keep what outlives them. Source: Filesystem Hierarchy Standard, `/var/lib`; XDG Base Directory
+/// Specification, `XDG_STATE_HOME`.
+fn state_directory() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return "/var/lib/apus".into();
+    }
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    // A user without a home: not for long, and better than nowhere.
+    state.or_else(home).unwrap_or_else(std::env::temp_dir).join("apus")
+}
+
 /// What a mount is asked to be.
 #[derive(Clone, Debug)]
 pub struct MountSettings {
@@ -24,6 +37,8 @@ pub struct MountSettings {
     pub allow_other: bool,
     /// What operations get while the server does not respond.
     pub lost: Lost,
+    /// Where changes are kept that can never reach the server: each loss as a directory of its own (FS-14).
+    pub lost_changes: PathBuf,
     /// How the mount waits for work.
     pub poll: PollMode,
     /// Time for the server to respond for the first time.
@@ -32,7 +47,7 @@ pub struct MountSettings {
 
 impl MountSettings {
     /// Returns the usual settings: writable, for all users if root mounts, waiting for a lost server, and 10 s for its first
-    /// response.
+    /// response. Lost changes are kept in `/var/lib/apus/lost-changes` by root, and in `~/.local/state/apus/lost-changes` by others.
     #[must_use]
     pub fn new(server: SocketAddr, path: PathBuf) -> Self {
         Self {
@@ -43,6 +58,7 @@ impl MountSettings {
             read_only: false,
             allow_other: rustix::process::geteuid().is_root(),
             lost: Lost::Wait,
+            lost_changes: state_directory().join("lost-changes"),
             poll: PollMode::default(),
             first_response: Duration::from_secs(10),
         }

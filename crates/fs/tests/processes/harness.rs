@@ -40,17 +40,17 @@ pub(crate) fn run_as_child() {
     let Ok(role) = env::var(ROLE) else { return };
     apus::trace::set_sampling(apus::trace::Sampling::All);
     match role.split('\n').collect::<Vec<_>>()[..] {
-        ["serve", directory, address] => serve(Path::new(directory), address),
+        ["serve", directory, address, term] => {
+            serve(Path::new(directory), address, Duration::from_secs(term.parse().unwrap()));
+        }
         ["mount", address, path, lost] => mount(address.parse().unwrap(), path, lost),
         _ => panic!("an unknown role: {role}"),
     }
 }
 
-fn serve(directory: &Path, address: &str) {
+fn serve(directory: &Path, address: &str, term: Duration) {
     let grace = directory.join(".apus-fs").exists();
     let store = DirectoryStore::open(directory, DirectoryOptions::default()).unwrap();
-    // A short term: a client that was killed is waited for.
-    let term = Duration::from_secs(2);
     let settings = ServerSettings { term, grace, ..ServerSettings::default() };
     let server = Server::new(store, settings, boot_time()).unwrap();
     let endpoint = Endpoint::bind(address).unwrap();
@@ -76,6 +76,7 @@ fn serve(directory: &Path, address: &str) {
 fn mount(server: SocketAddr, path: &str, lost: &str) {
     let mut settings = MountSettings::new(server, path.into());
     settings.poll = PollMode::Block;
+    settings.lost_changes = lost_changes(path);
     if let Ok(seconds) = lost.parse() {
         settings.lost = Lost::Error(Duration::from_secs(seconds));
     }
@@ -84,6 +85,11 @@ fn mount(server: SocketAddr, path: &str, lost: &str) {
     at_end_of_input(move || stopper.stop());
     println!("\nready {}", mounted.path().display());
     mounted.run().unwrap();
+}
+
+/// Where the mount at `path` keeps what it has lost.
+fn lost_changes(path: &str) -> PathBuf {
+    format!("{path}.lost").into()
 }
 
 fn at_end_of_input(then: impl FnOnce() + Send + 'static) {
@@ -166,8 +172,14 @@ impl World {
 
     /// Serves on a free port, or on that of an earlier server.
     pub(crate) fn serve(&self, address: Option<&str>) -> Process {
-        let directory = self.directory();
-        Process::start(&["serve", directory.to_str().unwrap(), address.unwrap_or("127.0.0.1:0")])
+        // A short term: a client that was killed is waited for.
+        self.serve_with_term(address, 2)
+    }
+
+    /// Serves with leases that are valid for a time, in seconds.
+    pub(crate) fn serve_with_term(&self, address: Option<&str>, term: u32) -> Process {
+        let (directory, address) = (self.directory(), address.unwrap_or("127.0.0.1:0"));
+        Process::start(&["serve", directory.to_str().unwrap(), address, &term.to_string()])
     }
 
     /// The place of a mount.
@@ -175,6 +187,11 @@ impl World {
         let place = self.folder.path().join(name);
         fs::create_dir_all(&place).unwrap();
         place
+    }
+
+    /// Where a mount keeps what it has lost.
+    pub(crate) fn lost_changes(&self, name: &str) -> PathBuf {
+        lost_changes(self.place(name).to_str().unwrap())
     }
 
     /// Mounts, and returns where.

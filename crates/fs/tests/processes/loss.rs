@@ -29,6 +29,42 @@ fn a_server_that_is_killed_and_restarted_has_what_was_synchronised() {
     assert!(mount.stop().success() && server.stop().success());
 }
 
+/// FS-14: changes that no server will ever take are kept as files on the client's host, and the mount ends nevertheless.
+#[test]
+fn changes_that_cannot_reach_the_server_are_kept_as_files() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::new();
+    // Leases outlive what a busy machine takes between the two servers.
+    let server = world.serve_with_term(None, 600);
+    let address = server.ready.clone();
+    let (mount, place) = world.mount(&address, "mount");
+    fs::create_dir(place.join("directory")).unwrap();
+    let mut file = File::create(place.join("directory/file")).unwrap();
+    file.write_all(b"confirmed").unwrap();
+    file.sync_all().unwrap();
+    server.kill();
+    file.write_all(b", and never sent").unwrap();
+    fs::write(place.join("directory/new"), "a file").unwrap();
+    // Another directory at the same address: its server knows nothing of what was confirmed.
+    fs::rename(world.directory(), world.place("elsewhere").join("served")).unwrap();
+    fs::create_dir(world.directory()).unwrap();
+    let server = world.serve(Some(&address));
+    let error = file.sync_all().unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(5), "{error}");
+    drop(file);
+    assert!(mount.stop().success() && server.stop().success());
+    let losses: Vec<_> = fs::read_dir(world.lost_changes("mount")).unwrap().collect();
+    let [Ok(loss)] = &losses[..] else { panic!("{losses:?}") };
+    let kept = fs::read(loss.path().join("files/directory/file")).unwrap();
+    assert_eq!(kept, [&[0; 9][..], b", and never sent"].concat(), "bytes at their positions");
+    assert_eq!(fs::read(loss.path().join("files/directory/new")).unwrap(), b"a file");
+    let changes = fs::read_to_string(loss.path().join("changes.txt")).unwrap();
+    assert!(changes.contains("\ncreate file: directory/new (mode 0644"), "{changes}");
+    assert!(changes.contains("\nwrite directory/file: 16 bytes at 9\n"), "{changes}");
+}
+
 /// The session of a client that was killed ends with its term, and others go on.
 #[test]
 fn a_mount_that_is_killed_blocks_the_others_for_one_term() {

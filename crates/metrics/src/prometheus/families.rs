@@ -75,9 +75,11 @@ impl FamilyCollector {
         for snapshot in &self.snapshots {
             for endpoint in &snapshot.endpoints {
                 let address = ("endpoint", endpoint.address.to_string());
+                let shard = endpoint.shard.map(|shard| ("shard", shard.to_string()));
                 for (member, value) in members(endpoint, family) {
                     let own = family.label.map(|label| (label, member.to_owned()));
-                    let labels: Labels = [address.clone()].into_iter().chain(own).collect();
+                    let place = [address.clone()].into_iter().chain(shard.clone());
+                    let labels: Labels = place.chain(own).collect();
                     let labels = self.labels(snapshot, &labels);
                     match value {
                         Value::Counter(count) => {

@@ -51,6 +51,9 @@ pub struct Snapshot {
 pub struct EndpointSnapshot {
     /// Address of the endpoint.
     pub address: SocketAddr,
+    /// Index of the shard, if the endpoint has several.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub shard: Option<u32>,
     /// Counters, which only increase, by name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub counters: BTreeMap<String, u64>,
@@ -69,10 +72,23 @@ impl EndpointSnapshot {
         let named = |pairs: Vec<(String, u64)>| pairs.into_iter().collect();
         Self {
             address,
+            shard: None,
             counters: named(values::counters(metrics)),
             gauges: named(values::gauges(metrics)),
             histograms: values::histograms(metrics).into_iter().collect(),
         }
+    }
+
+    /// Names the shard whose counters these are.
+    #[must_use]
+    pub fn of_shard(self, index: u32) -> Self {
+        Self { shard: Some(index), ..self }
+    }
+
+    /// Returns whether both are of the same endpoint and shard.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        (self.address, self.shard) == (other.address, other.shard)
     }
 
     /// Returns what was counted since `before`. Gauges keep their current values. A counter that
@@ -133,7 +149,7 @@ impl Snapshot {
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let endpoint = |now: &EndpointSnapshot| {
-            let earlier = before.endpoints.iter().find(|earlier| earlier.address == now.address);
+            let earlier = before.endpoints.iter().find(|earlier| earlier.is_same_place(now));
             earlier.map_or_else(|| now.clone(), |earlier| now.since(earlier))
         };
         let family = |now: &ApplicationFamily| {

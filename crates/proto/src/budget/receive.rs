@@ -1,8 +1,9 @@
 //! The receive budget: memory for messages that are being received, and for those that wait for the application.
 //!
 //! A length is only a claim. What a message reserves is what may arrive of it: what has arrived, what its sender announced to
-//! send unscheduled, up to the unscheduled bytes of a peer, and what it was granted. A message that makes no progress gives
-//! back what has not arrived ([`ReceiveBudget::give_back`]), and reserves it again when more arrives ([`ReceiveBudget::extend`]).
+//! send unscheduled, up to the unscheduled bytes of a peer, and what it was granted, up to the end of the packet that crosses
+//! the granted limit. A message that makes no progress gives back what has not arrived ([`ReceiveBudget::give_back`]), and
+//! reserves it again when more arrives ([`ReceiveBudget::extend`]).
 //!
 //! Messages that reserve while they grow could stop each other: all of them half received, no room left, none complete.
 //! So at most one of them, the *assured* one, has the room up to its end. The others leave
@@ -42,7 +43,9 @@ pub(crate) struct ReceiveBudget {
     long: u64,
     /// Whether messages wait for grants because memory has no room.
     is_short: bool,
-    /// Whether there is more room since, in memory or for a host whose messages wait.
+    /// Whether messages wait for grants because memory, their peer or their host has no room.
+    is_waited_for: bool,
+    /// Whether there is more room since, in memory or for a host whose messages wait, or another message can be assured.
     freed: bool,
     /// When a packet found no room in memory the last time.
     lacked: Option<Instant>,
@@ -194,10 +197,12 @@ impl ReceiveBudget {
         let window = if message.is_stalled() { 0 } else { unscheduled_window(config) as u32 };
         let wanted = positions.saturating_add(window).min(message.granted()).max(positions);
         let mut room = ReceiveRoom { config, peers, budget: self };
-        let is_reserved = room.reserve(peer, message, wanted)
-            || room.reserve(peer, message, positions)
-            || room.assure(message) && room.reserve(peer, message, positions);
-        if is_reserved {
+        if room.reserve(peer, message, wanted) || room.reserve(peer, message, positions) {
+            return Ok(());
+        }
+        if room.assure(message) && room.reserve(peer, message, positions) {
+            // It may be among those that wait: they are tried again.
+            self.freed |= self.is_waited_for;
             return Ok(());
         }
         let Reservation { positions: before, claim } = message.reservation();
@@ -235,7 +240,7 @@ impl ReceiveBudget {
         let arrived = message.received().min(positions);
         let claim = match claim {
             Claim::Assured => {
-                self.assured = None;
+                self.assured_no_more();
                 Claim::Long
             }
             other => other,
@@ -266,9 +271,15 @@ impl ReceiveBudget {
             }
         }
         if reservation.claim == Claim::Assured {
-            self.assured = None;
+            self.assured_no_more();
         }
         self.subtract(peers, peer, u64::from(reservation.positions));
+    }
+
+    /// The assured message has ended or makes no progress: one of those that wait, of whatever peer, may be assured.
+    const fn assured_no_more(&mut self) {
+        self.assured = None;
+        self.freed |= self.is_waited_for;
     }
 
     /// CAP-6: a message with `kept` bytes in memory waits for the application.
@@ -353,17 +364,44 @@ pub(crate) struct ReceiveRoom<'a> {
 }
 
 impl ReceiveRoom<'_> {
-    /// Number of positions from `offset` on that a message from `peer` has reserved, or may reserve.
+    /// Number of positions from `offset` on up to which a message from `peer` may be granted, with what is reserved or may be
+    /// reserved.
     pub(crate) fn beyond(&mut self, peer: PeerId, message: &MessageIn, offset: u32) -> u32 {
         let reserved = message.reservation().positions;
-        let extent = u64::from(message.extent());
+        let extent = message.extent();
         // Usually the whole of it is reserved.
-        let most = if u64::from(reserved) == extent {
-            extent
+        if reserved == extent {
+            return extent.saturating_sub(offset);
+        }
+        let most = u64::from(reserved) + self.growth(peer, message.reservation().claim);
+        let limit = if most >= u64::from(extent) {
+            u64::from(extent)
         } else {
-            u64::from(reserved) + self.growth(peer, message.reservation().claim)
+            most.saturating_sub(self.excess(peer, message).into())
         };
-        most.min(extent).saturating_sub(u64::from(offset)) as u32
+        limit.saturating_sub(u64::from(offset)) as u32
+    }
+
+    /// Reserves room for what a message from `peer` may send when it is granted up to `offset`. Returns whether there is room.
+    pub(crate) fn reserve_for_grant(
+        &mut self,
+        peer: PeerId,
+        message: &mut MessageIn,
+        offset: u32,
+    ) -> bool {
+        let reach = self.reach(peer, message, offset);
+        self.reserve(peer, message, reach)
+    }
+
+    /// Number of positions that may arrive of a message from `peer` that is granted up to `offset`.
+    fn reach(&self, peer: PeerId, message: &MessageIn, offset: u32) -> u32 {
+        offset.saturating_add(self.excess(peer, message)).min(message.extent())
+    }
+
+    /// Most bytes that a message from `peer` may send beyond its granted limit: a packet that begins below the limit is sent
+    /// whole. Without room for it, it would be dropped each time that it is sent.
+    fn excess(&self, peer: PeerId, message: &MessageIn) -> u32 {
+        self.peers[peer].segment.max(message.longest_packet()).saturating_sub(1)
     }
 
     /// Reserves room for `positions` positions of a message from `peer`, if there is room. Returns whether they are reserved.
@@ -406,15 +444,18 @@ impl ReceiveRoom<'_> {
     pub(crate) const fn take_freed(&mut self) -> bool {
         let freed = self.budget.freed;
         if freed {
+            self.budget.is_waited_for = false;
             (self.budget.freed, self.budget.is_short) = (false, false);
         }
         freed
     }
 
-    /// A message from `peer` waits for room for `step` bytes.
-    pub(crate) fn is_waited_for(&mut self, peer: PeerId, message: &MessageIn, step: u32) {
-        let claim = message.reservation().claim;
-        if u64::from(step) > self.budget.memory_for(self.config, claim) {
+    /// A message from `peer` waits for room to be granted up to `offset`.
+    pub(crate) fn is_waited_for(&mut self, peer: PeerId, message: &MessageIn, offset: u32) {
+        let Reservation { positions, claim } = message.reservation();
+        let more = self.reach(peer, message, offset).saturating_sub(positions);
+        self.budget.is_waited_for = true;
+        if u64::from(more) > self.budget.memory_for(self.config, claim) {
             self.budget.is_short = true;
         } else {
             self.peers.with_host(peer).1.is_waited_for = true;

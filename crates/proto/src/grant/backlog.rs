@@ -5,11 +5,21 @@
 pub(super) struct Backlog {
     bytes: u64,
     limit: u64,
+    /// What other transports that share `max_incoming` have on the way.
+    elsewhere: u64,
+    /// Number of transports that share `max_incoming`, this one included.
+    sharers: u64,
 }
 
 impl Backlog {
     pub(super) const fn new(limit: u64) -> Self {
-        Self { bytes: 0, limit }
+        Self { bytes: 0, limit, elsewhere: 0, sharers: 1 }
+    }
+
+    /// `sharers` transports share `max_incoming`, and the others have `elsewhere` bytes on the way (GRANT-14).
+    pub(super) const fn share(&mut self, sharers: u64, elsewhere: u64) {
+        self.sharers = sharers;
+        self.elsewhere = elsewhere;
     }
 
     pub(super) const fn set_limit(&mut self, limit: u64) {
@@ -24,11 +34,37 @@ impl Backlog {
 
     /// Bytes that may be granted now (GRANTER-3). Unscheduled bytes and senders that wake up count but are
     /// not asked, so that the backlog may lie above the limit for a while.
-    pub(super) fn room(&self) -> u32 {
-        u32::try_from(self.limit.saturating_sub(self.bytes)).unwrap_or(u32::MAX)
+    ///
+    /// A transport that shares the limit may always grant its part, and at least `step`: nothing tells it when the
+    /// others have less on the way, so a message without a GRANT would wait forever (GRANT-14).
+    pub(super) fn room(&self, step: u32) -> u32 {
+        let shared = self.limit.saturating_sub(self.elsewhere);
+        let part = (self.limit / self.sharers).max(u64::from(step)).min(self.limit);
+        u32::try_from(shared.max(part).saturating_sub(self.bytes)).unwrap_or(u32::MAX)
     }
 
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GRANT-14.
+    #[test]
+    fn what_others_have_on_the_way_leaves_less_room_but_never_less_than_a_part() {
+        let mut backlog = Backlog::new(80_000);
+        backlog.change(0, 10_000);
+        assert_eq!(backlog.room(10_000), 70_000);
+        backlog.share(4, 30_000);
+        assert_eq!(backlog.room(10_000), 40_000);
+        backlog.share(4, 90_000);
+        assert_eq!(backlog.room(10_000), 10_000, "a quarter");
+        backlog.share(16, 90_000);
+        assert_eq!(backlog.room(10_000), 0, "a step, of which all is on the way");
+        backlog.change(10_000, 0);
+        assert_eq!(backlog.room(10_000), 10_000, "a step");
     }
 }

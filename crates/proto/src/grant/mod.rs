@@ -51,8 +51,12 @@ pub(crate) struct Granter {
     oldest: OldestShare,
     window: Window,
     max_active: usize,
-    /// Whether `max_incoming` is computed from the link's rate.
+    /// Whether `max_incoming` is computed from the link's rate and the socket's buffer.
     follows_link: bool,
+    /// Bytes that the link carries in [`INCOMING_MICROS`].
+    link_bytes: u64,
+    /// The part of the socket's buffer that granted bytes may fill; as many as there are, if nothing is known about it.
+    buffer_share: u64,
     /// Messages for which data has arrived since the last run.
     touched: Vec<RpcKey>,
     /// Whether anything has changed since the last run.
@@ -63,6 +67,10 @@ pub(crate) struct Granter {
     content_among: usize,
     parked: Parked,
 }
+
+/// Granted bytes may fill the socket's buffer up to one part in this number. Chosen by us: a quarter is for unscheduled bytes
+/// (PRIO-12), and the system counts its own structures, too.
+const BUFFER_PART: u64 = 2;
 
 /// Messages that are tried at once when one must be assured of its room. Some cannot be: they are short, or lack more than is
 /// free.
@@ -114,6 +122,8 @@ impl Granter {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
             follows_link,
+            link_bytes: 0,
+            buffer_share: u64::MAX,
             oldest,
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
@@ -127,8 +137,20 @@ impl Granter {
 
     /// The link carries `mbps` Mbit/s.
     pub(crate) fn set_link_rate(&mut self, mbps: u64) {
+        self.link_bytes = mbps * INCOMING_MICROS / 8;
+        self.follow();
+    }
+
+    /// The system holds `bytes` bytes for this endpoint until they are read.
+    pub(crate) fn set_receive_buffer(&mut self, bytes: u64) {
+        self.buffer_share = bytes / BUFFER_PART;
+        self.follow();
+    }
+
+    /// GRANT-5: computes `max_incoming` from the link's rate and the socket's buffer.
+    fn follow(&mut self) {
         if self.follows_link {
-            let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
+            let bytes = self.link_bytes.min(self.buffer_share).max(MIN_INCOMING);
             self.backlog.set_limit(bytes);
             self.window.set_max_incoming(bytes);
             self.oldest.set_max_incoming(bytes);
@@ -308,6 +330,16 @@ impl Granter {
         self.candidates.len() + self.parked.len()
     }
 
+    /// `sharers` transports share `max_incoming`, this one included, and the others have granted `elsewhere` bytes that
+    /// they have not received (GRANT-14).
+    pub(crate) const fn share(&mut self, sharers: u64, elsewhere: u64) {
+        self.backlog.share(sharers, elsewhere);
+    }
+
+    fn backlog_room(&self) -> u32 {
+        self.backlog.room(self.window.longest_step())
+    }
+
     /// Bytes granted and not received.
     pub(crate) const fn backlog(&self) -> u64 {
         self.backlog.bytes()
@@ -325,7 +357,7 @@ impl Granter {
         let peer = rpcs[rpc].peer;
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
         let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
-        let step = wanted.min(self.backlog.room());
+        let step = wanted.min(self.backlog_room());
         if step < wanted && !self.window.is_worthwhile(message, window, step) {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
@@ -333,9 +365,9 @@ impl Granter {
         let base = Window::base(message);
         let fits = step.min(room.beyond(peer, message, base));
         let is_enough = fits == step || self.window.is_worthwhile(message, window, fits);
-        if !is_enough || !room.reserve(peer, message, base + fits) {
+        if !is_enough || !room.reserve_for_grant(peer, message, base + fits) {
             metrics.memory_held_grants += 1;
-            room.is_waited_for(peer, message, step);
+            room.is_waited_for(peer, message, base + step);
             return Granted::NoRoom;
         }
         message.grant(base + fits);
@@ -356,11 +388,11 @@ impl Granter {
         let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
         let peer = rpcs[rpc].peer;
         let message = rpcs[rpc].incoming.as_mut()?;
-        let step = self.oldest.due(message, window)?.min(self.backlog.room());
+        let step = self.oldest.due(message, window)?.min(self.backlog_room());
         let base = Window::base(message);
         let step = step.min(room.beyond(peer, message, base));
         let offset = base + step;
-        if step == 0 || !room.reserve(peer, message, offset) {
+        if step == 0 || !room.reserve_for_grant(peer, message, offset) {
             return None;
         }
         message.grant(offset);

@@ -36,6 +36,11 @@ impl Window {
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
+    /// The longest step that GRANT-7 may require.
+    pub(super) fn longest_step(&self) -> u32 {
+        self.increment.min(self.bytes(1).div_ceil(2))
+    }
+
     /// GRANT-13: the offset from which further grants count: the granted bytes, or the received ones if they are more
     /// (a packet that starts below the limit may go beyond it, HM `homa_outgoing.c` `homa_xmit_data`).
     pub(super) fn base(message: &MessageIn) -> u32 {

@@ -56,6 +56,8 @@ pub(crate) struct MessageIn {
     progress: (Instant, u32),
     /// Whether it has given back what had not arrived, and has made no progress since.
     stalled: bool,
+    /// Payload of the longest packet that has arrived, in bytes.
+    longest_packet: u32,
 }
 
 /// Bytes that arrived early.
@@ -101,6 +103,7 @@ impl MessageIn {
             reservation: Reservation::NONE,
             progress: (Instant::ZERO, 0),
             stalled: false,
+            longest_packet: 0,
         }
     }
 
@@ -203,6 +206,11 @@ impl MessageIn {
         self.progress.0
     }
 
+    /// Payload of the longest packet that has arrived, in bytes.
+    pub(crate) const fn longest_packet(&self) -> u32 {
+        self.longest_packet
+    }
+
     /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
     pub(crate) fn grant(&mut self, offset: u32) {
         self.granted = self.granted.max(offset.min(self.extent()));
@@ -215,6 +223,7 @@ impl MessageIn {
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = if self.length == 0 { self.extent() } else { offset + data.len() as u32 };
         debug_assert!(end <= self.extent(), "CODEC-2");
+        self.longest_packet = self.longest_packet.max(data.len() as u32);
         let before = self.received;
         let at = self.prefix;
         if offset == at && self.islands.is_empty() {

@@ -57,6 +57,11 @@ macro_rules! __counters {
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($field), self.$field),)*].into_iter()
             }
+
+            /// Adds each of `other`.
+            pub const fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
         }
     };
 }

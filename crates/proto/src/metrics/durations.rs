@@ -46,6 +46,14 @@ impl CoarseHistogram {
         self.nanos = self.nanos.saturating_add(nanos.saturating_mul(times));
     }
 
+    /// Adds the counts of another histogram.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.nanos = self.nanos.saturating_add(other.nanos);
+    }
+
     /// Returns the number of durations in each bucket; the last one has those beyond all bounds.
     #[must_use]
     pub const fn counts(&self) -> &[u64; COARSE_BOUNDS.len() + 1] {
@@ -87,12 +95,10 @@ impl DurationHistogram {
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
-        let fine = self.fine.iter_mut().zip(&other.fine);
-        let coarse = self.coarse.counts.iter_mut().zip(&other.coarse.counts);
-        for (mine, theirs) in fine.chain(coarse) {
+        for (mine, theirs) in self.fine.iter_mut().zip(&other.fine) {
             *mine += theirs;
         }
-        self.coarse.nanos = self.coarse.nanos.saturating_add(other.coarse.nanos);
+        self.coarse.add(&other.coarse);
     }
 
     /// Returns the fine buckets that are not empty, the shortest first: the longest duration that belongs to the

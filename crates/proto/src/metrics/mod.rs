@@ -187,6 +187,14 @@ impl Calls {
         FailureKind::NAMES.into_iter().zip(&self.failed)
     }
 
+    fn add(&mut self, other: &Self) {
+        self.answered.add(&other.answered);
+        self.served.add(&other.served);
+        for (durations, more) in self.failed.iter_mut().zip(&other.failed) {
+            durations.add(more);
+        }
+    }
+
     /// A call made here has failed.
     pub(crate) fn fail(&mut self, reason: FailureKind, nanos: u64) {
         self.failed[reason.index()].record(nanos, 1);
@@ -252,6 +260,24 @@ impl Metrics {
     #[must_use]
     pub const fn received(&self, kind: Kind) -> u64 {
         self.packets_received[index(kind)]
+    }
+
+    /// Adds the counters and gauges of another transport: of all shards of an endpoint, for example.
+    pub fn add(&mut self, other: &Self) {
+        let each = |sum: &mut [u64], more: &[u64]| {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        };
+        each(&mut self.packets_sent, &other.packets_sent);
+        each(&mut self.packets_received, &other.packets_received);
+        each(&mut self.priority_bytes, &other.priority_bytes);
+        each(&mut self.priority_packets, &other.priority_packets);
+        each(&mut self.drops.0, &other.drops.0);
+        self.progress.add(&other.progress);
+        self.recovery.add(&other.recovery);
+        self.scheduling.add(&other.scheduling);
+        self.admission.add(&other.admission);
+        self.calls.add(&other.calls);
+        self.live.add(&other.live);
     }
 
     pub(crate) const fn count_drop(&mut self, reason: DropReason) {

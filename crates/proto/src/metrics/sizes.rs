@@ -38,6 +38,14 @@ impl SizeHistogram {
         all.map(|(index, count)| (longest(index), *count))
     }
 
+    /// Adds the messages of another histogram.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.bytes += other.bytes;
+    }
+
     /// Returns the bytes of all messages.
     #[must_use]
     pub const fn bytes(&self) -> u64 {

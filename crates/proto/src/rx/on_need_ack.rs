@@ -99,7 +99,7 @@ fn on_offer(
 /// The calls to a server whose session was not known go on in the one that it offers. It has kept nothing of them.
 ///
 /// Offers of two time slots may cross: all calls go on in the same session.
-fn begin_session(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
+pub(super) fn begin_session(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     let calls = &mut cx.tables.peers[peer].calls;
     if calls.session().is_none() {
         calls.accept(offer);
@@ -152,7 +152,7 @@ fn repeat(cx: &mut Context<'_>, rpc: RpcKey) {
 
 /// The server has lost the session of the calls: it was restarted, or has forgotten this client. Calls
 /// that may have been executed fail, idempotent ones go on in the new session (AMO-3).
-fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
+pub(super) fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     cx.observation.metrics.admission.peers_restarted += 1;
     cx.tables.peers[peer].calls.accept(offer);
     let bound_before = |entry: &Rpc| {

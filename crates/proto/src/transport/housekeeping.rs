@@ -7,6 +7,7 @@ use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::{Address, Peer, peer_address};
 use crate::rpc::{RpcKey, ServerState, State};
+use crate::rx::establish_session;
 use crate::time::Instant;
 use apus_wire::{
     Body, DATA_HEADER_LEN, Header, Kind, Packet, Profile, Refusal, Role, SenderId, UdpFields,
@@ -23,6 +24,8 @@ pub enum Unreachable {
     Host,
     /// The system does not permit sending to it.
     NotPermitted,
+    /// No keys could be agreed upon with it.
+    Untrusted,
 }
 
 impl Unreachable {
@@ -32,6 +35,7 @@ impl Unreachable {
             Self::Protocol => FailureKind::ProtocolUnreachable,
             Self::Host => FailureKind::HostUnreachable,
             Self::NotPermitted => FailureKind::NotPermitted,
+            Self::Untrusted => FailureKind::Untrusted,
         }
     }
 }
@@ -45,6 +49,28 @@ impl Transport {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
             self.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
+    }
+
+    /// Sets the session of `peer` with this endpoint, and of this endpoint with it: 48 bits that only both ends know, after a
+    /// handshake that has shown that the peer is at its address and alive (SEAL-11). It replaces the session challenge (AMO-1): calls that
+    /// wait for a session begin in it, and what was in another one ends as if the peer had been restarted (AMO-3, AMO-4).
+    ///
+    /// Ignored in the kernel profile, which has no sessions, and if there is no room for the peer: then its requests are answered
+    /// by a session challenge.
+    pub fn establish_session(&mut self, now: Instant, peer: Address, session: u64) {
+        self.advance(now);
+        let profile = self.outbound.identity.profile;
+        if profile == Profile::Udp {
+            let peer = peer_address(profile, peer);
+            let _ = establish_session(&mut self.context(), peer, session);
+        }
+    }
+
+    /// Returns the session in which a request was received; `None` if its client has gone.
+    #[must_use]
+    pub fn session_of_request(&self, rpc: RpcKey) -> Option<u64> {
+        let entry = self.tables.rpcs.get(rpc)?;
+        entry.server().map(|server| server.session)
     }
 
     /// Sets the id of the next call; each further id is greater by two. Only for the kernel profile, whose servers
@@ -95,10 +121,26 @@ impl Transport {
     }
 
     /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
-    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). By default nothing is
-    /// known, and nothing is stated.
-    pub const fn set_receive_buffer(&mut self, bytes: usize) {
+    /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). Unless `max_incoming` is
+    /// configured, no more than half of it is granted (GRANT-5). By default nothing is known, and nothing is stated.
+    pub fn set_receive_buffer(&mut self, bytes: usize) {
         self.inbound.room.set_buffer(bytes as u64);
+        self.inbound.granter.set_receive_buffer(bytes as u64);
+    }
+
+    /// Reports that `sharers` transports share `max_incoming`, this one included, and that the others have granted
+    /// `elsewhere` bytes that they have not received (GRANT-14). By default a transport shares with no other.
+    ///
+    /// Takes effect with the next grants: the shards of an endpoint report it in each pass.
+    pub fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
+        self.inbound.granter.share(sharers.max(1) as u64, elsewhere);
+    }
+
+    /// Returns the bytes that were granted and have not been received, for
+    /// [`Transport::share_incoming`] of others.
+    #[must_use]
+    pub const fn incoming_bytes(&self) -> u64 {
+        self.inbound.granter.backlog()
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with

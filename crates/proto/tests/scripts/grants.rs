@@ -22,6 +22,41 @@ fn grants_follow_the_data() {
     ");
 }
 
+/// GRANT-5: no more is granted than half of what the socket holds, unless `max_incoming` is configured. (Found by seed
+/// 15091520564459: granted bytes overflowed the socket of a busy client for 300 ms.)
+#[test]
+fn granted_bytes_fit_into_half_of_the_socket() {
+    let grants = |config: &str, buffer: u32| {
+        run(&format!(
+            "{config}
+            meet P
+            buffer {buffer}
+            P: DATA s1 0..1000/900000 unsched=1000
+            "
+        ))
+    };
+    assert_snapshot!(grants("", 8_000_000), @"
+    > buffer 8000000
+    > P: DATA s1 0..1000/900000 unsched=1000
+      -> P GRANT s1 201000 level=0 prio=7
+    ");
+    assert_snapshot!(grants("", 400_000), @"
+    > buffer 400000
+    > P: DATA s1 0..1000/900000 unsched=1000
+      -> P GRANT s1 101000 level=0 prio=7
+    ");
+    assert_snapshot!(grants("", 1_000), @"
+    > buffer 1000
+    > P: DATA s1 0..1000/900000 unsched=1000
+      -> P GRANT s1 21000 level=0 prio=7
+    ");
+    assert_snapshot!(grants("config max_incoming=300000", 400_000), @"
+    > buffer 400000
+    > P: DATA s1 0..1000/900000 unsched=1000
+      -> P GRANT s1 151000 level=0 prio=7
+    ");
+}
+
 /// GRANT-1, HM `homa_grant.c` `homa_grant_init_rpc`: what came unscheduled needs no grant.
 #[test]
 fn no_grant_for_unscheduled_bytes() {

@@ -17,7 +17,7 @@ use crate::transmit::{SocketTransmit, TransmitOptions};
 
 use crate::udp::config::UdpConfig;
 use crate::udp::features::Features;
-use crate::udp::socket;
+use crate::udp::socket::{self, Opened};
 
 /// A packet driver over one UDP socket.
 #[derive(Debug)]
@@ -37,7 +37,22 @@ impl Udp {
     /// [`OpenError`] if the address cannot be bound, or a setting is out of range. Missing features
     /// are not an error: see [`Driver::capabilities`].
     pub fn open(config: &UdpConfig) -> Result<Self, OpenError> {
-        let opened = socket::open(config)?;
+        socket::open(config).map(|opened| Self::new(opened, config))
+    }
+
+    /// Opens `count` sockets at one address: the system gives each packet to one of them, by a hash of the sender's
+    /// address and port. The packets of one sender all arrive at the same one.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] if the address cannot be bound, for example because another socket has it, or a setting is out of
+    /// range.
+    pub fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Self>, OpenError> {
+        let group = socket::open_group(config, count)?;
+        Ok(group.into_iter().map(|opened| Self::new(opened, config)).collect())
+    }
+
+    fn new(opened: Opened, config: &UdpConfig) -> Self {
         let features = opened.features;
         let capabilities = Capabilities {
             segments_per_send: if features.segmentation { MAX_SEGMENTS } else { 1 },
@@ -49,13 +64,13 @@ impl Udp {
             receive_buffer: opened.receive_buffer,
             link_mbps: mbps(opened.local.ip()),
         };
-        Ok(Self {
+        Self {
             shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
             local: opened.local,
             limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),
             features,
             capabilities,
-        })
+        }
     }
 
     /// Returns the driver's counters, which stay valid after [`Driver::split`].

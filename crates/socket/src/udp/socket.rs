@@ -24,6 +24,51 @@ pub(crate) struct Opened {
     pub(crate) receive_buffer: usize,
 }
 
+/// Opens and binds `count` sockets at one address (SO_REUSEPORT).
+///
+/// The first one is bound like any other, so that an address that another socket has is an error, also if that socket
+/// would share it. Only then it is shared. Packets that arrive before the last socket is bound may be in the queue of
+/// another socket than later ones of the same sender: they are discarded, and the sender repeats them.
+pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>, OpenError> {
+    let first = open(config)?;
+    if count <= 1 {
+        return Ok(vec![first]);
+    }
+    let address = first.local;
+    let failed = |operation| move |source| OpenError { operation, address, source };
+    first.socket.set_reuse_port(true).map_err(failed("share"))?;
+    let same = UdpConfig { bind: address, ..*config };
+    let mut group = vec![first];
+    for _ in 1..count {
+        group.push(open_at(address, &same, Sharing::Shared)?);
+    }
+    for opened in &group {
+        discard_all(&opened.socket);
+    }
+    Ok(group)
+}
+
+/// Discards what the socket has received.
+fn discard_all(socket: &Socket) {
+    // An error that is reported for the socket ends one call, and an empty queue the last one. The bound: packets may
+    // arrive faster than they are discarded.
+    for _ in 0..MAX_DISCARDED {
+        if socket.recv(&mut []).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            return;
+        }
+    }
+}
+
+/// Most packets that are discarded. Chosen by us: more than arrive while eight sockets are bound.
+const MAX_DISCARDED: usize = 65_536;
+
+/// Whether further sockets may be bound to a socket's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    Exclusive,
+    Shared,
+}
+
 /// Opens and binds a socket with these settings.
 pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
     let bind = canonical(config.bind);
@@ -32,10 +77,10 @@ pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
         let source = io::Error::new(io::ErrorKind::InvalidInput, text);
         return Err(OpenError { operation: "open", address: bind, source });
     }
-    match open_at(bind, config) {
+    match open_at(bind, config, Sharing::Exclusive) {
         // All addresses of a system without IPv6 are IPv4 addresses.
         Err(error) if bind.is_ipv6() && is_without_ipv6(&error) && is_any(bind) => {
-            open_at((Ipv4Addr::UNSPECIFIED, bind.port()).into(), config)
+            open_at((Ipv4Addr::UNSPECIFIED, bind.port()).into(), config, Sharing::Exclusive)
         }
         result => result,
     }
@@ -49,7 +94,7 @@ fn is_without_ipv6(error: &OpenError) -> bool {
     Errno::from_io_error(&error.source) == Some(Errno::AFNOSUPPORT)
 }
 
-fn open_at(bind: SocketAddr, config: &UdpConfig) -> Result<Opened, OpenError> {
+fn open_at(bind: SocketAddr, config: &UdpConfig, sharing: Sharing) -> Result<Opened, OpenError> {
     let failed = |operation| move |source| OpenError { operation, address: bind, source };
     let family = Family::of(bind);
     let socket = new_socket(family, config).map_err(failed("open a socket for"))?;
@@ -59,6 +104,9 @@ fn open_at(bind: SocketAddr, config: &UdpConfig) -> Result<Opened, OpenError> {
     let features = Features::detect(socket.as_fd(), family, config);
     if family == Family::V6 {
         socket.set_only_v6(!is_any(bind)).map_err(failed("share with IPv4"))?;
+    }
+    if sharing == Sharing::Shared {
+        socket.set_reuse_port(true).map_err(failed("share"))?;
     }
     socket.bind(&bind.into()).map_err(failed("bind"))?;
     let local = socket.local_addr().map_err(failed("read the address of"))?;
@@ -98,6 +146,47 @@ mod tests {
         let second = error(&UdpConfig::bound_to(first.local));
         assert_eq!(second.source.kind(), io::ErrorKind::AddrInUse);
         assert_eq!(io::Error::from(second).kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_group_shares_an_address_that_no_other_socket_has() {
+        let any = UdpConfig::bound_to("127.0.0.1:0".parse().unwrap());
+        let group = open_group(&any, 3).unwrap();
+        let address = group[0].local;
+        assert!(group.iter().all(|opened| opened.local == address));
+        let same = UdpConfig::bound_to(address);
+        for error in [error(&same), open_group(&same, 3).unwrap_err()] {
+            assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse, "a second group joins none");
+        }
+        // Each sender has one socket of the group, and each socket has senders.
+        let mut senders = [0; 3];
+        for _ in 0..64 {
+            let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            for _ in 0..3 {
+                sender.send_to(b"x", address).unwrap();
+            }
+            let received = group.iter().map(|opened| {
+                let socket = &opened.socket;
+                (0..4).take_while(|_| socket.recv(&mut []).is_ok()).count()
+            });
+            let received: Vec<usize> = received.collect();
+            let at = received.iter().position(|count| *count == 3).expect("all at one socket");
+            assert_eq!(received.iter().sum::<usize>(), 3, "{received:?}");
+            senders[at] += 1;
+        }
+        assert!(senders.iter().all(|senders| *senders > 0), "{senders:?}");
+    }
+
+    #[test]
+    fn what_arrives_before_the_group_is_complete_is_discarded() {
+        let opened = open(&UdpConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap();
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..5 {
+            sender.send_to(b"early", opened.local).unwrap();
+        }
+        discard_all(&opened.socket);
+        let left = opened.socket.recv(&mut []).unwrap_err();
+        assert_eq!(left.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

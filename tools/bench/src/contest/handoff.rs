@@ -32,12 +32,13 @@ pub static HANDOFF: Contest = Contest {
         options
     },
     contenders,
+    has_shards: false,
     figures,
     compared: "handoffs_per_message",
     ratios: &[],
 };
 
-fn contenders() -> Vec<Box<dyn Contender>> {
+fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     ReceiveMode::all().map(|receiving| Box::new(receiving) as Box<dyn Contender>).collect()
 }
 

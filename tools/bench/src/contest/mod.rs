@@ -42,8 +42,10 @@ pub struct Contest {
     pub example: &'static str,
     /// The defaults of its options.
     pub defaults: fn() -> Options,
-    /// Returns the contenders.
-    contenders: fn() -> Vec<Box<dyn Contender>>,
+    /// Returns the contenders; for each number of shards one more, if the contest has such rows.
+    contenders: fn(&[usize]) -> Vec<Box<dyn Contender>>,
+    /// Whether the contest has rows for numbers of shards.
+    has_shards: bool,
     /// Returns the figures of a contender in one run, by name.
     figures: fn(&Pair) -> Vec<(&'static str, Reading)>,
     /// The figure that is compared.
@@ -77,7 +79,11 @@ impl Contest {
         host: &Spawner,
         cores: Cores,
     ) -> Result<Vec<(&'static str, Reading)>, Error> {
-        rounds::measure(self, "apus", plan, host, cores).map(|pair| (self.figures)(&pair))
+        let contenders = (self.contenders)(&[]);
+        let apus = contenders.iter().find(|each| each.name() == "apus");
+        let apus = apus.unwrap_or(&contenders[0]);
+        let pair = rounds::measure(self, &**apus, (plan, &[]), host, cores)?;
+        Ok((self.figures)(&pair))
     }
 
     /// Returns `command`, which has [`Options`], with the defaults and the help of this contest.
@@ -86,6 +92,7 @@ impl Contest {
         let Self { about, more, example, .. } = self;
         let Options { size, outstanding, repetition, .. } = (self.defaults)();
         command
+            .mut_arg("shards", |argument| argument.hide(!self.has_shards))
             .mut_arg("size", |argument| argument.default_value(size.to_string()))
             .mut_arg("outstanding", |argument| argument.default_value(outstanding.to_string()))
             .mut_arg("poll", |argument| argument.default_value(repetition.poll.to_string()))

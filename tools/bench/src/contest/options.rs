@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apus::Settings;
+use apus::{Settings, Shards};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,6 +26,15 @@ pub struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub only: Vec<String>,
+    /// Also measure what is encrypted: `apus-sealed`, and `tls-tcp`, TLS 1.3 over TCP, with throw-away keys
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
+    /// Also endpoints with these numbers of shards, with commas between them: 1 to 64 each. --outstanding requests are
+    /// outstanding for each shard. Both sides use all cores, and sleep when there is nothing to do
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<usize>,
     /// Length, seed and waiting; a tenth of the seconds is warm-up before.
     #[command(flatten)]
     #[serde(flatten)]
@@ -61,6 +70,8 @@ impl Options {
         )?;
         let outstanding = (1..=65_536).contains(&self.outstanding);
         require(outstanding, "outstanding", "1 to 65536 requests are outstanding; try 8")?;
+        let shards = self.shards.iter().all(|count| (1..=Shards::MAX).contains(count));
+        require(shards, "shards", "an endpoint has 1 to 64 shards; try 1,2,4")?;
         self.repetition.check()
     }
 
@@ -77,6 +88,7 @@ impl Options {
             measure,
             seed: self.repetition.seed,
             raw: self.raw,
+            keys: None,
         }
     }
 

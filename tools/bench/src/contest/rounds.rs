@@ -1,16 +1,21 @@
 //! The rounds of a contest: contenders take turns in every run.
 
 use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{CONTESTS, Contest, JOB, Options, Reading};
+use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
 use crate::options::{check_only, none_left};
+use apus_contenders::apus::Sharded;
 use apus_contenders::contender::{Contender, Plan, Side};
+use apus_contenders::keys::ThrowAwayKeys;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
-use apus_testbed::error::Error;
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 use apus_testbed::repeat::Repeater;
@@ -30,6 +35,8 @@ struct Details {
     experiment: String,
     contender: String,
     plan: Plan,
+    /// Numbers of shards that have rows.
+    shards: Vec<usize>,
     /// For clients.
     server: Option<SocketAddr>,
 }
@@ -37,12 +44,18 @@ struct Details {
 /// Runs an experiment and puts the result together.
 pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
+    let shards_fit = options.shards.is_empty() || contest.has_shards;
+    require(shards_fit, "shards", "only `apus bench rate` compares numbers of shards")?;
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
-    let plan = options.plan();
+    let mut plan = options.plan();
+    // Removed at the end of the contest.
+    let folder = options.sealed.then(tempfile::tempdir).transpose();
+    let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
+    plan.keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path())).transpose()?;
     let mut outcome = Outcome::new(contest.name, options.config());
-    let contenders = selected(contest, options, &mut outcome.notes)?;
+    let contenders = selected(contest, options, &plan, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
     if options.raw {
         outcome
@@ -56,10 +69,11 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
     for run in 1..=runs {
         for turn in 0..contenders.len() {
             let index = (run - 1 + turn) % contenders.len();
-            let name = contenders[index].name();
+            let contender = &*contenders[index];
+            let name = contender.name();
             repeater.progress().step(&format!("run {run} of {runs}: {name}"));
             let pair = repeater.attempt(name, &format!("run {run}"), || {
-                measure(contest, name, &plan, host, cores)
+                measure(contest, contender, (&plan, &options.shards), host, cores)
             })?;
             pairs[index].extend(pair.map(|pair| (run, pair)));
         }
@@ -73,17 +87,18 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
 fn selected(
     contest: &Contest,
     options: &Options,
+    plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Box<dyn Contender>>, Error> {
-    let plan = options.plan();
-    let mut contenders = (contest.contenders)();
+    let mut contenders = (contest.contenders)(&options.shards);
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
     check_only(&options.only, &names)?;
     contenders.retain(|contender| {
         let asked_for = options.only.iter().any(|name| name == contender.name());
-        asked_for || (options.only.is_empty() && !contender.is_on_request())
+        let usual = !contender.is_on_request() || (options.sealed && contender.is_encrypted());
+        asked_for || (options.only.is_empty() && usual)
     });
-    contenders.retain(|contender| match contender.exclusion(&plan) {
+    contenders.retain(|contender| match contender.exclusion(plan) {
         Some(why) => {
             notes.push(format!("{} sits out: {why}", contender.name()));
             false
@@ -105,11 +120,16 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
 /// Returns one contender in one run, which has completed something in the time that counts.
 pub(super) fn measure(
     contest: &Contest,
-    contender: &str,
-    plan: &Plan,
+    contender: &dyn Contender,
+    (plan, shards): (&Plan, &[usize]),
     host: &Spawner,
     cores: Cores,
 ) -> Result<Pair, Error> {
+    let cores = match contender.uses_all_cores() {
+        true => Cores { client: None, server: None },
+        false => cores,
+    };
+    let contender = contender.name();
     let task = |side, core, server| Task {
         name: format!("{contender} {side}"),
         core,
@@ -119,6 +139,7 @@ pub(super) fn measure(
             experiment: contest.name.to_owned(),
             contender: contender.to_owned(),
             plan: plan.clone(),
+            shards: shards.to_vec(),
             server,
         }),
     };
@@ -134,6 +155,33 @@ pub(super) fn measure(
     Err(Error::Agent { agent: format!("{contender} client"), said })
 }
 
+/// Processor time of a server that measures none itself: a thread samples it at the beginning and at the end of the time
+/// that is measured, which is about that of the client.
+struct Load(Receiver<(u64, u64)>);
+
+impl Load {
+    fn sample(plan: &Plan) -> Self {
+        let Plan { warmup, measure, .. } = *plan;
+        let (sender, load) = channel();
+        thread::spawn(move || {
+            thread::sleep(warmup);
+            let (began, cpu) = (clock::now(), clock::cpu_time());
+            thread::sleep(measure);
+            // The server may have ended before.
+            let _ = sender.send((clock::now() - began, clock::cpu_time() - cpu));
+        });
+        Self(load)
+    }
+
+    /// Adds the processor time to what the server has measured, unless it has measured that.
+    fn complete(&self, side: Side) -> Side {
+        match self.0.try_recv() {
+            Ok((elapsed, cpu)) if side.elapsed == 0 => Side { elapsed, cpu, ..side },
+            _ => side,
+        }
+    }
+}
+
 /// Turns what was seen into rows and ratios. Each pair has the number of its run.
 fn summarize(
     contest: &Contest,
@@ -142,6 +190,7 @@ fn summarize(
     outcome: &mut Outcome,
 ) {
     let mut compared: Vec<(&str, Vec<(usize, f64)>)> = Vec::new();
+    let mut efficiency: Vec<(&str, Vec<(usize, f64)>)> = Vec::new();
     for (contender, pairs) in contenders.iter().zip(pairs) {
         let name = contender.name();
         let runs: Vec<_> =
@@ -155,6 +204,10 @@ fn summarize(
                 let values = runs.iter().map(|(run, figures)| (*run, figures[index].1.value()));
                 compared.push((name, values.collect()));
             }
+            if figure == rate::COST {
+                let values = runs.iter().map(|(run, all)| (*run, 1.0 / all[index].1.value()));
+                efficiency.push((name, values.collect()));
+            }
         }
         outcome.rows.push(row);
     }
@@ -165,6 +218,15 @@ fn summarize(
             outcome.ratios.extend(ratio.map(|ratio| (format!("{dividend}/{divisor}"), ratio)));
         }
     }
+    let shards = efficiency.iter().filter(|(name, _)| name.starts_with("apus shards="));
+    let Some((_, one)) = shards.clone().find(|(name, _)| *name == Sharded::name_of(1)) else {
+        return;
+    };
+    for (name, values) in shards.filter(|(name, _)| *name != Sharded::name_of(1)) {
+        let ratio = Ratio::paired(values, one);
+        let name = format!("{}/shards=1", name.trim_start_matches("apus "));
+        outcome.ratios.extend(ratio.map(|ratio| (name, ratio)));
+    }
 }
 
 /// Does one side's work.
@@ -174,12 +236,16 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         .map_err(|error| malformed(&error.to_string()))?;
     let contest = CONTESTS.iter().find(|each| each.name == details.experiment);
     let contest = contest.ok_or_else(|| malformed(&details.experiment))?;
-    let contenders = (contest.contenders)();
+    let contenders = (contest.contenders)(&details.shards);
     let contender = contenders.iter().find(|each| each.name() == details.contender);
     let contender = contender.ok_or_else(|| malformed(&details.contender))?;
     let side = match details.server {
-        None => contender.serve(&details.plan, control),
-        Some(server) => contender.drive(&details.plan, server, control),
-    }?;
+        None => {
+            let load = Load::sample(&details.plan);
+            let side = contender.serve(&details.plan, control)?;
+            load.complete(side)
+        }
+        Some(server) => contender.drive(&details.plan, server, control)?,
+    };
     Ok(json!(side))
 }

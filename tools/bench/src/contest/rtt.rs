@@ -1,8 +1,8 @@
 //! The round trip contest: the time of one request and its reply.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
-use apus_contenders::baseline::{SendMode, Tcp, Udp};
+use apus_contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp, Tls, Udp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
@@ -15,6 +15,7 @@ pub static RTT: Contest = Contest {
     example: "apus bench rtt --size 100 --seconds 1",
     defaults: || Options::new(100, 1),
     contenders,
+    has_shards: false,
     figures,
     compared: "p50_us",
     ratios: &[
@@ -22,19 +23,23 @@ pub static RTT: Contest = Contest {
         ("apus", "tcp"),
         ("apus", "apus-untraced"),
         ("apus-traced", "apus-untraced"),
+        ("apus-sealed", "apus"),
+        ("apus-sealed", "tls-tcp"),
     ],
 };
 
 const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
 
-fn contenders() -> Vec<Box<dyn Contender>> {
+fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
         Box::new(TracedApus { exchange: APUS, all: false }),
         Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(SealedApus(APUS)),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
+        Box::new(Tls { sends: SendMode::One, replies: Replies::Echo }),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path};
-use apus_contenders::baseline::{SendMode, Tcp, UdpGso};
+use apus_contenders::apus::{Apus, Calls, Path, SealedApus};
+use apus_contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
 use apus_contenders::contender::{Contender, Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
@@ -14,16 +14,24 @@ pub static THROUGHPUT: Contest = Contest {
     example: "apus bench throughput --size 500000 --outstanding 8",
     defaults: || Options::new(500_000, 8),
     contenders,
+    has_shards: false,
     figures,
     compared: "gbps",
-    ratios: &[("apus", "tcp"), ("apus", "udp-gso")],
+    ratios: &[
+        ("apus", "tcp"),
+        ("apus", "udp-gso"),
+        ("apus-sealed", "apus"),
+        ("apus-sealed", "tls-tcp"),
+    ],
 };
 
-fn contenders() -> Vec<Box<dyn Contender>> {
+fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
+        Box::new(SealedApus(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp })),
         Box::new(UdpGso),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Short }),
+        Box::new(Tls { sends: SendMode::One, replies: Replies::Short }),
     ]
 }
 

@@ -140,6 +140,7 @@ impl Options {
             measure,
             seed: self.repetition.seed,
             raw: false,
+            keys: None,
         }
     }
 

@@ -24,6 +24,9 @@ const fn for_kind(kind: &FailureKind) -> &'static str {
             "Check the firewall rules of this host, and net.netfilter.nf_conntrack_max."
         }
         FailureKind::PeerRestarted => "Call again if executing the request twice does no harm.",
+        FailureKind::Untrusted => {
+            "Compare the keys of both hosts: `apus keys show`, and the table [security] of their configurations."
+        }
         FailureKind::PeerTooOld => "Upgrade the service, or send at least one byte.",
         FailureKind::Refused(refusal) => for_refusal(*refusal),
         FailureKind::DeadlineExceeded => "Allow more time, for instance `--timeout 10`.",

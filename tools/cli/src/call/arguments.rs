@@ -10,6 +10,7 @@ use crate::address::Address;
 use crate::configuration::Configuration;
 use crate::driver::Driver;
 use crate::path::Path;
+use crate::sealing::Sealing;
 use crate::tracing::Tracing;
 
 /// Call a service by hand, and compare each reply with its request
@@ -60,6 +61,8 @@ pub(crate) struct Arguments {
     pub(super) path: Path,
     #[command(flatten)]
     pub(super) configuration: Configuration,
+    #[command(flatten)]
+    pub(super) sealing: Sealing,
     #[command(flatten)]
     pub(super) tracing: Tracing,
     /// Do not print calls that succeeded

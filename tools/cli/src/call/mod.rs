@@ -77,7 +77,8 @@ fn service(arguments: &Arguments) -> Result<Service, Failure> {
         let help = "Check the name. An IP address needs no name service.";
         Failure::Work(format!("resolve {name}: {error}\n{help}"))
     })?;
-    let settings = arguments.configuration.read()?;
+    let mut settings = arguments.configuration.read()?;
+    arguments.sealing.apply(&mut settings)?;
     let builder = arguments.path.apply(apus::Endpoint::builder().settings(&settings));
     let (here, addresses) = arguments.driver.client_binding(addresses);
     let builder = arguments.driver.apply(builder, here);

@@ -30,11 +30,14 @@ pub(crate) fn translate(arguments: impl Iterator<Item = OsString>) -> Vec<OsStri
                 words.push(word);
                 words.extend(rest.next());
             }
-            // Sloppy, fake, not in mtab, verbose, writable: nothing to do with them.
+            // Sloppy, fake, not in mtab, verbose, writable: all but "fake" change nothing.
             Some(flags)
                 if flags.len() > 1
                     && flags.starts_with('-')
-                    && !flags.contains(|c: char| !"-sfnvw".contains(c)) => {}
+                    && !flags.contains(|c: char| !"-sfnvw".contains(c)) =>
+            {
+                words.extend(flags.contains('f').then(|| "--fake".into()));
+            }
             _ => words.push(word),
         }
     }
@@ -60,6 +63,10 @@ mod tests {
         assert_eq!(
             translated("/usr/bin/apus mount.fuse.apus files:4000 /mnt -r"),
             "apus fs mount --daemon --quiet files:4000 /mnt -o ro"
+        );
+        assert_eq!(
+            translated("/sbin/mount.fuse.apus files:4000 /mnt -fv -o rw"),
+            "apus fs mount --daemon --quiet files:4000 /mnt --fake -o rw"
         );
     }
 

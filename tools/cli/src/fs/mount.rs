@@ -46,6 +46,10 @@ pub(super) struct Arguments {
     /// ETIMEDOUT (`error` alone: 30) [default: wait]
     #[arg(long, value_name = "MODE")]
     lost: Option<LostMode>,
+    /// Folder for changes that can never reach the server: each loss becomes a directory in it, with what was written and a list of
+    /// all changes [default: /var/lib/apus/lost-changes for root, ~/.local/state/apus/lost-changes for others]
+    #[arg(long, value_name = "DIR")]
+    lost_changes: Option<PathBuf>,
     /// How to wait for work: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps (`hybrid`
     /// alone: 50) [default: hybrid]
     #[arg(long, value_name = "MODE")]
@@ -53,7 +57,8 @@ pub(super) struct Arguments {
     /// Return once the mount is usable, and serve it in the background; warnings go to syslog then
     #[arg(long)]
     daemon: bool,
-    /// Options in the form of fstab, separated by commas: ro, lost=MODE, poll=MODE, allow_other, noallow_other
+    /// Options in the form of fstab, separated by commas: ro, lost=MODE, lost-changes=DIR, poll=MODE, allow_other,
+    /// noallow_other
     #[arg(short = 'o', value_name = "OPTIONS")]
     options: Vec<OptionList>,
     #[command(flatten)]
@@ -64,6 +69,9 @@ pub(super) struct Arguments {
     /// The process that --daemon starts
     #[arg(long, hide = true, conflicts_with = "daemon")]
     detached: bool,
+    /// Check the options and mount nothing, as `mount --fake` does
+    #[arg(long, hide = true)]
+    fake: bool,
     /// Print nothing if it succeeds, as mount(8) does
     #[arg(long, hide = true)]
     quiet: bool,
@@ -75,6 +83,9 @@ pub(super) struct Arguments {
 ///
 /// The server does not respond or refuses, or the kernel does.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.fake {
+        return Ok(());
+    }
     if arguments.daemon {
         return daemon::start(&arguments.words()).and_then(|line| match line {
             _ if arguments.quiet => Ok(()),
@@ -113,11 +124,21 @@ impl Arguments {
             settings.allow_other = list.allow_other.unwrap_or(settings.allow_other);
         }
         settings.read_only |= self.read_only;
+        if let Some(folder) = self.lost_changes() {
+            // A mount in the background has another directory.
+            settings.lost_changes = std::path::absolute(folder)
+                .map_err(|error| Failure::of(&format!("find {}", folder.display()), &error))?;
+        }
         let lost = self.options.iter().rev().find_map(|list| list.lost).or(self.lost);
         settings.lost = lost.map_or(Lost::Wait, |mode| mode.0);
         settings.poll =
             self.options.iter().rev().find_map(|list| list.poll).or(self.poll).unwrap_or_default();
         Ok(settings)
+    }
+
+    fn lost_changes(&self) -> Option<&PathBuf> {
+        let lists = self.options.iter().rev();
+        lists.filter_map(|list| list.lost_changes.as_ref()).next().or(self.lost_changes.as_ref())
     }
 
     fn announcement(&self, path: &Path) -> String {
@@ -136,6 +157,9 @@ impl Arguments {
         words.push("--detached".into());
         let flags = [(self.read_only, "--read-only"), (self.json, "--json")];
         words.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, flag)| flag.into()));
+        if let Some(folder) = self.lost_changes() {
+            words.extend(["--lost-changes".into(), folder.clone().into()]);
+        }
         let mut options = Vec::new();
         let lost = self.options.iter().rev().find_map(|list| list.lost).or(self.lost);
         match lost.map(|mode| mode.0) {

@@ -1,5 +1,6 @@
 //! The list behind `-o`, as in fstab and on the command line of mount(8).
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -66,6 +67,7 @@ impl FromStr for LostMode {
 pub(super) struct OptionList {
     pub(super) read_only: bool,
     pub(super) lost: Option<LostMode>,
+    pub(super) lost_changes: Option<PathBuf>,
     pub(super) poll: Option<PollMode>,
     pub(super) allow_other: Option<bool>,
 }
@@ -92,6 +94,9 @@ impl OptionList {
             ("ro", None) => self.read_only = true,
             ("rw", None) => self.read_only = false,
             ("lost", Some(value)) => self.lost = Some(value.parse()?),
+            ("lost-changes", Some(value)) if !value.is_empty() => {
+                self.lost_changes = Some(value.into());
+            }
             ("poll", Some(value)) => {
                 let poll: Result<PollMode, _> = value.parse();
                 self.poll = Some(poll.map_err(|error| error.to_string())?);
@@ -102,8 +107,8 @@ impl OptionList {
             (name, None) if WITHOUT_EFFECT.contains(&name) => {}
             (name, _) if name.starts_with("x-") || name.starts_with("X-") => {}
             _ => {
-                return Err("there is no such option; there are ro, rw, lost=wait, lost=error=SECONDS, poll=MODE, \
-                            allow_other and noallow_other, and the usual ones of fstab"
+                return Err("there is no such option; there are ro, rw, lost=wait, lost=error=SECONDS, \
+                            lost-changes=DIR, poll=MODE, allow_other and noallow_other, and the usual ones of fstab"
                     .to_owned());
             }
         }

@@ -1,6 +1,6 @@
 //! Activity of a process as tables.
 
-use apus::snapshot::{ApplicationFamily, Buckets, FamilyKind, families};
+use apus::snapshot::{ApplicationFamily, Buckets, EndpointSnapshot, FamilyKind, families};
 use apus_report::result::{Table, short};
 
 use crate::activity::{Activity, PARTS};
@@ -16,7 +16,8 @@ pub(super) fn text(activity: &Activity) -> String {
         now.version,
         short(*seconds)
     );
-    for table in [cores(activity), received(activity), durations(activity)].into_iter().flatten() {
+    let tables = [cores(activity), received(activity), shards(activity), durations(activity)];
+    for table in tables.into_iter().flatten() {
         text += &format!("\n{table}\n");
     }
     text += &format!("\n{}\n", counters(activity));
@@ -71,6 +72,25 @@ fn received(activity: &Activity) -> Option<Table> {
         line("waits for the core lock", "lock_misses"),
     ];
     table("how messages were received", &["", "per second", "per message"], lines)
+}
+
+/// Returns what each shard of endpoints with several has done.
+fn shards(activity: &Activity) -> Option<Table> {
+    let line = |shard: &EndpointSnapshot| {
+        let rate = |name: &str| short(shard.counter(name) as f64 / activity.seconds);
+        let number = shard.shard.unwrap_or_default();
+        let waiting = shard.gauge("requests_waiting") + shard.gauge("ends_waiting");
+        vec![
+            format!("{} shard {number}", shard.address),
+            rate("packets_arrived"),
+            rate("messages"),
+            rate("steals"),
+            rate("lock_misses"),
+            waiting.to_string(),
+        ]
+    };
+    let header = ["per second", "packets", "messages", "of them stolen", "lock misses", "waiting"];
+    table("shards", &header, activity.shards.iter().map(line).collect())
 }
 
 /// Returns the histograms of sizes and durations.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use apus::introspection::RpcRow;
-use apus::snapshot::Snapshot;
+use apus::snapshot::{EndpointSnapshot, Snapshot};
 use ratatui::widgets::TableState;
 
 use super::sampler::{ProcessSample, Sample};
@@ -38,6 +38,8 @@ pub(super) struct Row {
     pub(super) label: String,
     /// Its figures; `None` until the second sample.
     pub(super) figures: Option<Figures>,
+    /// The figures of its shards, if it has an endpoint with several.
+    pub(super) shards: Vec<(String, Figures)>,
     /// Its live RPCs, the oldest first.
     pub(super) rpcs: Vec<RpcRow>,
 }
@@ -103,6 +105,15 @@ impl Figures {
     }
 }
 
+/// Returns the name and the figures of each shard.
+fn shards(activity: &Activity) -> Vec<(String, Figures)> {
+    let shard = |shard: &EndpointSnapshot| {
+        let name = format!("{} shard {}", shard.address, shard.shard.unwrap_or_default());
+        (name, Figures::of(&activity.of_shard(shard)))
+    };
+    activity.shards.iter().map(shard).collect()
+}
+
 impl Model {
     /// Returns a model without processes.
     pub(super) fn new(interval: f64) -> Self {
@@ -137,15 +148,16 @@ impl Model {
     }
 
     fn row(&self, process: &ProcessSample) -> Row {
-        let (label, figures) = match &process.snapshot {
+        let (label, activity) = match &process.snapshot {
             Ok(now) => {
                 let before = self.last.get(&process.pid);
-                let activity = before.and_then(|before| Activity::between(before, now));
-                (label(now), activity.as_ref().map(Figures::of))
+                (label(now), before.and_then(|before| Activity::between(before, now)))
             }
             Err(error) => (error.clone(), None),
         };
-        Row { pid: process.pid, label, figures, rpcs: process.rpcs.clone() }
+        let shards = activity.as_ref().map(shards).unwrap_or_default();
+        let figures = activity.as_ref().map(Figures::of);
+        Row { pid: process.pid, label, figures, shards, rpcs: process.rpcs.clone() }
     }
 
     /// Returns the selected process; `None` if there is no process.
@@ -191,7 +203,6 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus::snapshot::EndpointSnapshot;
 
     fn sample(pid: u32, seconds: u64, calls: u64) -> ProcessSample {
         let mut endpoint =

@@ -58,6 +58,9 @@ const PROCESSES: [(&str, u16); 15] = [
     ("cores", 6),
 ];
 
+/// Index of the column of the cores; the canaries follow.
+const CORES: usize = PROCESSES.len() - 1;
+
 fn processes(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let names = PROCESSES.iter().map(|(name, _)| *name).chain(["canaries", "process"]);
     let header = Cells::new(names).style(Style::new().add_modifier(Modifier::UNDERLINED));
@@ -80,10 +83,21 @@ fn processes(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     frame.render_stateful_widget(table, area, &mut model.table);
 }
 
+/// Returns the row of a process, with a line for each of its shards below its own.
 fn process(row: &Row) -> Cells<'_> {
-    let cells = row.figures.as_ref().map_or_else(|| vec!["-".to_owned(); 15], figures);
-    let pid = row.pid.to_string();
-    Cells::new([pid].into_iter().chain(cells).map(Cell::from).chain([Cell::from(&row.label[..])]))
+    let figures = row.figures.as_ref().map_or_else(|| vec!["-".to_owned(); 15], figures);
+    let mut cells: Vec<String> = [row.pid.to_string()].into_iter().chain(figures).collect();
+    cells.push(row.label.clone());
+    for (name, shard) in &row.shards {
+        let line = [String::new()].into_iter().chain(self::figures(shard)).chain([name.clone()]);
+        for (at, (cell, text)) in cells.iter_mut().zip(line).enumerate() {
+            // Processor time and canaries are those of the process.
+            let text = if at == CORES || at == CORES + 1 { String::new() } else { text };
+            *cell = format!("{cell}\n{text}");
+        }
+    }
+    let height = u16::try_from(1 + row.shards.len()).unwrap_or(u16::MAX);
+    Cells::new(cells.into_iter().map(Cell::from)).height(height)
 }
 
 /// Returns the cells between the process id and the label.
@@ -181,11 +195,18 @@ mod tests {
         let mut model = Model::new(0.5);
         model.has_sample = true;
         model.rows = vec![
-            Row { pid: 41, label: "server at x".to_owned(), figures: None, rpcs: Vec::new() },
+            Row {
+                pid: 41,
+                label: "server at x".to_owned(),
+                figures: None,
+                shards: Vec::new(),
+                rpcs: Vec::new(),
+            },
             Row {
                 pid: 42,
                 label: "client at y".to_owned(),
-                figures: Some(figures),
+                figures: Some(figures.clone()),
+                shards: vec![("y shard 3".to_owned(), Figures { calls: 77.0, ..figures })],
                 rpcs: vec![rpc],
             },
         ];
@@ -196,12 +217,13 @@ mod tests {
 
     #[test]
     fn processes_and_the_rpcs_of_the_selected_one_are_shown() {
-        let screen = screen(&mut model(), 170, 12);
+        let screen = screen(&mut model(), 170, 14);
         for part in
             ["2 processes, every 0.500 s", "q quit", "123456", "5.90", "client at y", "server at x"]
         {
             assert!(screen.contains(part), "{part}:\n{screen}");
         }
+        assert!(screen.contains("y shard 3") && screen.contains("77.0"), "{screen}");
         assert!(screen.contains("live RPCs of process 42: 1 over the network"), "{screen}");
         assert!(
             screen.contains("10.0.0.7:4000") && screen.contains("70000 of 1000000, 80000 granted")

@@ -15,6 +15,7 @@ mod file_bench;
 mod file_checks;
 mod file_exports;
 mod file_links;
+mod file_mount_helper;
 mod harness;
 mod invocations;
 mod lab;

@@ -93,7 +93,11 @@ pub(super) fn many(
     Ok(meter.finish())
 }
 
-fn expect_length(reply: &Bytes, expected: usize, server: SocketAddr) -> Result<(), Error> {
+pub(super) fn expect_length(
+    reply: &Bytes,
+    expected: usize,
+    server: SocketAddr,
+) -> Result<(), Error> {
     if reply.len() == expected {
         return Ok(());
     }

@@ -31,7 +31,8 @@ pub fn open(settings: EndpointBuilder) -> Result<Endpoint, Error> {
         .map_err(|error| Error::endpoint(format!("open an endpoint at {any_port}"), error))
 }
 
-fn shut_down_on_stop(endpoint: &Endpoint, control: &Control) {
+/// Shuts an endpoint down when its side is asked to stop.
+pub(super) fn shut_down_on_stop(endpoint: &Endpoint, control: &Control) {
     let endpoint = endpoint.clone();
     control.stop().wake_with(move || endpoint.shutdown());
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::{open_client, serve_at};
 use super::path::{Path, configured};
-use super::{client, path, server};
+use super::{client, engine_counters, path, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
@@ -63,7 +63,7 @@ impl Contender for Apus {
             Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
             Calls::Many(Replies::Short) => return server::absorb(&endpoint, plan),
         }?;
-        Ok(Side::default())
+        Ok(Side { counters: engine_counters::of(&endpoint), ..Side::default() })
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
@@ -75,11 +75,12 @@ impl Contender for Apus {
             let request = Bytes::from_static(&[0]);
             path::connect_local(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;
         }
-        let side = match self.calls {
+        let mut side = match self.calls {
             Calls::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
             Calls::Many(replies) => client::many(&endpoint, server, plan, replies, control.stop()),
         }?;
         path::check(self.path, &endpoint, side.messages)?;
+        side.counters = engine_counters::of(&endpoint);
         Ok(side)
     }
 }

@@ -5,8 +5,10 @@
 //! `server` hold the loops of the two sides.
 //!
 //! - [`Apus`]: in `rtt`, `throughput`, `rate` and `local`.
+//! - [`Sharded`]: in `rate --shards`.
 //! - [`ReceiveMode`]: in `handoff`.
 //! - [`TracedApus`]: in `rtt` and `rate` on request, with other time traces than the default.
+//! - [`SealedApus`]: in `rtt`, `throughput` and `rate` with `--sealed`.
 //! - [`BarePair`]: in `local`, the layer below an endpoint.
 //!
 //! # Invariants
@@ -19,11 +21,14 @@
 
 mod client;
 mod endpoint;
+pub mod engine_counters;
 mod exchange;
 mod pair;
 pub mod path;
 mod receive_mode;
+mod sealed_apus;
 pub mod server;
+mod sharded;
 mod traced_apus;
 
 pub use endpoint::{open, serve_at};
@@ -34,4 +39,6 @@ pub use path::Path;
 pub use path::{builder, configured};
 pub use receive_mode::ReceiveMode;
 pub use receive_mode::counters;
+pub use sealed_apus::SealedApus;
+pub use sharded::Sharded;
 pub use traced_apus::TracedApus;

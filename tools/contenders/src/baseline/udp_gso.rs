@@ -96,7 +96,7 @@ impl Contender for UdpGso {
     }
 }
 
-fn open() -> Result<UdpSocket, Error> {
+pub(super) fn open() -> Result<UdpSocket, Error> {
     let any_port = (Ipv4Addr::LOCALHOST, 0);
     let socket = UdpSocket::bind(any_port).doing(|| format!("bind {}", any_port.0))?;
     set_socket_recv_buffer_size(&socket, SOCKET_BUFFER)
@@ -106,7 +106,7 @@ fn open() -> Result<UdpSocket, Error> {
 }
 
 /// Sets one of the two options that rustix lacks.
-fn set_udp_option(socket: &UdpSocket, option: i32, value: i32) -> Result<(), Error> {
+pub(super) fn set_udp_option(socket: &UdpSocket, option: i32, value: i32) -> Result<(), Error> {
     // SAFETY: the descriptor is open as long as `socket` is borrowed; the pointer and the length
     // describe `value`, which the system only reads during the call.
     let result = unsafe {

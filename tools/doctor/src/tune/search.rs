@@ -261,6 +261,7 @@ impl Measure<'_> {
             measure: self.each,
             seed: usual.repetition.seed,
             raw: false,
+            keys: None,
         };
         let began = Instant::now();
         let figures = experiment.apus_alone(&plan, self.spawner, cores)?;

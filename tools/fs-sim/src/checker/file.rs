@@ -7,7 +7,7 @@ use crate::Violation;
 use crate::history::{FileAction, ObjectHistory};
 
 /// Pasts after which a search is given up.
-const LIMIT: usize = 100_000;
+const LIMIT: usize = 10_000;
 
 /// A file's bytes.
 struct FileModel;

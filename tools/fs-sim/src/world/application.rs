@@ -1,9 +1,9 @@
 //! Applications: draw operations on a few names, so that clients conflict, and on a directory of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_core::client::Reply;
-use apus_fs_wire::{Errno, Ino, LockKind, LockRange, Name, NodeKind};
+use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Name, NodeKind};
 use bytes::Bytes;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -18,7 +18,27 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const OWN_NAMES: [&str; 3] = ["p", "q", "r"];
 
 /// Files that one application has open.
-const MOST_OPEN: usize = 3;
+const MOST_OPEN: usize = 4;
+
+/// What an application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Works in a directory that only its mount uses, and appends to the log.
+    Owner,
+    /// Works on names and files that all mounts use.
+    Sharer,
+    /// Reads the board again and again. It rarely needs the server, so it goes on where sharers wait, and sees what is out of date.
+    Reader,
+}
+
+/// Files that are there from the beginning, with names that nothing moves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planted {
+    /// It is only appended to, and locks are taken on it.
+    pub(super) log: Ino,
+    /// Sharers change it, and keep it open.
+    pub(super) board: Ino,
+}
 
 /// An operation that has not returned.
 #[derive(Debug)]
@@ -36,15 +56,19 @@ pub(super) struct Current {
 pub(super) struct Application {
     mount: MountId,
     thread: u64,
-    /// The file that is only appended to, and on which locks are taken.
-    log: Ino,
+    role: Role,
+    planted: Planted,
     is_harsh: bool,
     pub(super) current: Option<Current>,
     next: Option<Intent>,
     directories: Vec<Ino>,
     opened: Vec<Ino>,
+    /// Files that were created without a name. They get none: the model of names does not know them.
+    temporary: BTreeSet<Ino>,
     listing: Option<Moment>,
     hold: Option<usize>,
+    /// Locks that it has given back.
+    locks: u64,
     /// The directory that only this mount uses. Only the first thread has one.
     own: Option<Ino>,
     own_files: BTreeMap<String, Ino>,
@@ -64,18 +88,26 @@ fn name(text: &str) -> Name {
 }
 
 impl Application {
-    pub(super) fn new(mount: MountId, thread: u64, log: Ino, is_harsh: bool) -> Self {
+    pub(super) fn new(
+        mount: MountId,
+        (thread, role): (u64, Role),
+        planted: Planted,
+        is_harsh: bool,
+    ) -> Self {
         Self {
             mount,
             thread,
-            log,
+            role,
+            planted,
             is_harsh,
             current: None,
             next: None,
             directories: vec![Ino::ROOT],
             opened: Vec::new(),
+            temporary: BTreeSet::new(),
             listing: None,
             hold: None,
+            locks: 0,
             own: None,
             own_files: BTreeMap::new(),
             unsynced: 0,
@@ -111,15 +143,18 @@ impl Application {
         let intent = match self.next.take() {
             Some(intent) => Some(intent),
             None if self.is_closing => self.closing_intent(),
-            None if self.thread == 0 => Some(self.own_intent(random, recorder)),
-            None => Some(self.shared_intent(random)),
+            None => Some(match self.role {
+                Role::Owner => self.own_intent(random, recorder),
+                Role::Sharer => self.shared_intent(random),
+                Role::Reader => self.reader_intent(random),
+            }),
         };
         let Some(intent) = intent else {
             self.is_done = true;
             return None;
         };
         let append = match &intent {
-            Intent::Append { file, data } if *file == self.log => {
+            Intent::Append { file, data } if *file == self.planted.log => {
                 Some(recorder.append(self.mount, data.clone()))
             }
             _ => None,
@@ -173,6 +208,11 @@ impl Application {
                     self.opened.push(ino);
                 }
             }
+            Intent::CreateTemporary(_) => {
+                self.opened.extend(node(reply));
+                self.temporary.extend(node(reply));
+            }
+            Intent::Lock { kind: LockKind::Unlock, .. } => self.locks += 1,
             Intent::OpenDirectory(directory) => {
                 if let Reply::Opened { handle, .. } = reply {
                     let (directory, handle) = (*directory, *handle);
@@ -191,17 +231,30 @@ impl Application {
             Intent::Sync(_) => {
                 recorder.sync(self.mount, current.invoked);
                 // An action that the first thread has not finished is not owed to a sync of another thread.
-                if self.thread == 0
+                if self.role == Role::Owner
                     && let Some(private) = recorder.privates.get_mut(&self.mount)
                 {
                     private.synced = private.synced.max(current.actions);
                 }
             }
-            Intent::Lock { file, owner, kind, range, .. } if *kind != LockKind::Unlock => {
+            Intent::Lock { file, owner, kind, range, .. } => {
                 let hold = recorder.hold(*file, self.mount, *owner, *kind, *range, returned);
                 self.hold = Some(hold);
             }
             _ => {}
+        }
+    }
+
+    /// Returns whether an operation uses a file that this application has open: it is there, whatever happens to its names (FS-4).
+    pub(super) fn uses_opening(&self, intent: &Intent) -> bool {
+        match intent {
+            Intent::Read { file, .. }
+            | Intent::Write { file, .. }
+            | Intent::Append { file, .. }
+            | Intent::Truncate { file, .. }
+            | Intent::Sync(file)
+            | Intent::Size(file) => self.opened.contains(file),
+            _ => false,
         }
     }
 
@@ -218,6 +271,7 @@ impl Application {
             | Intent::Link { node: file, .. } => self.opened.retain(|open| open != file),
             Intent::OpenDirectory(directory)
             | Intent::LookUp((directory, _))
+            | Intent::CreateTemporary(directory)
             | Intent::Create { at: (directory, _), .. } => {
                 self.directories.retain(|known| known != directory || *known == Ino::ROOT);
             }
@@ -245,23 +299,34 @@ impl Application {
         if self.hold.is_some() {
             return Some(self.unlock());
         }
-        (self.thread == 0 && std::mem::replace(&mut self.unsynced, 0) > 0)
-            .then_some(Intent::Sync(self.log))
+        (self.role == Role::Owner && std::mem::replace(&mut self.unsynced, 0) > 0)
+            .then_some(Intent::Sync(self.planted.log))
     }
 
     fn unlock(&self) -> Intent {
         let range = LockRange { start: 0, end: u64::MAX };
         let kind = LockKind::Unlock;
-        Intent::Lock { file: self.log, owner: self.thread + 1, kind, range, wait: false }
+        let owner = self.lock_owner();
+        Intent::Lock { file: self.planted.log, owner, kind, range, wait: false }
+    }
+
+    /// The owner of the lock that it has, or is to have: of `fcntl` or, with an odd number of locks before, of `flock`.
+    fn lock_owner(&self) -> LockOwner {
+        LockOwner { owner: self.thread + 1, is_flock: self.locks % 2 == 1 }
     }
 
     /// Draws an operation on shared names.
     fn shared_intent(&mut self, random: &mut Pcg64Mcg) -> Intent {
-        if !self.opened.contains(&self.log) {
-            return Intent::LookUp((Ino::ROOT, name("log")));
+        let Planted { log, board } = self.planted;
+        for (file, text) in [(log, "log"), (board, "board")] {
+            if !self.opened.contains(&file) {
+                return Intent::LookUp((Ino::ROOT, name(text)));
+            }
         }
-        if self.opened.len() > MOST_OPEN {
-            return Intent::Release(self.opened.remove(1));
+        if self.opened.len() > MOST_OPEN
+            && let Some(other) = self.opened.iter().position(|ino| *ino != log && *ino != board)
+        {
+            return Intent::Release(self.opened.remove(other));
         }
         if self.hold.is_some() && random.random_ratio(1, 3) {
             return self.unlock();
@@ -280,27 +345,51 @@ impl Application {
                 Intent::Rename { to: self.rename_to(&at, random), from: at, mode }
             }
             13..=14 => Intent::OpenDirectory(directory),
-            15 if file != self.log && self.is_harsh => Intent::Link { node: file, at },
+            15 if file != log
+                && file != board
+                && !self.temporary.contains(&file)
+                && self.is_harsh =>
+            {
+                Intent::Link { node: file, at }
+            }
             16..=17 => Intent::Read { file, offset: 0, length: 4096 },
             18..=19 => {
                 let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
                 Intent::Read { file, offset, length }
             }
             20..=21 => Intent::Size(file),
+            22 if is_directory => Intent::CreateTemporary(directory),
             22 => Intent::Sync(file),
             23 if self.hold.is_none() => Intent::Lock {
-                file: self.log,
-                owner: self.thread + 1,
+                file: log,
+                owner: self.lock_owner(),
                 kind: if is_directory { LockKind::Read } else { LockKind::Write },
                 range: LockRange { start: 0, end: random.random_range(0..2) * 9 },
                 wait: random.random_ratio(2, 3),
             },
-            24..=25 if file != self.log => Intent::Append { file, data: self.bytes() },
-            26..=28 if file != self.log => {
+            24..=25 if file != log => Intent::Append { file, data: self.bytes() },
+            26..=28 if file != log => {
                 Intent::Write { file, offset: random.random_range(0..40), data: self.bytes() }
             }
-            29 if file != self.log => Intent::Truncate { file, size: random.random_range(0..60) },
+            29 if file != log => Intent::Truncate { file, size: random.random_range(0..60) },
             _ => Intent::LookUp(at),
+        }
+    }
+
+    /// Draws a read of the board.
+    fn reader_intent(&mut self, random: &mut Pcg64Mcg) -> Intent {
+        let file = self.planted.board;
+        if !self.opened.contains(&file) {
+            return Intent::LookUp((Ino::ROOT, name("board")));
+        }
+        match random.random_range(0..8) {
+            0..=1 => Intent::Read { file, offset: 0, length: 4096 },
+            2..=4 => {
+                let (offset, length) = (random.random_range(0..40), random.random_range(1..20));
+                Intent::Read { file, offset, length }
+            }
+            5..=6 => Intent::Size(file),
+            _ => Intent::LookUp((Ino::ROOT, name("board"))),
         }
     }
 
@@ -335,14 +424,15 @@ impl Application {
             let at = (Ino::ROOT, Self::own_name(self.mount));
             return Intent::Create { at, is_directory: true };
         };
-        if !self.opened.contains(&self.log) {
+        let log = self.planted.log;
+        if !self.opened.contains(&log) {
             return Intent::LookUp((Ino::ROOT, name("log")));
         }
         self.unsynced += 1;
         match random.random_range(0..12) {
             0 => return Intent::Sync(own),
-            1 => return Intent::Append { file: self.log, data: self.bytes() },
-            2 => return Intent::Read { file: self.log, offset: 0, length: 1 << 20 },
+            1 => return Intent::Append { file: log, data: self.bytes() },
+            2 => return Intent::Read { file: log, offset: 0, length: 1 << 20 },
             _ => {}
         }
         let text = OWN_NAMES[random.random_range(0..OWN_NAMES.len())].to_owned();

@@ -1,6 +1,6 @@
 //! Events of a world.
 
-use apus_fs_core::client::{ClientCall, Invalidation, NotifyToken};
+use apus_fs_core::client::{ClientCall, Invalidation, NotifyToken, OpToken};
 use apus_fs_core::server::CallbackToken;
 use bytes::Bytes;
 
@@ -28,6 +28,8 @@ pub(super) enum Event {
     ClientWake { host: usize, mount: MountId },
     /// The server's deadline, or the end of a burst.
     ServerWake { life: u32 },
+    /// A signal arrives at a process that waits for an operation.
+    Interrupt { host: usize, mount: MountId, token: OpToken },
     /// An application goes on.
     Application { host: usize, mount: MountId, thread: usize },
     /// A disturbance begins.

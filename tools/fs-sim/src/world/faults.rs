@@ -17,6 +17,7 @@ impl World {
             Event::Fault(Fault::ClientCrash { host, down }) => self.crash_client(host, down),
             Event::Fault(Fault::Partition { host, length }) => self.cut(host, length),
             Event::Fault(Fault::Pause { host, length }) => self.pause(host, length),
+            Event::Fault(Fault::Full { records }) => self.fill_store(records),
             Event::ServerStart if self.server.is_none() => self.start_server(true),
             Event::ClientStart { host } if self.hosts[host].client.is_none() => {
                 self.start_client(host);
@@ -24,6 +25,13 @@ impl World {
             Event::Resume { host, mount } if self.hosts[host].mount == mount => self.resume(host),
             Event::Closing => self.close(),
             _ => {}
+        }
+    }
+
+    fn fill_store(&mut self, records: u64) {
+        self.note(|| format!("the store is full after {records} records"));
+        if let Some(server) = &mut self.server {
+            server.store_mut().fail_record_after(records);
         }
     }
 

@@ -1,19 +1,25 @@
 //! A client's machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_core::client::{Client, ClientSettings, Lost, OpToken};
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::Ino;
 use bytes::Bytes;
 
-use super::application::Application;
+use super::application::{Application, Planted, Role};
 use super::clock::LocalClock;
 use super::event::Event;
 use super::kernel::Kernel;
 use crate::history::{Moment, MountId};
+
+/// Returns the identity of the client of a mount.
+pub(super) fn client_id(mount: MountId) -> ClientId {
+    let mut id = [0; 16];
+    id[..4].copy_from_slice(&mount.0.to_le_bytes());
+    ClientId(id)
+}
 
 /// A machine with a client, or one that is down.
 #[derive(Debug)]
@@ -36,6 +42,10 @@ pub(super) struct Host {
     pub(super) locks_lost: u64,
     /// The session may have ended since that moment.
     pub(super) suspect: Option<Moment>,
+    /// Operations that were interrupted.
+    pub(super) interrupted: BTreeSet<OpToken>,
+    /// The last batch that is known to have failed at the server.
+    pub(super) failed: u64,
     /// Something was changed since the client was last seen to have nothing that is not at the server.
     pub(super) is_dirty: bool,
 }
@@ -58,6 +68,8 @@ impl Host {
             heard: (Duration::ZERO, Moment(0)),
             locks_lost: 0,
             suspect: None,
+            interrupted: BTreeSet::new(),
+            failed: 0,
             is_dirty: false,
         }
     }
@@ -67,14 +79,12 @@ impl Host {
         &mut self,
         mount: MountId,
         threads: usize,
-        log: Ino,
+        planted: Planted,
         is_harsh: bool,
         now: Duration,
     ) {
-        let mut id = [0; 16];
-        id[..4].copy_from_slice(&mount.0.to_le_bytes());
         let settings = ClientSettings {
-            id: ClientId(id),
+            id: client_id(mount),
             name: Bytes::from(mount.to_string()),
             export: Bytes::new(),
             read_only: false,
@@ -84,9 +94,10 @@ impl Host {
         self.mount = mount;
         self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
         self.client = Some(Client::new(settings, &self.clock.read(now)));
-        self.applications = (0..=threads as u64)
-            .map(|thread| Application::new(mount, thread, log, is_harsh))
-            .collect();
+        let sharers = std::iter::repeat_n(Role::Sharer, threads);
+        let roles = std::iter::once(Role::Owner).chain(sharers).chain([Role::Reader]);
+        self.applications =
+            (0..).zip(roles).map(|role| Application::new(mount, role, planted, is_harsh)).collect();
         self.kernel = Kernel::default();
         self.waiting.clear();
         self.held.clear();
@@ -94,6 +105,8 @@ impl Host {
         self.wake_at = None;
         self.suspect = None;
         self.locks_lost = 0;
+        self.interrupted.clear();
+        self.failed = 0;
         self.is_dirty = false;
     }
 

@@ -11,6 +11,7 @@ use crate::history::RenameMode;
 pub(super) enum Intent {
     LookUp((Ino, Name)),
     Create { at: (Ino, Name), is_directory: bool },
+    CreateTemporary(Ino),
     Link { node: Ino, at: (Ino, Name) },
     Remove { at: (Ino, Name), is_directory: bool },
     Rename { from: (Ino, Name), to: (Ino, Name), mode: RenameMode },
@@ -25,7 +26,7 @@ pub(super) enum Intent {
     Read { file: Ino, offset: u64, length: u32 },
     Size(Ino),
     Sync(Ino),
-    Lock { file: Ino, owner: u64, kind: LockKind, range: LockRange, wait: bool },
+    Lock { file: Ino, owner: LockOwner, kind: LockKind, range: LockRange, wait: bool },
 }
 
 fn place((directory, name): &(Ino, Name)) -> Place {
@@ -48,6 +49,9 @@ impl Intent {
                 mode: 0o755,
                 open: !is_directory,
             },
+            Self::CreateTemporary(directory) => {
+                Operation::CreateTemporary { directory: *directory, mode: 0o600 }
+            }
             Self::Link { node, at } => Operation::Link { node: *node, place: place(at) },
             Self::Remove { at, is_directory: true } => Operation::RemoveDirectory(place(at)),
             Self::Remove { at, is_directory: false } => Operation::Unlink(place(at)),
@@ -88,7 +92,7 @@ impl Intent {
             Self::Sync(node) => Operation::Sync { node: *node },
             Self::Lock { file, owner, kind, range, wait } => Operation::Lock {
                 node: *file,
-                owner: LockOwner { owner: *owner, is_flock: false },
+                owner: *owner,
                 kind: *kind,
                 range: *range,
                 wait: *wait,
@@ -100,6 +104,7 @@ impl Intent {
     pub(super) const fn is_change(&self) -> bool {
         match self {
             Self::Create { .. }
+            | Self::CreateTemporary(_)
             | Self::Link { .. }
             | Self::Remove { .. }
             | Self::Rename { .. }

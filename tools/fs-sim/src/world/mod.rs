@@ -19,6 +19,7 @@ mod verify;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use apus_fs_core::Store;
 use apus_fs_core::client::{Caller, Client, ClientEffect, Clock, OpToken, Reply};
 use apus_fs_core::server::{Server, ServerEffect, ServerSettings};
 use apus_fs_store::memory::MemoryStore;
@@ -31,6 +32,7 @@ use crate::Violation;
 use crate::history::{Moment, MountId, NameAction};
 use crate::scenario::{Fault, Scenario};
 use crate::seed::Totals;
+use application::Planted;
 use clock::LocalClock;
 use event::{Call, Callback, Event};
 use host::Host;
@@ -63,7 +65,7 @@ struct World {
     calls: BTreeMap<u64, Call>,
     callbacks: BTreeMap<u64, Callback>,
     recorder: Recorder,
-    log: Ino,
+    planted: Planted,
     is_closing: bool,
     fenced: Vec<MountId>,
     totals: Totals,
@@ -88,15 +90,19 @@ impl World {
         let server_clock = clock(&mut random);
         let hosts = (0..scenario.clients).map(|_| Host::new(clock(&mut random))).collect();
         let mut store = MemoryStore::default();
-        let text = Name::new("log").expect("a good name");
-        let log = store
-            .plant(Ino::ROOT, &text, NewNode::File, &Bytes::new())
-            .expect("the store is empty");
         let mut recorder = Recorder::default();
-        let (invoked, returned) = (recorder.moment(), recorder.moment());
-        let result = Some(Ok(log));
-        let planted = NameAction::Create { at: (Ino::ROOT, text), is_directory: false, result };
-        recorder.name(MountId(0), invoked, Some(returned), planted);
+        let mut plant = |text: &'static str| {
+            let text = Name::new(text).expect("a good name");
+            let file = store
+                .plant(Ino::ROOT, &text, NewNode::File, &Bytes::new())
+                .expect("the store has no such name");
+            let (invoked, returned) = (recorder.moment(), recorder.moment());
+            let result = Some(Ok(file));
+            let planted = NameAction::Create { at: (Ino::ROOT, text), is_directory: false, result };
+            recorder.name(MountId(0), invoked, Some(returned), planted);
+            file
+        };
+        let planted = Planted { log: plant("log"), board: plant("board") };
         Self {
             scenario: scenario.clone(),
             random,
@@ -114,7 +120,7 @@ impl World {
             calls: BTreeMap::new(),
             callbacks: BTreeMap::new(),
             recorder,
-            log,
+            planted,
             is_closing: false,
             fenced: Vec::new(),
             totals: Totals::default(),
@@ -195,6 +201,15 @@ impl World {
                     self.begin(host, thread);
                 }
             }
+            Event::Interrupt { host, mount, token } => {
+                if self.hosts[host].waiting.contains_key(&token) {
+                    self.hosts[host].interrupted.insert(token);
+                    self.note(|| format!("{mount} is interrupted in an operation"));
+                    self.with_client(host, mount, &event, |client, clock| {
+                        client.interrupt(clock, token);
+                    });
+                }
+            }
             Event::Fault(_)
             | Event::ServerStart
             | Event::ClientStart { .. }
@@ -263,6 +278,23 @@ impl World {
         }
         self.note(|| line);
         self.drain_client(host);
+        self.interrupt_some(host, token, thread);
+    }
+
+    /// Lets a signal arrive during some of the operations that wait for the server.
+    fn interrupt_some(&mut self, host: usize, token: OpToken, thread: usize) {
+        let machine = &self.hosts[host];
+        // What is done in the own directory is checked as one sequence, of which nothing is absent.
+        let is_owner = thread == 0;
+        if self.scenario.interrupts
+            && !is_owner
+            && machine.waiting.contains_key(&token)
+            && self.random.random_ratio(1, 20)
+        {
+            let mount = machine.mount;
+            let later = self.scenario.term.mul_f64(0.2 * self.random.random::<f64>().powi(4));
+            self.schedule(self.now + later, Event::Interrupt { host, mount, token });
+        }
     }
 
     /// Lets a kernel learn from a reply of its client.
@@ -285,7 +317,17 @@ impl World {
         let Some(current) = application.current.take() else { return };
         let returned = self.recorder.moment();
         self.totals.operations += 1;
-        if application.is_private(&current.intent) {
+        let is_interrupted = machine.interrupted.remove(&token) && *result == Err(Errno::INTR);
+        self.totals.interrupted += u64::from(is_interrupted);
+        if *result == Err(Errno::STALE) && application.uses_opening(&current.intent) {
+            let what = format!("{:?} of a file that is open", current.intent);
+            self.recorder.trouble(mount, &what, Errno::STALE);
+        }
+        if is_interrupted {
+            // It may be in effect, now or later, or never.
+            let begun = Begun { mount, invoked: current.invoked, returned: None };
+            record(&mut self.recorder, begun, &current.intent, None);
+        } else if application.is_private(&current.intent) {
             if let Err(errno) = result {
                 self.recorder.trouble(mount, &format!("{:?}", current.intent), *errno);
             }
@@ -332,6 +374,7 @@ impl World {
                     self.schedule(self.now + delay, event);
                 }
                 ClientEffect::Warn(text) => self.note(|| format!("{mount} warns: {text}")),
+                ClientEffect::Lost(_) => {}
             }
         }
         let machine = &mut self.hosts[host];
@@ -368,8 +411,29 @@ impl World {
         Ok(())
     }
 
+    /// Notes which clients have lost changes because the server could not apply a batch.
+    fn note_failed_batches(&mut self) {
+        let Some(server) = &self.server else { return };
+        let mut failures = Vec::new();
+        for (host, machine) in
+            self.hosts.iter_mut().enumerate().filter(|(_, host)| host.client.is_some())
+        {
+            let failed = server.store().last_failure(host::client_id(machine.mount));
+            if let Some(failed) = failed.filter(|failed| failed.number > machine.failed) {
+                machine.failed = failed.number;
+                failures.push((host, failed));
+            }
+        }
+        for (host, failed) in failures {
+            let at = self.recorder.moment();
+            self.note(|| format!("batch {} of host {host} fails: {}", failed.number, failed.error));
+            self.suspect(host, at);
+        }
+    }
+
     /// Carries out what the server wants.
     fn drain_server(&mut self) {
+        self.note_failed_batches();
         while let Some(effect) = self.server.as_mut().and_then(Server::take_effect) {
             match effect {
                 ServerEffect::Respond { call, header, payload } => {
@@ -410,11 +474,11 @@ impl World {
     fn start_client(&mut self, host: usize) {
         self.mounts += 1;
         let mount = MountId(self.mounts);
-        let (threads, log, now) = (self.scenario.threads, self.log, self.now);
-        self.hosts[host].mount(mount, threads, log, self.scenario.is_harsh, now);
+        let (threads, planted, now) = (self.scenario.threads, self.planted, self.now);
+        self.hosts[host].mount(mount, threads, planted, self.scenario.is_harsh, now);
         self.hosts[host].heard = (now, self.recorder.moment());
         self.note(|| format!("host {host} has {mount}"));
-        for thread in 0..=threads {
+        for thread in 0..self.hosts[host].applications.len() {
             self.schedule(now, Event::Application { host, mount, thread });
         }
         self.drain_client(host);
@@ -426,6 +490,6 @@ impl World {
         self.recorder.lose(mount, since, None);
         self.fenced.push(mount);
         self.totals.fenced += 1;
-        self.note(|| format!("{mount} has lost its session"));
+        self.note(|| format!("{mount} may have lost changes"));
     }
 }

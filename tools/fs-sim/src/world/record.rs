@@ -18,8 +18,8 @@ pub(super) struct Begun {
 
 /// Errors that say nothing of the file system: an operation that ends so may or may not be in effect.
 fn is_trouble(errno: Errno) -> bool {
-    // EINTR, EIO, ETIMEDOUT
-    matches!(errno.0, 4 | 5 | 110)
+    // EINTR, EIO, ENOSPC, ETIMEDOUT
+    matches!(errno.0, 4 | 5 | 28 | 110)
 }
 
 /// Returns the node that a reply names.

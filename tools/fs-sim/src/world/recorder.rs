@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Errno, Ino, LockKind, LockRange};
+use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange};
 use bytes::Bytes;
 
 use crate::Violation;
@@ -94,12 +94,15 @@ impl Recorder {
         &mut self,
         file: Ino,
         mount: MountId,
-        owner: u64,
+        owner: LockOwner,
         kind: LockKind,
         range: LockRange,
         from: Moment,
     ) -> usize {
-        self.holds.push(Hold { file: file.0, mount, owner, kind, range, from, until: None });
+        // Locks of `fcntl` and `flock` ignore each other: as if they were on different files.
+        let file = file.0 ^ u64::from(owner.is_flock) << 62;
+        let owner = owner.owner;
+        self.holds.push(Hold { file, mount, owner, kind, range, from, until: None });
         self.holds.len() - 1
     }
 

@@ -32,7 +32,7 @@ impl World {
         let mut store = server.store().clone();
         self.observe(&mut store);
         self.check_prefixes(&mut store)?;
-        let contents = store.read(self.log, 0, u32::MAX).unwrap_or_default();
+        let contents = store.read(self.planted.log, 0, u32::MAX).unwrap_or_default();
         append::check(&contents, &self.recorder.owed_appends())?;
         lock::check(&self.recorder.holds)?;
         let directories: Vec<Ino> = self.recorder.directories.iter().copied().collect();

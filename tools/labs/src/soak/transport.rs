@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use apus::trace::{FreezeTriggers, TraceFiles};
-use apus::{Endpoint, EndpointBuilder, PollMode, RawConfig};
+use apus::{Config, Endpoint, EndpointBuilder, PollMode, RawConfig};
 use serde::{Deserialize, Serialize};
 
 use apus_testbed::error::Error;
@@ -24,6 +24,10 @@ pub(super) enum Transport {
 
 /// A call that takes longer is written to the time trace, so that the folder of traces is in use.
 const SLOW: Duration = Duration::from_millis(20);
+
+/// Sessions of silent clients that a server remembers. The default of 100,000 would fill for as long as a soak lasts, some
+/// hundred bytes for each client that is killed, and look like a leak; this many are there when the warm-up ends.
+const DORMANT_SESSIONS: u64 = 8;
 
 impl Transport {
     pub(super) const ALL: [Self; 3] = [Self::Udp, Self::Memory, Self::Ip];
@@ -54,7 +58,9 @@ impl Transport {
         traces: Option<&Path>,
     ) -> Result<Endpoint, Error> {
         let address = SocketAddr::from((at, port));
+        let config = Config::builder().max_dormant_sessions(DORMANT_SESSIONS).build();
         let mut builder: EndpointBuilder = Endpoint::builder()
+            .config(config.expect("the number is in its range"))
             .poll_mode(PollMode::Block)
             .local(self == Self::Memory)
             // Inspection is no part of this, and its folder is not the one of the lab.

@@ -4,7 +4,8 @@
 //!   bytes that came from its address, IP and UDP headers included.
 //! - TIME-6: RESENDs to a silent peer are sent in bursts of at most 64, one burst per resend interval.
 //! - TIME-9, RPC-10: a server sends a bounded number of NEED_ACKs to a silent client, and none after its
-//!   acknowledgment.
+//!   acknowledgment. One that rides on a response counts if the server, as the client of that response, knows its session:
+//!   responses to an earlier life are not believed.
 //! - BUSY answers RESEND and NEED_ACK of the peer, and none that were forged in its name (BAD-8).
 //! - BUSY, RPC_UNKNOWN and CUTOFFS are responses: at most two for each received packet, and one for each abandoned
 //!   request.
@@ -16,6 +17,7 @@ use apus_wire::{AckList, Body, Flags, Role};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
+use super::order::session;
 use crate::directory::Directory;
 use crate::observation::{HostEvent, Observation, WirePacket};
 use crate::violation::{Violation, ViolationKind};
@@ -83,6 +85,8 @@ struct PeerPair {
     since: Nanos,
     /// Time of the last received packet.
     last_received: Nanos,
+    /// Session of the last packet sent to the other host as a client.
+    own_session: Option<u64>,
 }
 
 impl Default for PeerPair {
@@ -101,6 +105,7 @@ impl Default for PeerPair {
             resends: 2 * BURST,
             since: 0,
             last_received: 0,
+            own_session: None,
         }
     }
 }
@@ -118,6 +123,13 @@ impl Amplification {
     }
 
     fn acknowledged(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
+        // An ack in a session that this host, since it was restarted, does not know is not believed.
+        let believes = wire.sender == Role::Client
+            || session(wire.packet)
+                .is_none_or(|session| self.pair(host, wire.peer).own_session == Some(session));
+        if !believes {
+            return;
+        }
         let server_of = |id| directory.find(wire.peer, host, id);
         let (one, list) = match &wire.packet.body {
             Body::Data(data, _) => (data.ack, AckList::EMPTY),
@@ -163,6 +175,11 @@ impl Amplification {
         let config = &directory.scenario.config;
         if config.profile() == Profile::Udp && wire.sender == Role::Server {
             self.sent_to_client(host, wire)?;
+        }
+        if wire.sender == Role::Client
+            && let Some(session) = session(wire.packet)
+        {
+            self.pair(host, wire.peer).own_session = Some(session);
         }
         match &wire.packet.body {
             Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.response_sent(host, wire),

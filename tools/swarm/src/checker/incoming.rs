@@ -4,7 +4,7 @@
 //! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
 //! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
 //! its possible end it does not count: a server may also discard a request that it has not asked for itself, when others of
-//! its client were asked for without success (TIME-4).
+//! its client were asked for without success (TIME-4). What then arrives of it begins a new request.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use super::order::session;
 use super::ranges::Ranges;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
-use crate::scenario::max_incoming;
+use crate::scenario::Processors;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, Nanos};
@@ -27,7 +27,6 @@ pub(crate) struct Incoming {
     /// Request and response of each call.
     messages: Vec<[Message; 2]>,
     hosts: Vec<HostState>,
-    limit: u64,
     /// Nanoseconds of silence after which a server may discard a client's requests.
     timeout: u64,
 }
@@ -35,6 +34,8 @@ pub(crate) struct Incoming {
 /// Granted bytes of a host.
 #[derive(Debug, Default)]
 struct HostState {
+    /// Most bytes that may be granted and not received.
+    limit: u64,
     /// Bytes granted and not received.
     in_flight: u64,
     /// Requests that count.
@@ -56,6 +57,33 @@ struct Message {
     heard: Nanos,
 }
 
+impl HostState {
+    fn new(directory: &Directory, host: HostId) -> Self {
+        Self { limit: max_incoming(directory, host), ..Self::default() }
+    }
+}
+
+/// Returns the limit of granted and not received bytes of a host (GRANT-5), computed from configuration, link rate and
+/// socket as `docs/spec/grants.md` defines it.
+fn max_incoming(directory: &Directory, host: HostId) -> u64 {
+    let scenario = &directory.scenario;
+    let config = &scenario.config;
+    if config.max_incoming() > 0 {
+        return config.max_incoming();
+    }
+    let known =
+        if scenario.has_link_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
+    let mbps = if config.link_mbps() > 0 { config.link_mbps() } else { known };
+    let of_link = mbps * 128 / 8;
+    let buffer = match (&scenario.processors, &scenario.sharing) {
+        (Some(Processors { processor, .. }), _) => Some(processor.socket_buffer),
+        (None, sharing) => sharing.as_ref().map(|sharing| sharing.receive_buffer),
+    };
+    let knows_socket = directory.states_room(host) && !scenario.kernel_hosts.contains(&host);
+    let of_socket = buffer.filter(|_| knows_socket).map_or(u64::MAX, |bytes| bytes / 2);
+    of_link.min(of_socket).max(40_000)
+}
+
 impl Message {
     const fn outstanding(&self) -> u64 {
         if self.counts { self.granted.saturating_sub(self.received.bytes()) as u64 } else { 0 }
@@ -67,8 +95,7 @@ impl Incoming {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|_| HostState::default()).collect(),
-            limit: max_incoming(scenario),
+            hosts: (0..scenario.hosts()).map(|host| HostState::new(directory, host)).collect(),
             timeout: scenario.config.timeout_usecs() * MICROSECOND,
         }
     }
@@ -135,10 +162,11 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
-        if self.hosts[host as usize].in_flight > self.limit {
+        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
+        if in_flight > limit {
             self.forget_silent(host, at);
         }
-        let (sum, limit) = (self.hosts[host as usize].in_flight, self.limit);
+        let sum = self.hosts[host as usize].in_flight;
         Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
             (
                 format!("at most {limit} bytes granted and not received at host {host}"),
@@ -156,6 +184,16 @@ impl Incoming {
         for call in
             self.hosts[host as usize].requests.iter().copied().filter(is_silent).collect::<Vec<_>>()
         {
+            self.change(host, call, Role::Client, |message| message.counts = false);
+        }
+    }
+
+    /// A server may have discarded the request during the silence before this packet, which then begins it anew: it is granted
+    /// from the start.
+    fn client_heard(&mut self, host: HostId, call: CallId, at: Nanos) {
+        let heard = &mut self.messages[call as usize][Role::Client as usize].heard;
+        let silent = at.saturating_sub(std::mem::replace(heard, at));
+        if silent >= self.timeout {
             self.change(host, call, Role::Client, |message| message.counts = false);
         }
     }
@@ -251,7 +289,7 @@ impl Checker for Incoming {
             HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
             HostEvent::Received(wire) => {
                 if let (Some(call), Role::Client) = (wire.call, wire.sender) {
-                    self.messages[call as usize][Role::Client as usize].heard = observation.at;
+                    self.client_heard(host, call, observation.at);
                 }
                 self.received(directory, host, wire);
             }

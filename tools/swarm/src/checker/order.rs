@@ -56,6 +56,8 @@ struct HostState {
     sessions: HashMap<HostId, u64, FixedState>,
     /// Observation since which responses to a client may have been released.
     doubts: HashMap<HostId, u64, FixedState>,
+    /// Observation in which a server may last have said that it does not know the session of requests to it.
+    lost: HashMap<HostId, u64, FixedState>,
 }
 
 /// Reason for which a burst is sent.
@@ -79,8 +81,9 @@ struct Outgoing {
     limit: u32,
     /// Its RPC was created between these observations.
     created: (u64, u64),
-    /// Session in the sender's last packet of the message.
+    /// Session in the sender's last packet of the message, and observation of that packet.
     session: Option<u64>,
+    session_at: u64,
 }
 
 impl Outgoing {
@@ -133,9 +136,9 @@ impl Order {
     fn begin(&mut self, host: HostId, call: CallId, sender: Role, length: u32, created: u64) {
         let clock = self.clock;
         self.change(host, call, sender, |message| {
-            let session = None;
             let length = length.max(1);
-            *message = Outgoing { length, sent: 0, limit: 1, created: (created, clock), session };
+            let created = (created, clock);
+            *message = Outgoing { length, limit: 1, created, ..Outgoing::default() };
         });
     }
 
@@ -228,7 +231,8 @@ impl Order {
     /// Updates the state from the fields of a sent packet.
     fn learn_from_sent(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         if let (Some(call), Some(session)) = (wire.call, session(wire.packet)) {
-            self.messages[call as usize][wire.sender as usize].session = Some(session);
+            let message = &mut self.messages[call as usize][wire.sender as usize];
+            (message.session, message.session_at) = (Some(session), self.clock);
         }
         // A client that is asked whether it knows its session may have restarted, and then its calls are released. If it
         // does not respond to a NEED_ACK about one response, all responses to it may be released (TIME-9).
@@ -289,7 +293,7 @@ impl Order {
     }
 
     /// Applies a session challenge about `call`: all requests to that server that are in no session, or in one that the server
-    /// has lost, may start over.
+    /// has lost, may start over (AMO-3). A GRANT in the lost session means nothing any more. (Seed 1873.)
     fn challenged(
         &mut self,
         directory: &Directory,
@@ -309,13 +313,18 @@ impl Order {
             self.end(host, other, sender);
         }
         self.messages[call as usize][Role::Client as usize].session = None;
+        self.hosts[host as usize].lost.insert(wire.peer, self.clock);
     }
 
     /// Applies a GRANT if it has the session that the message's sender uses.
     fn granted(&mut self, host: HostId, call: CallId, wire: &WirePacket<'_>, offset: u32) {
         let sender = wire.sender.peer();
-        let Outgoing { session: known, created, .. } =
+        let Outgoing { session: known, session_at, created, .. } =
             self.messages[call as usize][sender as usize];
+        let lost = self.hosts[host as usize].lost.get(&wire.peer);
+        if sender == Role::Client && lost.is_some_and(|since| session_at <= *since) {
+            return;
+        }
         let doubt = self.hosts[host as usize].doubts.get(&wire.peer);
         if sender == Role::Server && doubt.is_some_and(|since| created.1 <= *since) {
             return;

@@ -342,6 +342,22 @@ fn requests_of_an_earlier_session_do_not_count() {
     assert_violation(ViolationKind::Incoming, &script.sent(1, Role::Server, grant(11_001)));
 }
 
+/// (Seed 19207205901240: the client stalled for longer than the timeout in the middle of a request.)
+#[test]
+fn a_request_after_silence_for_the_timeout_may_begin_anew() {
+    let config = Config::builder().max_incoming(10_000).timeout_usecs(400_000).build().unwrap();
+    let mut script = Script::new(&[(50_000, 1)], config, Incoming::new);
+    let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    script.sent(0, Role::Server, grant(6_000)).unwrap();
+    script.at += 399 * MILLISECOND;
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    assert_violation(ViolationKind::Incoming, &script.sent(0, Role::Server, grant(6_000)));
+    script.at += 400 * MILLISECOND;
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    script.sent(0, Role::Server, grant(6_000)).unwrap();
+}
+
 #[test]
 fn ended_and_silent_messages_return_their_share() {
     let config = Config::builder().max_incoming(10_000).build().unwrap();
@@ -362,6 +378,29 @@ fn order(fraction: u64) -> Script<Order> {
     script.observe(CLIENT, HostEvent::Called(0)).unwrap();
     script.observe(CLIENT, HostEvent::Called(1)).unwrap();
     script
+}
+
+/// (Seed 1873: a request that had sent all that it might was granted more in a session that its server had lost.)
+#[test]
+fn a_grant_in_a_lost_session_makes_nothing_sendable() {
+    let run = |is_lost: bool| {
+        let mut script = order(0);
+        let send = |script: &mut Script<Order>, call| {
+            let (data, bytes) = piece(&script.directory, call, Role::Client, 0, 1_000);
+            script.sent(call, Role::Client, Body::Data(data, &bytes))
+        };
+        send(&mut script, 1).unwrap();
+        if is_lost {
+            script.session = SESSION + 1;
+            let flags = Flags::SESSION.with(Flags::CONFIRM);
+            script.packet(CLIENT, 0, Role::Server, Body::NeedAck, flags, false).unwrap();
+        }
+        script.session = SESSION;
+        script.packet(CLIENT, 1, Role::Server, grant(5_000), Flags::SESSION, false).unwrap();
+        send(&mut script, 0)
+    };
+    assert_violation(ViolationKind::Order, &run(false));
+    run(true).unwrap();
 }
 
 #[test]
@@ -475,6 +514,26 @@ fn need_ack_ends_with_the_acknowledgment() {
     let mut list = AckList::EMPTY;
     list.push(Ack { client_id: id(0), server_port: 1 }).unwrap();
     script.received(0, Role::Client, Body::Ack(list)).unwrap();
+    script.sent(0, Role::Server, Body::NeedAck).unwrap();
+    assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
+}
+
+/// (Seed 11265710326427: responses to calls that its client had made before it was restarted carried acks.)
+#[test]
+fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
+    let mut script = amplification();
+    let response = |script: &mut Script<Amplification>| {
+        let (data, bytes) = piece(&script.directory, 0, Role::Server, 0, 1_000);
+        let data = Data { ack: Some(Ack { client_id: id(0), server_port: 1 }), ..data };
+        script.packet(SERVER, 0, Role::Server, Body::Data(data, &bytes), Flags::SESSION, false)
+    };
+    let (data, bytes) = piece(&script.directory, 0, Role::Client, 0, 1_000);
+    script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
+    response(&mut script).unwrap();
+    (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
+    let resend = Body::Resend(Resend::everything(7));
+    script.packet(SERVER, 0, Role::Client, resend, Flags::SESSION, true).unwrap();
+    response(&mut script).unwrap();
     script.sent(0, Role::Server, Body::NeedAck).unwrap();
     assert_violation(ViolationKind::Amplification, &script.sent(0, Role::Server, Body::NeedAck));
 }

@@ -45,7 +45,8 @@ pub(crate) struct End {
 /// Number of packets after which faults end early. Chosen by us: ten times the average of a run.
 const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 
-/// Number of packets after which a run will not end.
+/// Number of packets after which what a phase waits for will not happen. (The first phase may have more of them: calls of
+/// Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
 /// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
@@ -296,12 +297,17 @@ impl<H: SimulatedHost> Simulation<H> {
         self.observer.borrow().is_over()
     }
 
-    /// Advances until `done`, or until `bound` has passed.
-    fn wait(&mut self, bound: Nanos, done: impl Fn(&Self) -> bool) {
+    /// Returns the number of packets at which a phase that begins now is given up.
+    fn most_packets(&self) -> u64 {
+        self.observer.borrow().packets + MAX_PACKETS
+    }
+
+    /// Advances until `done`, or until `bound` has passed, or `most` packets were sent.
+    fn wait(&mut self, bound: Nanos, most: u64, done: impl Fn(&Self) -> bool) {
         let end = self.fabric.now() + bound;
         let mut step = MILLISECOND;
         while !self.is_over() && !done(self) && self.fabric.now() < end {
-            if self.observer.borrow().packets > MAX_PACKETS {
+            if self.observer.borrow().packets > most {
                 // The open calls will not end; the caller reports them.
                 return;
             }
@@ -313,10 +319,11 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
     /// possible to cancel it.
     fn expect_calls_to_end(&mut self) {
+        let most = self.most_packets();
         // A loss may delay many calls in sequence, so wait as long as calls end.
         loop {
             let before = self.open();
-            self.wait(self.time_limit(), |world| world.open() == 0 || world.open() < before);
+            self.wait(self.time_limit(), most, |world| world.open() == 0 || world.open() < before);
             if self.open() == 0 || self.open() == before {
                 break;
             }
@@ -393,7 +400,7 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
-        self.wait(late + self.time_limit(), |world| {
+        self.wait(late + self.time_limit(), self.most_packets(), |world| {
             let is_clear = |host: &HostId| match world.fabric.host(*host).observed().stack() {
                 Stack::Apus(transport) => memory::is_clear(&transport.live()),
                 Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),

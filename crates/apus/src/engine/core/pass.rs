@@ -88,6 +88,9 @@ impl Core {
     pub(in crate::engine) fn handle_timers(&mut self) {
         let now = self.time.now();
         self.handle_call_timeout(now);
+        if self.driver_due() <= now {
+            self.network.handle_driver_timeout();
+        }
         if self.network.handle_timers(now, &mut self.observation.tracer) {
             self.quota.spend(Work::Timers, usize::MAX);
         }
@@ -145,6 +148,12 @@ impl Core {
         self.observation.counters.turn_passes += u64::from(passed);
     }
 
+    /// Frees the poll role of the background poller, which watches the shard until `until`. No thread
+    /// waits for the role.
+    pub(in crate::engine) fn watch_until(&mut self, until: Instant) {
+        self.polling.watch_until(until, &mut self.wakes);
+    }
+
     /// Returns whether a quota ended the last pass before everything was done.
     pub(in crate::engine) const fn has_more_to_do(&self) -> bool {
         self.quota.more_to_send() || self.quota.more_to_deliver()
@@ -168,8 +177,15 @@ impl Core {
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
             return Instant::ZERO;
         }
-        let due = self.network.next_timeout().min(self.call_timeout.next_due());
+        let due =
+            self.network.next_timeout().min(self.call_timeout.next_due()).min(self.driver_due());
         self.local.as_ref().map_or(due, |local| due.min(local.next_due()))
+    }
+
+    /// Returns when the driver's next timer is due.
+    fn driver_due(&self) -> Instant {
+        let due = self.network.driver_timeout();
+        due.map_or(Instant::NEVER, |due| self.time.clock().convert(due))
     }
 
     /// Returns whether the socket is full.

@@ -35,8 +35,12 @@ pub(crate) struct Core {
     pub(super) wakes: WakeList,
     pub(super) time: Time,
     pub(super) observation: Observation,
+    /// Kinds of messages that other shards are asked to steal, although the surplus has not grown, by index.
+    pub(super) passed_on: [bool; 2],
     /// `None` while the endpoint is open.
     pub(super) closed: Option<Closed>,
+    /// Whether the other shards of the endpoint must be closed, too.
+    pub(super) spreads_close: bool,
 }
 
 /// What a core is made of.
@@ -82,7 +86,9 @@ impl Core {
             wakes: WakeList::default(),
             time: Time::new(clock),
             observation,
+            passed_on: [false; 2],
             closed: None,
+            spreads_close: false,
         }
     }
 

@@ -15,6 +15,11 @@ impl Core {
         self.local.as_mut().is_none_or(|local| local.is_drained(now))
     }
 
+    /// Returns why the shard was closed, once: the other shards of the endpoint must be closed, too.
+    pub(in crate::engine) fn take_close(&mut self) -> Option<Closed> {
+        std::mem::take(&mut self.spreads_close).then(|| self.closed_error())
+    }
+
     /// Closes the endpoint for a reason: outstanding calls fail, requests are refused, and all
     /// waiters are notified.
     pub(crate) fn close(&mut self, why: Closed) {
@@ -22,6 +27,7 @@ impl Core {
             return;
         }
         self.closed = Some(why);
+        self.spreads_close = true;
         // Accepted replies leave first: the protocol forgets what it has not sent.
         self.transmit_held_back();
         let now = self.time.read_clock();

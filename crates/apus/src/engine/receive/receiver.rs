@@ -19,6 +19,8 @@ pub(crate) struct Receiver {
     reading: UnreadBounds,
     /// Datagrams that the system has dropped for lack of room, as far as it was reported.
     overflowed: u64,
+    /// Whether local peers know that this side sleeps.
+    is_prepared: bool,
 }
 
 impl Receiver {
@@ -34,6 +36,7 @@ impl Receiver {
             local: local.map(LocalReceiver::new),
             reading: UnreadBounds::new(capacity),
             overflowed: 0,
+            is_prepared: false,
         }
     }
 
@@ -115,11 +118,21 @@ impl Receiver {
     /// Announces to local peers that this side is going to sleep. Returns `false` if something has
     /// come: then it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
     pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
-        self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep)
+        self.is_prepared = self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep);
+        self.is_prepared
+    }
+
+    /// Ends a sleep that the background poller has prepared, if it did: another thread has taken the
+    /// poll role.
+    pub(in crate::engine) fn take_over(&mut self, now: Instant) {
+        if self.is_prepared {
+            self.finish_sleep(WakeReasons::UNKNOWN, now);
+        }
     }
 
     /// Ends a sleep at `now`, for these reasons.
     pub(in crate::engine) fn finish_sleep(&mut self, reasons: WakeReasons, now: Instant) {
+        self.is_prepared = false;
         self.reading.note_clock(now);
         if reasons.driver {
             self.expect_network();
@@ -174,9 +187,9 @@ mod tests {
         let shard = server.shard();
         // With the poll role no other thread takes the packet, nor changes what is due.
         while !shard.lock().polling().take_role() {
-            shard.lock().polling().request_role();
             std::thread::yield_now();
         }
+        shard.receiver().take_over(shard.clock().now());
         shard.receiver().local.as_mut().unwrap().note_records(1);
         let remote = UdpSocket::bind("127.0.0.1:0").unwrap();
         remote.send_to(b"what it is does not matter", server.local_addr()).unwrap();

@@ -1,14 +1,16 @@
 //! Messages for the application, and the bound on their number.
 
 use crate::engine::backlog::Backlog;
-use crate::engine::handoff::{Delivered, Handoff};
+use crate::engine::handoff::{Delivered, Handoff, StealRequest};
 use crate::engine::message::{EndedCall, IncomingRequest};
+use crate::engine::siblings::MessageKind;
 use crate::engine::token::ThreadToken;
 use crate::engine::waiter::Waiter;
 use crate::engine::wake_list::WakeList;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Requests and completions that the application has not received, and the threads that wait for
 /// them.
@@ -20,7 +22,19 @@ pub(crate) struct Inbox {
     backlog: Backlog,
     /// The thread that handles packets.
     producer: ThreadToken,
+    pace: Pace,
 }
+
+/// How fast the shard's own threads receive messages, by the last readings of the clock.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    last: Instant,
+    quick: bool,
+}
+
+/// Longest time between two messages of a thread that is expected to receive the next one itself. Chosen by us: waking
+/// another thread takes about as long.
+const QUICK: Duration = Duration::from_micros(20);
 
 impl Inbox {
     /// Returns an empty inbox.
@@ -30,6 +44,59 @@ impl Inbox {
             completions: Handoff::default(),
             backlog,
             producer: ThreadToken::current(),
+            pace: Pace { last: Instant::ZERO, quick: false },
+        }
+    }
+
+    /// Notes that a thread of this shard has received a message.
+    pub(crate) fn note_own_take(&mut self, now: Instant) {
+        self.pace = Pace { last: now, quick: now - self.pace.last <= QUICK };
+    }
+
+    /// Returns the number of messages that other shards may steal. `left`: a thread of this shard has left with a
+    /// message or is about to. If it has been quick, it will return soon; if it does not, the background poller takes its
+    /// place.
+    pub(crate) fn surplus(&self, kind: MessageKind, left: bool) -> usize {
+        let surplus = match kind {
+            MessageKind::Request => self.requests.unreserved(),
+            MessageKind::Completion => self.completions.unreserved(),
+        };
+        if left && self.pace.quick { 0 } else { surplus }
+    }
+
+    /// Notes whether the leader waits for messages of this kind.
+    pub(crate) const fn set_leader_waits(&mut self, kind: MessageKind, waits: bool) {
+        match kind {
+            MessageKind::Request => self.requests.set_leader_waits(waits),
+            MessageKind::Completion => self.completions.set_leader_waits(waits),
+        }
+    }
+
+    /// Asks a thread that waits for messages of this kind to steal from other shards.
+    pub(crate) fn request_steal(
+        &mut self,
+        kind: MessageKind,
+        wakes: &mut WakeList,
+    ) -> StealRequest {
+        match kind {
+            MessageKind::Request => self.requests.request_steal(wakes),
+            MessageKind::Completion => self.completions.request_steal(wakes),
+        }
+    }
+
+    /// Returns whether a thread that waits for messages of this kind is asked to steal from other shards.
+    pub(crate) const fn is_steal_requested(&self, kind: MessageKind) -> bool {
+        match kind {
+            MessageKind::Request => self.requests.is_steal_requested(),
+            MessageKind::Completion => self.completions.is_steal_requested(),
+        }
+    }
+
+    /// Takes the request to steal messages of this kind, if there is one.
+    pub(crate) const fn take_steal_request(&mut self, kind: MessageKind) -> bool {
+        match kind {
+            MessageKind::Request => self.requests.take_steal_request(),
+            MessageKind::Completion => self.completions.take_steal_request(),
         }
     }
 

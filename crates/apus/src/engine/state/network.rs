@@ -106,6 +106,7 @@ impl Network {
         observation: &mut Observation,
     ) -> usize {
         let mut bytes = 0;
+        self.take_sessions(now);
         let Self { transport, paths, .. } = self;
         let Observation { counters, tracer, .. } = observation;
         transport.set_request_room(room);
@@ -130,6 +131,7 @@ impl Network {
             NetworkError::ProtocolUnreachable => Unreachable::Protocol,
             NetworkError::HostUnreachable => Unreachable::Host,
             NetworkError::NotPermitted => Unreachable::NotPermitted,
+            NetworkError::Untrusted => Unreachable::Untrusted,
             NetworkError::TooBig => return self.renew_packet_limit(report.peer),
             // A later driver may report more.
             _ => return,
@@ -170,6 +172,7 @@ impl Network {
             self.transmit.flush()?;
         }
         let mut more = false;
+        self.take_sessions(now);
         while self.transmit.has_room() {
             if quota == 0 {
                 more = true;
@@ -178,7 +181,13 @@ impl Network {
             // Borrowed, not moved out of the option: a move of this large value costs a copy per
             // packet.
             let next = self.transport.poll_transmit(now);
-            let Some(transmit) = &next else { break };
+            let Some(transmit) = &next else {
+                // The driver may have learnt from a packet that the protocol has forgotten a session.
+                if self.take_sessions(now) {
+                    continue;
+                }
+                break;
+            };
             // A packet without payload counts, too: there may be any number of empty messages.
             quota = quota.saturating_sub(transmit.payload_len().max(1));
             if packets == 0 {
@@ -203,6 +212,26 @@ impl Network {
         tracer.fetch(&mut self.transport);
         self.flush(began, packets, tracer)?;
         Ok(more)
+    }
+
+    /// Hands the sessions that the driver has agreed upon to the protocol. Returns whether there were any.
+    fn take_sessions(&mut self, now: Instant) -> bool {
+        let mut some = false;
+        while let Some((peer, session)) = self.transmit.poll_session() {
+            self.transport.establish_session(now, peer, session);
+            some = true;
+        }
+        some
+    }
+
+    /// Does what is due in the driver.
+    pub(crate) fn handle_driver_timeout(&mut self) {
+        self.transmit.handle_timeout();
+    }
+
+    /// Returns when the driver's next timer is due.
+    pub(crate) fn driver_timeout(&self) -> Option<std::time::Instant> {
+        self.transmit.next_timeout()
     }
 
     /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver
@@ -247,6 +276,11 @@ impl Network {
     /// Asks all peers with a session to freeze their traces. Returns their number.
     pub(crate) fn freeze_peers(&mut self, now: Instant) -> usize {
         self.transport.freeze_peers(now)
+    }
+
+    /// Reports what other transports that share `max_incoming` have granted and not received.
+    pub(crate) fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
+        self.transport.share_incoming(sharers, elsewhere);
     }
 
     /// Charges `bytes` received through shared memory to the receive buffer.

@@ -18,6 +18,10 @@ pub(crate) struct Polling {
     sleeps_for_room: bool,
     /// Whether the leader must take the core lock in its next round, whatever the time.
     check_requested: bool,
+    /// Whether the background poller watches the shard: then the poll role is free.
+    watched: bool,
+    /// Whether the leader polls once, and then receives what it has come for.
+    polls_once: bool,
     background: Background,
 }
 
@@ -34,9 +38,28 @@ struct Background {
 }
 
 impl Polling {
-    /// Takes the poll role if it is free. Returns whether it was.
+    /// Takes the poll role if it is free. Returns whether it was. The background poller then watches
+    /// the shard no longer.
     pub(crate) fn take_role(&mut self) -> bool {
-        self.role.take()
+        let taken = self.role.take();
+        if taken && std::mem::take(&mut self.watched) {
+            self.end_sleep();
+        }
+        taken
+    }
+
+    /// Has the background poller, which has the poll role, watch the shard until `until`: the role is
+    /// free for every thread, and the background poller wakes in its place.
+    pub(crate) fn watch_until(&mut self, until: Instant, wakes: &mut WakeList) {
+        let passed = self.role.pass(wakes);
+        debug_assert!(!passed, "no thread waits");
+        self.watched = true;
+        self.begin_sleep(until);
+    }
+
+    /// Returns whether the background poller watches the shard.
+    pub(crate) const fn is_watched(&self) -> bool {
+        self.watched
     }
 
     /// Returns whether no thread has the poll role.
@@ -44,27 +67,36 @@ impl Polling {
         self.role.is_free()
     }
 
+    /// Takes the poll role for a single poll, if it is free. Returns whether it was.
+    pub(crate) fn take_role_once(&mut self) -> bool {
+        self.polls_once = self.take_role();
+        self.polls_once
+    }
+
+    /// Notes that the single poll is over.
+    pub(crate) const fn end_single_poll(&mut self) {
+        self.polls_once = false;
+    }
+
+    /// Returns whether a thread that receives messages has left the poll role, or polls once: the messages that wait may
+    /// be for it.
+    pub(crate) const fn is_left(&self) -> bool {
+        (self.role.is_free() && !self.watched) || self.polls_once
+    }
+
     /// Returns whether a thread waits for the poll role.
-    pub(crate) fn is_role_wanted(&self) -> bool {
+    pub(crate) const fn is_role_wanted(&self) -> bool {
         self.role.is_wanted()
     }
 
-    /// Adds a waiting thread that takes the poll role when it is passed on. The background poller
-    /// gives the role up at once.
+    /// Adds a waiting thread that takes the poll role when it is passed on.
     pub(crate) fn follow(&mut self, waiter: Arc<Waiter>) {
         self.role.add_follower(waiter);
-        self.check_requested |= self.role.is_in_background();
     }
 
     /// Removes a thread that does not wait any more.
     pub(crate) fn unfollow(&mut self, waiter: &Arc<Waiter>) {
         self.role.remove_follower(waiter);
-    }
-
-    /// Asks the background poller, if it has the role, to give it up for a thread that does not
-    /// wait but will poll soon.
-    pub(crate) fn request_role(&mut self) {
-        self.check_requested |= self.role.request_from_background();
     }
 
     /// Passes the poll role to a follower, or frees it; then the background poller is woken after a
@@ -137,7 +169,7 @@ impl Polling {
     /// Takes the poll role for the background poller, if no thread has had it since its number of
     /// changes was `seen`. Returns whether it did.
     pub(crate) fn take_role_in_background(&mut self, seen: u64) -> bool {
-        self.is_free() && self.role.changes() == seen && self.role.take_in_background()
+        self.is_free() && self.role.changes() == seen && self.take_role()
     }
 
     /// Returns the number of times that the poll role has changed hands.

@@ -140,7 +140,11 @@ impl Client {
             self.record(turn, &[ino], record);
             return self.entry(turn, None, ino);
         };
+        let before = self.before_creation(place.directory);
         self.record(turn, &[ino, place.directory], record);
+        if let Some(before) = before {
+            self.log.note_before(before);
+        }
         self.change_directory(turn, place.directory, |names| names.put(place.name.clone(), ino));
         if kind == NodeKind::Directory {
             self.gain_directory(place.directory)?;
@@ -196,6 +200,10 @@ impl Client {
             return Err(Errno::ISDIR.into());
         }
         let (parent, node) = (self.handle(place.directory)?, self.handle(ino)?);
+        if self.cancel_creation(place.directory, ino) {
+            self.change_directory(turn, place.directory, |names| names.remove(&place.name));
+            return Ok(Reply::Done);
+        }
         let name = place.name.clone();
         self.record(turn, &[ino, place.directory], Record::Unlink { parent, name, node });
         self.change_directory(turn, place.directory, |names| names.remove(&place.name));

@@ -31,7 +31,12 @@ impl Client {
             self.node_mut(ino)?.is_gone = false;
         }
         self.lease(turn, &[(ino, kind)])?;
-        let attributes = self.node(ino)?.attributes;
+        let (attributes, openings) = (self.node(ino)?.attributes, self.node(ino)?.openings);
+        if attributes.links == 0 && openings == 0 {
+            // It lost its last name after the kernel had found it. The server keeps it for clients that had it open then, and does not
+            // know of this one.
+            return Err(Errno::STALE.into());
+        }
         let mut keep_cache = true;
         if truncate && attributes.size > 0 {
             let mode = kill_privileges.then(|| without_privileges(attributes.mode));

@@ -1,0 +1,75 @@
+//! Calls whose caller checks at intervals whether to keep waiting.
+
+use crate::call::CallOptions;
+use crate::endpoint::{Endpoint, submit};
+use crate::engine::wait_target::EndOf;
+use crate::error::CallError;
+use crate::submission::{Submission, cancel};
+use apus_proto::{Execution, FailureKind, Payload, RpcError};
+use bytes::Bytes;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+impl Endpoint {
+    /// Sends a request and waits for the response, as [`Endpoint::call_with`] does, and asks
+    /// `keep_waiting` each time that it has waited for `interval`. If it returns `false`, the call
+    /// is cancelled and fails with [`FailureKind::Cancelled`].
+    ///
+    /// For threads that something else must be able to stop, such as the main thread of an
+    /// interpreter, which handles Ctrl-C. A response that arrives within `interval` costs what it
+    /// costs with `call_with`. While the call waits for room to be sent, `keep_waiting` is not
+    /// asked; [`CallOptions::timeout`] limits that as well.
+    ///
+    /// `keep_waiting` may use the endpoint.
+    ///
+    /// ```
+    /// use apus::{CallOptions, Endpoint, Execution};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (server, client) = (Endpoint::bind("127.0.0.1:0")?, Endpoint::client()?);
+    /// // The server never replies, and the caller loses patience at once.
+    /// let interval = Duration::from_millis(1);
+    /// let result =
+    ///     client.call_interruptible(server.local_addr(), "hello", CallOptions::new(), interval, || false);
+    /// assert_eq!(result.unwrap_err().execution(), Execution::Unknown);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
+    pub fn call_interruptible(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        options: CallOptions,
+        interval: Duration,
+        mut keep_waiting: impl FnMut() -> bool,
+    ) -> Result<Bytes, CallError> {
+        let mut submission = Submission::new(to, request.into(), options, None);
+        let shard = self.shards.caller()?;
+        let (mut core, call) = submit(shard, &mut submission)?;
+        loop {
+            let until = Instant::now().checked_add(interval);
+            let (again, ended) = shard.wait_for(core, &EndOf(call.key), until);
+            if let Some(response) = ended {
+                drop(again);
+                return response.into_result().map_err(CallError::Failed);
+            }
+            if again.is_closed() {
+                return Err(again.closed_error().into());
+            }
+            drop(again);
+            let keeps_waiting = keep_waiting();
+            core = shard.lock();
+            // A call that has ended meanwhile is not cancelled: its result is there.
+            if !keeps_waiting && cancel(&mut core, call) {
+                let kind = FailureKind::Cancelled;
+                return Err(RpcError { kind, execution: Execution::Unknown }.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Endpoints whose packets are sealed, over real sockets.
+
+mod calls;
+mod identities;
+mod keys;
+mod lifecycle;
+mod packets;

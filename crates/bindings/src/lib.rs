@@ -1,0 +1,26 @@
+//! What the interfaces of apus for other languages share: an endpoint behind one type, with
+//! descriptors for event loops and errors as numbers with text.
+//!
+//! `apus-capi` (C and C++) and the Python package are thin layers over this crate, and translate
+//! types only. Rust programs use the crate `apus` itself.
+//!
+//! - **BIND-1** A descriptor is readable whenever a receive call that does not wait would return a
+//!   message, or the error of a closed endpoint. It may be readable when there is none.
+//! - **BIND-2** A thread that waits in this crate without a limit asks its caller at intervals of
+//!   [`INTERVAL`] whether to keep waiting.
+
+#![forbid(unsafe_code)]
+
+mod alert;
+mod arrivals;
+mod endpoint;
+mod event_endpoint;
+mod failure;
+mod polled;
+mod request;
+mod status;
+
+pub use endpoint::{Endpoint, EndpointOptions, INTERVAL, Patience};
+pub use failure::Failure;
+pub use request::Request;
+pub use status::Status;

@@ -1,0 +1,132 @@
+//! Programs in C and C++, compiled against the header and the static library, and run: the examples
+//! and a program of misuse, with AddressSanitizer where the compiler has it.
+//!
+//! Without a compiler the tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A compiler, and the flags for it.
+#[derive(Clone, Copy)]
+struct Compiler {
+    program: &'static str,
+    standard: &'static str,
+}
+
+const C: Compiler = Compiler { program: "cc", standard: "-std=c11" };
+const CXX: Compiler = Compiler { program: "c++", standard: "-std=c++17" };
+
+/// Flags that find mistakes: a warning is an error.
+const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"];
+
+const ADDRESS_SANITIZER: [&str; 2] = ["-fsanitize=address,undefined", "-g"];
+
+/// What the static library needs of the system.
+const LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+
+/// The folder of this test's executable, which has the library as well.
+fn libraries() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+impl Compiler {
+    /// Compiles a program with the static library. The error is what the compiler wrote.
+    fn compile(self, source: &Path, output: &Path, flags: &[&str]) -> Result<(), String> {
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+        let result = Command::new(self.program)
+            .args([self.standard, "-I"])
+            .arg(include)
+            .args(STRICT)
+            .args(flags)
+            .arg(source)
+            .arg(libraries().join("libapus_capi.a"))
+            .args(LIBRARIES)
+            .arg("-o")
+            .arg(output)
+            .output()
+            .map_err(|error| format!("{}: {error}", self.program))?;
+        let text = String::from_utf8_lossy(&result.stderr).into_owned();
+        if result.status.success() { Ok(()) } else { Err(text) }
+    }
+
+    /// Returns whether the compiler can build and link anything with these flags.
+    fn works(self, flags: &[&str]) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("nothing.c");
+        std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        let output = folder.path().join("nothing");
+        let built = Command::new(self.program)
+            .args(["-x", if self.program == "cc" { "c" } else { "c++" }])
+            .args(flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&output)
+            .output();
+        let works = built.is_ok_and(|built| built.status.success())
+            && Command::new(&output).status().is_ok_and(|status| status.success());
+        if !works {
+            eprintln!("SKIPPED: {} does not work here with {flags:?}", self.program);
+        }
+        works
+    }
+
+    /// Compiles and runs a program, and returns what it printed; `None` without a compiler.
+    fn run(self, source: &str) -> Option<String> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+        let flags = [&ADDRESS_SANITIZER[..], &[]].into_iter().find(|flags| self.works(flags))?;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        if let Err(error) = self.compile(&source, &program, flags) {
+            panic!("{}: {error}", source.display());
+        }
+        let Output { status, stdout, stderr } = Command::new(&program).output().unwrap();
+        let stderr = String::from_utf8_lossy(&stderr);
+        assert!(status.success(), "{} {flags:?}: {status}\n{stderr}", source.display());
+        Some(String::from_utf8(stdout).unwrap())
+    }
+}
+
+#[test]
+fn the_example_in_c_works() {
+    if let Some(printed) = C.run("examples/echo.c") {
+        assert!(printed.starts_with("HELLO\n100 responses\nno server, no response\n"), "{printed}");
+    }
+}
+
+#[test]
+fn the_example_in_cpp_works() {
+    if let Some(printed) = CXX.run("examples/fan_out.cpp") {
+        assert_eq!(printed, "2 answers, 1 call cancelled\n");
+    }
+}
+
+#[test]
+fn misuse_is_an_error_and_never_a_crash() {
+    if let Some(printed) = C.run("tests/programs/misuse.c") {
+        assert_eq!(printed, "0 failures\n");
+    }
+}
+
+/// The sanitizer would find a mistake of these programs: it finds one that is made.
+#[test]
+fn the_sanitizer_finds_a_buffer_that_is_not_freed() {
+    if !C.works(&ADDRESS_SANITIZER) {
+        return;
+    }
+    let source =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/echo.c"));
+    // Nothing frees the endpoint of the event loop any more, and nothing points to it either.
+    let source = source.unwrap().replace("apus_endpoint_free(events);", "events = NULL;");
+    let folder = tempfile::tempdir().unwrap();
+    let (file, program) = (folder.path().join("leak.c"), folder.path().join("leak"));
+    std::fs::write(&file, source).unwrap();
+    C.compile(&file, &program, &ADDRESS_SANITIZER).unwrap();
+    let run = Command::new(&program).env("ASAN_OPTIONS", "symbolize=0").output();
+    let output = run.unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("LeakSanitizer has encountered a fatal error") {
+        eprintln!("SKIPPED: LeakSanitizer does not work here");
+        return;
+    }
+    assert!(!output.status.success() && stderr.contains("LeakSanitizer"), "{stderr}");
+}

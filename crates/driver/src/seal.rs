@@ -1,0 +1,95 @@
+//! Sealing: every packet encrypted and authenticated, around any driver.
+//!
+//! [`Sealed`] wraps a driver. Its transmitting half seals packets while it copies them, its receiving half opens them, without
+//! the engine's core lock. Handshakes ([`apus_seal::Handshakes`]) are between the two: the receiving half gives them packets, the
+//! transmitting half sends what they say.
+//!
+//! ```text
+//!   engine ── send ──▶ SealedTransmit: Sealer by peer ──▶ inner driver
+//!                          │ wants keys, timers      ▲ packets of handshakes, new keys
+//!                          ▼                         │
+//!                      SealHandle: Handshakes ───────┤ session for the protocol
+//!                          ▲ packets of handshakes   ▼
+//!   engine ◀── drain ── OpenedReceive: Opener by peer ◀── inner driver
+//! ```
+//!
+//! # Invariants
+//!
+//! - **SEALED-1** A packet leaves sealed, or not at all. A packet for a peer without keys is dropped, and begins a handshake: the
+//!   protocol sends it again from its start in the session that the handshake leads to (SEAL-11).
+//! - **SEALED-2** The engine receives nothing that was not opened (SEAL-7).
+//! - **SEALED-3** The protocol is given a session before it is given a packet of it.
+
+mod handle;
+mod receive;
+mod transmit;
+mod watch;
+
+pub use handle::SealHandle;
+pub use watch::{WATCH_INTERVAL, Watch};
+
+use crate::{Capabilities, Driver, DriverCounters, ReceiveHalf, TransmitHalf};
+use apus_seal::{Limits, Negotiator};
+use receive::OpenedReceive;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use transmit::SealedTransmit;
+
+/// A driver whose packets are sealed.
+pub struct Sealed {
+    inner: Box<dyn Driver>,
+    handle: Arc<SealHandle>,
+}
+
+impl Sealed {
+    /// Seals the packets of `inner`, with the identity and trust of `negotiator`.
+    #[must_use]
+    pub fn new(inner: Box<dyn Driver>, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
+        let handle = SealHandle::new(negotiator, inner.local_addr().port(), limits);
+        Self { inner, handle: Arc::new(handle) }
+    }
+
+    /// Returns what can be read and changed while the driver works. Valid after [`Driver::split`].
+    #[must_use]
+    pub fn handle(&self) -> Arc<SealHandle> {
+        self.handle.clone()
+    }
+}
+
+/// The counters of the inner driver, and those of sealing.
+struct BothCounters {
+    inner: Option<Arc<dyn DriverCounters>>,
+    handle: Arc<SealHandle>,
+}
+
+impl DriverCounters for BothCounters {
+    fn all(&self) -> Vec<(&'static str, u64)> {
+        let mut all = self.inner.as_ref().map_or_else(Vec::new, |inner| inner.all());
+        all.extend(self.handle.counters().all());
+        all
+    }
+}
+
+impl Driver for Sealed {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.inner.local_addr()
+    }
+
+    fn counters(&self) -> Option<Arc<dyn DriverCounters>> {
+        let (inner, handle) = (self.inner.counters(), self.handle.clone());
+        Some(Arc::new(BothCounters { inner, handle }))
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
+        let Self { inner, handle } = *self;
+        let (transmit, receive) = inner.split();
+        (
+            Box::new(SealedTransmit::new(transmit, handle.clone())),
+            Box::new(OpenedReceive::new(receive, handle)),
+        )
+    }
+}

@@ -1,0 +1,220 @@
+//! What both halves of a sealed driver share, and what others may ask.
+
+use apus_seal::{
+    Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, SealCounters,
+    SealEvent, Sealer,
+};
+use apus_wire::HEADER_LEN;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time between two checks of how old keys are, in nanoseconds: a minute.
+const AGE_CHECK: u64 = 60_000_000_000;
+
+/// Handshakes and peers of a sealed driver. Any thread may use it.
+pub struct SealHandle {
+    state: Mutex<State>,
+    counters: Arc<SealCounters>,
+    /// The origin of the time of `Handshakes`.
+    origin: Instant,
+    /// Whether there are changes for the transmitting half, or packets to send.
+    for_transmit: AtomicBool,
+    /// Whether there are changes for the receiving half.
+    for_receive: AtomicBool,
+    /// Whether there are refused packets to report.
+    for_reports: AtomicBool,
+    /// Whether there are sessions for the protocol.
+    for_protocol: AtomicBool,
+    /// When a timer is due, in nanoseconds since the origin; `u64::MAX` if none is.
+    due: AtomicU64,
+}
+
+/// The state behind the lock. Taken for handshakes, never for a packet of an established peer.
+pub(super) struct State {
+    pub(super) handshakes: Handshakes,
+    /// New keys for sending, or `None` for a peer that has lost its keys of this session.
+    pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
+    pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
+    pub(super) sessions: VecDeque<(SocketAddr, u64)>,
+    pub(super) outbox: VecDeque<Datagram>,
+    /// Packets that were not sent because their peer refuses this end or is refused, with their first bytes.
+    pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
+    next_age_check: u64,
+}
+
+/// A change of the keys with a peer.
+pub(super) enum Change<T> {
+    /// These are the keys.
+    Set(T),
+    /// Keys of this session are not used any more.
+    Remove(u64),
+}
+
+impl fmt::Debug for SealHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealHandle(..)")
+    }
+}
+
+impl SealHandle {
+    pub(super) fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits) -> Self {
+        let handshakes = Handshakes::new(negotiator, port, limits, 0);
+        Self {
+            counters: handshakes.counters().clone(),
+            state: Mutex::new(State {
+                handshakes,
+                sealers: VecDeque::new(),
+                openers: VecDeque::new(),
+                sessions: VecDeque::new(),
+                outbox: VecDeque::new(),
+                refused: VecDeque::new(),
+                next_age_check: AGE_CHECK,
+            }),
+            origin: Instant::now(),
+            for_transmit: AtomicBool::new(false),
+            for_receive: AtomicBool::new(false),
+            for_reports: AtomicBool::new(false),
+            for_protocol: AtomicBool::new(false),
+            due: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub const fn counters(&self) -> &Arc<SealCounters> {
+        &self.counters
+    }
+
+    /// Returns the identity that `peer` has shown in the handshake that led to `session`.
+    #[must_use]
+    pub fn identity(&self, peer: SocketAddr, session: u64) -> Option<Arc<Identity>> {
+        self.lock().handshakes.identity(canonical(peer), session)
+    }
+
+    /// Returns the identities of all peers with keys.
+    #[must_use]
+    pub fn identities(&self) -> Vec<(SocketAddr, Arc<Identity>)> {
+        let state = self.lock();
+        state.handshakes.identities().map(|(peer, identity)| (peer, identity.clone())).collect()
+    }
+
+    /// Returns why the last handshake with `peer` has failed, if that was within the last seconds.
+    #[must_use]
+    pub fn failure(&self, peer: SocketAddr) -> Option<HandshakeError> {
+        self.lock().handshakes.failure(canonical(peer))
+    }
+
+    /// Uses another identity and trust from now on. Peers that are not admitted by it lose their keys at once. Returns their
+    /// number.
+    pub fn replace_negotiator(&self, negotiator: Arc<dyn Negotiator>) -> usize {
+        self.change(|_, state| state.handshakes.replace_negotiator(negotiator))
+    }
+
+    /// Removes the peers that are not admitted any more, because their certificates have expired. Returns their number.
+    pub fn recheck(&self) -> usize {
+        self.change(|_, state| state.handshakes.recheck())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time of `Handshakes`.
+    fn now(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Changes the state at the present time, and tells both halves and the protocol what concerns them.
+    pub(super) fn change<R>(&self, change: impl FnOnce(u64, &mut State) -> R) -> R {
+        let mut state = self.lock();
+        let result = change(self.now(), &mut state);
+        state.sort_out();
+        let is_for_transmit = !state.sealers.is_empty() || !state.outbox.is_empty();
+        self.for_transmit.store(is_for_transmit, Ordering::Release);
+        self.for_receive.store(!state.openers.is_empty(), Ordering::Release);
+        self.for_reports.store(!state.refused.is_empty(), Ordering::Release);
+        self.for_protocol.store(!state.sessions.is_empty(), Ordering::Release);
+        self.due.store(state.next_due(), Ordering::Relaxed);
+        result
+    }
+
+    /// Does what is due. Returns the time of `Handshakes` if the age of keys is to be checked.
+    pub(super) fn handle_timeout(&self) -> Option<u64> {
+        self.change(|now, state| {
+            state.handshakes.handle_timeout(now);
+            let is_due = now >= state.next_age_check;
+            if is_due {
+                state.next_age_check = now + AGE_CHECK;
+            }
+            is_due.then_some(now)
+        })
+    }
+
+    /// Returns when [`SealHandle::handle_timeout`] is due.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let due = self.due.load(Ordering::Relaxed);
+        if due == u64::MAX { None } else { self.origin.checked_add(Duration::from_nanos(due)) }
+    }
+
+    pub(super) fn is_for_transmit(&self) -> bool {
+        self.for_transmit.load(Ordering::Acquire)
+    }
+
+    pub(super) fn has_refused(&self) -> bool {
+        self.for_reports.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_for_receive(&self) -> bool {
+        self.for_receive.load(Ordering::Acquire)
+    }
+
+    /// Returns a session of which the protocol does not know yet.
+    pub(super) fn take_session(&self) -> Option<(SocketAddr, u64)> {
+        if !self.for_protocol.load(Ordering::Acquire) {
+            return None;
+        }
+        self.change(|_, state| state.sessions.pop_front())
+    }
+}
+
+impl State {
+    /// Sorts what handshakes have led to.
+    fn sort_out(&mut self) {
+        while let Some(event) = self.handshakes.poll_event() {
+            match event {
+                SealEvent::Established(new) => {
+                    self.sessions.push_back((new.peer, new.sealer.session()));
+                    self.sealers.push_back((new.peer, Change::Set(new.sealer)));
+                    self.openers.push_back((new.peer, Change::Set(new.opener)));
+                }
+                SealEvent::Removed { peer, session } => {
+                    self.sealers.push_back((peer, Change::Remove(session)));
+                    self.openers.push_back((peer, Change::Remove(session)));
+                }
+            }
+        }
+        while let Some(datagram) = self.handshakes.poll_transmit() {
+            self.outbox.push_back(datagram);
+        }
+    }
+
+    fn next_due(&self) -> u64 {
+        let age = if self.handshakes.peers() > 0 { self.next_age_check } else { u64::MAX };
+        self.handshakes.next_timeout().unwrap_or(u64::MAX).min(age)
+    }
+}
+
+/// The form of an address that both halves use for a peer.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(_) => address,
+        SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+            Some(ip) => SocketAddr::new(ip.into(), v6.port()),
+            None => address,
+        },
+    }
+}

@@ -1,0 +1,238 @@
+//! The transmitting half: seals packets while it copies them, and sends what handshakes have to say.
+
+use super::handle::{Change, SealHandle, canonical};
+use crate::{Burst, BurstPacket, TransmitHalf};
+use apus_seal::{Failure, SealCounters, Sealer, TAG_LEN};
+use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Datagrams that wait for further packets at the same time.
+const WAITING: usize = 4;
+
+/// Refused packets that are reported at the same time.
+const MAX_REPORTS: usize = 64;
+
+/// Packets of one datagram at most (WIRE-29).
+const MAX_PACKETS: usize = 64;
+
+/// The transmitting half of a sealed driver.
+pub(super) struct SealedTransmit {
+    inner: Box<dyn TransmitHalf>,
+    handle: Arc<SealHandle>,
+    counters: Arc<SealCounters>,
+    keys: HashMap<SocketAddr, Sealer>,
+    /// Datagrams to which packets may be added until the next flush; the one that was begun last is the last.
+    waiting: Vec<Waiting>,
+    /// Headers and contents of the burst that is sealed.
+    headers: Vec<u8>,
+    contents: Vec<u8>,
+}
+
+/// Packets that share a datagram, not sealed yet (SEAL-6).
+struct Waiting {
+    to: SocketAddr,
+    from: Option<IpAddr>,
+    traffic_class: u8,
+    packets: usize,
+    bytes: Vec<u8>,
+}
+
+impl SealedTransmit {
+    pub(super) fn new(inner: Box<dyn TransmitHalf>, handle: Arc<SealHandle>) -> Self {
+        let counters = handle.counters().clone();
+        Self {
+            inner,
+            handle,
+            counters,
+            keys: HashMap::new(),
+            waiting: Vec::new(),
+            headers: Vec::new(),
+            contents: Vec::new(),
+        }
+    }
+
+    /// Takes what handshakes have led to, and sends what they have to say.
+    #[cold]
+    fn take_changes(&mut self) -> io::Result<()> {
+        let (changes, outbox) = self.handle.change(|_, state| {
+            (std::mem::take(&mut state.sealers), std::mem::take(&mut state.outbox))
+        });
+        for datagram in outbox {
+            let burst = Burst::single(datagram.to, &datagram.packet);
+            self.inner.send(&Burst { from: datagram.from, ..burst })?;
+        }
+        for (peer, change) in changes {
+            let before = match change {
+                Change::Set(sealer) => self.keys.insert(peer, sealer),
+                Change::Remove(session) => match self.keys.get(&peer) {
+                    Some(known) if known.session() == session => self.keys.remove(&peer),
+                    _ => None,
+                },
+            };
+            if let Some(before) = before {
+                self.counters.rekeys.add(before.rekeys());
+            }
+        }
+        Ok(())
+    }
+
+    /// Seals and sends a burst whose packets each have a datagram of their own.
+    fn send_sealed(&mut self, burst: &Burst<'_>) -> io::Result<()> {
+        let Some(sealer) = self.keys.get_mut(&canonical(burst.to)) else { return Ok(()) };
+        self.headers.clear();
+        self.contents.clear();
+        let packets = burst.packets();
+        for packet in burst.each() {
+            let BurstPacket { header, payload } = packet;
+            let (begin, at) = (self.headers.len(), self.contents.len());
+            let Some((head, rest)) = header.split_at_checked(HEADER_LEN) else { return Ok(()) };
+            self.headers.extend_from_slice(head);
+            self.contents.extend_from_slice(rest);
+            payload.for_each(|piece| self.contents.extend_from_slice(piece));
+            match sealer.seal(&mut self.headers[begin..], &mut self.contents[at..]) {
+                Ok(tag) => self.contents.extend_from_slice(&tag),
+                Err(_) => {
+                    let to = canonical(burst.to);
+                    self.handle.change(|_, state| state.handshakes.forget(to));
+                    return Ok(());
+                }
+            }
+        }
+        self.counters.packets_sealed.add(packets as u64);
+        let segment = burst.header_len - HEADER_LEN + burst.segment.min(burst.payload_len());
+        self.inner.send(&Burst {
+            headers: &self.headers,
+            header_len: HEADER_LEN,
+            payload: &[&self.contents],
+            segment: segment + TAG_LEN,
+            coalesce: 0,
+            ..*burst
+        })
+    }
+
+    /// Adds a burst of one packet to a datagram that waits, or begins one.
+    fn share(&mut self, burst: &Burst<'_>) -> io::Result<()> {
+        let len = burst.longest_packet();
+        let is_same = |waiting: &Waiting| {
+            waiting.to == burst.to
+                && waiting.traffic_class == burst.traffic_class
+                && waiting.from == burst.from
+        };
+        if let Some(at) = self.waiting.iter().rposition(is_same) {
+            let waiting = &mut self.waiting[at];
+            if waiting.bytes.len() + len <= burst.coalesce && waiting.packets < MAX_PACKETS {
+                waiting.packets += 1;
+                append(&mut waiting.bytes, burst);
+                return Ok(());
+            }
+            self.send_waiting(at)?;
+        }
+        if self.waiting.len() == WAITING {
+            self.send_waiting(0)?;
+        }
+        let mut bytes = Vec::with_capacity(burst.coalesce.min(2048));
+        append(&mut bytes, burst);
+        let Burst { to, from, traffic_class, .. } = *burst;
+        self.waiting.push(Waiting { to, from, traffic_class, packets: 1, bytes });
+        Ok(())
+    }
+
+    fn send_waiting(&mut self, at: usize) -> io::Result<()> {
+        let Waiting { to, from, traffic_class, bytes, .. } = self.waiting.remove(at);
+        self.send_sealed(&Burst { from, traffic_class, ..Burst::single(to, &bytes) })
+    }
+
+    /// The packet is in no session, or in another one than the keys, or there are no keys: it is not sent. Begins what leads to
+    /// one that is.
+    #[cold]
+    fn refuse(&mut self, burst: &Burst<'_>) {
+        let to = canonical(burst.to);
+        self.counters.unsent.add(burst.packets() as u64);
+        let header = burst.headers;
+        let offers = Header::peek_kind(header) == Some(Kind::NeedAck)
+            && header[13] & Flags::CONFIRM.bits() != 0;
+        let known = self.keys.get(&to).map(Sealer::session);
+        self.handle.change(|now, state| match known {
+            // The protocol has lost the session: only a new handshake gives both ends another one.
+            Some(_) if offers => state.handshakes.forget(to),
+            Some(session) if SealedHeader::session(header).is_none() => {
+                state.sessions.push_back((to, session));
+            }
+            // Of an earlier session.
+            Some(_) => {}
+            None => {
+                // Within a second of a failure none is begun. A peer that was only silent may come up.
+                if let Err(error) = state.handshakes.want(now, to, burst.from)
+                    && error.cause != Failure::Timeout
+                    && state.refused.len() < MAX_REPORTS
+                    && let Some(beginning) = header.first_chunk()
+                {
+                    state.refused.push_back((burst.to, *beginning));
+                }
+            }
+        });
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, burst: &Burst<'_>) {
+    bytes.extend_from_slice(burst.headers);
+    burst.payload.iter().for_each(|piece| bytes.extend_from_slice(piece));
+}
+
+impl TransmitHalf for SealedTransmit {
+    fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
+        debug_assert!(burst.is_consistent(), "{burst:?}");
+        if self.handle.is_for_transmit() {
+            self.take_changes()?;
+        }
+        let session = self.keys.get(&canonical(burst.to)).map(Sealer::session);
+        if session.is_none() || session != SealedHeader::session(burst.headers) {
+            self.refuse(burst);
+            return Ok(());
+        }
+        if burst.coalesce > 0 && burst.packets() == 1 {
+            return self.share(burst);
+        }
+        self.send_sealed(burst)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.handle.is_for_transmit() {
+            self.take_changes()?;
+        }
+        while !self.waiting.is_empty() {
+            self.send_waiting(0)?;
+        }
+        self.inner.flush()
+    }
+
+    fn has_room(&self) -> bool {
+        self.inner.has_room()
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.waiting.is_empty() || self.handle.is_for_transmit() || self.inner.has_pending()
+    }
+
+    fn packet_limit(&mut self, to: SocketAddr) -> usize {
+        self.inner.packet_limit(to).saturating_sub(TAG_LEN)
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.handle.next_timeout()
+    }
+
+    fn handle_timeout(&mut self) {
+        if let Some(now) = self.handle.handle_timeout() {
+            self.keys.values_mut().for_each(|sealer| sealer.rekey_if_old(now));
+        }
+    }
+
+    fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
+        self.handle.take_session()
+    }
+}

@@ -1,0 +1,103 @@
+//! What both halves of an association share.
+
+use crate::cipher::{KeySchedule, PacketCipher};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The generation in which packets have been opened, and the keys for sealing in later ones.
+#[derive(Debug)]
+pub struct Phases {
+    schedule: Mutex<Schedule>,
+    /// The highest generation of a packet that was opened.
+    opened: AtomicU32,
+    /// Whether this end begins generations.
+    begins: bool,
+    /// Whether the peer has sealed enough with its key.
+    is_worn: AtomicBool,
+    /// Whether a packet has been opened since the flag was taken last.
+    used: AtomicBool,
+    /// The last number that was sealed, as of the last thousand or so.
+    sealed: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Schedule {
+    source: Box<dyn KeySchedule>,
+    /// Keys for sealing in the generations that the sealer has not begun.
+    local: VecDeque<Box<dyn PacketCipher>>,
+}
+
+impl Phases {
+    pub(super) fn new(source: Box<dyn KeySchedule>, begins: bool) -> Self {
+        let schedule = Schedule { source, local: VecDeque::new() };
+        Self {
+            schedule: Mutex::new(schedule),
+            opened: AtomicU32::new(0),
+            begins,
+            is_worn: AtomicBool::new(false),
+            used: AtomicBool::new(true),
+            sealed: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes the next generation. Returns its key for opening, and keeps the one for sealing.
+    pub(super) fn next_remote(&self) -> Box<dyn PacketCipher> {
+        let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = schedule.source.next_keys();
+        schedule.local.push_back(keys.local);
+        keys.remote
+    }
+
+    /// Takes the key for sealing in the generation after the sealer's.
+    pub(super) fn take_local(&self) -> Option<Box<dyn PacketCipher>> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner).local.pop_front()
+    }
+
+    pub(super) fn note_opened(&self, generation: u32) {
+        self.opened.store(generation, Ordering::Release);
+    }
+
+    pub(super) fn opened(&self) -> u32 {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    /// Returns whether this end begins generations.
+    pub(super) const fn begins(&self) -> bool {
+        self.begins
+    }
+
+    /// The peer has sealed enough with its present key.
+    pub(super) fn note_worn(&self) {
+        self.is_worn.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the peer has sealed enough with its present key, once.
+    pub(super) fn take_worn(&self) -> bool {
+        self.is_worn.load(Ordering::Relaxed) && self.is_worn.swap(false, Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn note_used(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether a packet has been opened since the last call.
+    pub fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    pub(super) fn note_sealed(&self, number: u64) {
+        self.sealed.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns whether a packet with this number may have been sealed: the last ones are known to within
+    /// [`super::sealer::NOTED`].
+    #[must_use]
+    pub fn may_have_sealed(&self, number: u64) -> bool {
+        let last = self.sealed.load(Ordering::Relaxed);
+        number > 0 && number <= last + super::sealer::NOTED
+    }
+}

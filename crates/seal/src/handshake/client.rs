@@ -1,0 +1,87 @@
+//! The client's end of a handshake: sends until it is answered, and gives up in the end.
+
+use super::cookie::COOKIE_LEN;
+use super::flight::{Flight, PADDED};
+use std::net::IpAddr;
+
+/// Time until the first packets are sent again, in nanoseconds. It doubles each time.
+///
+/// Chosen by us: many round trips of a datacenter, and far less than a call's timeout.
+const FIRST_WAIT: u64 = 20_000_000;
+
+/// Longest time between two attempts, in nanoseconds.
+const LONGEST_WAIT: u64 = 1_000_000_000;
+
+/// Attempts before the handshake has failed: after about 4 s (SEAL-10).
+const ATTEMPTS: u32 = 9;
+
+/// A client's handshake.
+#[derive(Debug)]
+pub(super) struct ClientHandshake {
+    pub(super) flight: Flight,
+    /// Local address to send from.
+    pub(super) from: Option<IpAddr>,
+    cookie: Option<[u8; COOKIE_LEN]>,
+    attempts: u32,
+    /// When the packets are sent again.
+    pub(super) due: u64,
+    /// Whether another handshake with the same peer goes first (HANDSHAKE-3).
+    pub(super) has_waited: bool,
+    /// Whether the keys are in use: only READY is missing.
+    pub(super) is_complete: bool,
+}
+
+impl ClientHandshake {
+    pub(super) fn new(flight: Flight, from: Option<IpAddr>, now: u64) -> Self {
+        Self {
+            flight,
+            from,
+            cookie: None,
+            attempts: 0,
+            due: now,
+            has_waited: false,
+            is_complete: false,
+        }
+    }
+
+    /// The server asks for a cookie: the first packets are due again, with it. A second one is ignored.
+    pub(super) fn take_cookie(&mut self, cookie: &[u8], now: u64) -> bool {
+        let Ok(cookie) = <[u8; COOKIE_LEN]>::try_from(cookie) else { return false };
+        if self.cookie.is_some_and(|known| known == cookie) {
+            return false;
+        }
+        self.cookie = Some(cookie);
+        self.due = now;
+        true
+    }
+
+    /// The server's answer has arrived: what follows is due at once, and the attempts are counted anew.
+    pub(super) const fn answered(&mut self, now: u64) {
+        self.attempts = 0;
+        self.due = now;
+    }
+
+    /// Lets another handshake with the same peer go first, for a second, once.
+    pub(super) const fn wait_for_other(&mut self, now: u64) {
+        if !self.has_waited {
+            self.has_waited = true;
+            self.due = now + LONGEST_WAIT;
+        }
+    }
+
+    /// Returns what is to be sent at `now`; `None` if the peer has not answered for too long.
+    pub(super) fn attempt(&mut self, now: u64) -> Option<Vec<Vec<u8>>> {
+        if self.attempts == ATTEMPTS {
+            return None;
+        }
+        let wait = FIRST_WAIT << self.attempts.min(16);
+        self.attempts += 1;
+        self.due = now + wait.min(LONGEST_WAIT);
+        let cookie = self.cookie.as_ref().map(|cookie| &cookie[..]);
+        Some(if self.flight.has_finish() {
+            self.flight.finishes()
+        } else {
+            self.flight.hellos(PADDED, cookie)
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Handshakes: how two endpoints come to share keys, as a state machine without IO or clock.
+//!
+//! ```text
+//!   client                                                    server
+//!     | -- HELLO: ClientHello, padded to 1,200 bytes ------------> |   under load: RETRY with a cookie, no state
+//!     | <------------- HELLO, FINISH: ServerHello .. Finished ---- |
+//!     | -- FINISH: Certificate .. Finished ----------------------> |
+//!     | -- sealed packets of the protocol -----------------------> |
+//!     | <------------------------------- READY, tickets, sealed -- |   until then FINISH is sent again
+//! ```
+//!
+//! A handshake replaces the association with its peer when it is complete, and changes nothing before that: a forged HELLO, a
+//! lost one or one that is repeated later costs a bounded amount of work.
+//!
+//! # Invariants
+//!
+//! - **HANDSHAKE-1** Until a client has shown that it receives at its address, it is sent at most three times the bytes that it has sent.
+//! - **HANDSHAKE-2** Handshakes in progress, peers, and bytes per handshake are bounded by [`Limits`].
+//! - **HANDSHAKE-3** Of two handshakes that meet, the one with the higher id goes on, and the other one waits; once (SEAL-15).
+
+mod client;
+mod cookie;
+mod flight;
+mod server;
+mod stream;
+mod table;
+
+pub use table::{Datagram, Established, Handshakes, Limits, SealEvent};

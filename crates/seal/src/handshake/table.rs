@@ -1,0 +1,684 @@
+//! All handshakes and peers of one endpoint.
+
+use super::client::ClientHandshake;
+use super::cookie::Cookies;
+use super::flight::{Flight, Hello, failed, retry};
+use super::server::ServerHandshake;
+use crate::association::{Opener, Phases, Sealer, association};
+use crate::counters::SealCounters;
+use crate::failure::{Failure, FoundBy, HandshakeError};
+use crate::identity::Identity;
+use crate::negotiation::Negotiator;
+use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Time for which no new handshake with a peer is begun after one has failed, in nanoseconds.
+const HOLD_AFTER_FAILURE: u64 = 1_000_000_000;
+
+/// Least time between two NO_KEY packets to one address, and between two that are believed, in nanoseconds.
+const NO_KEY_INTERVAL: u64 = 100_000_000;
+
+/// A peer of which nothing was opened for one to two of these, in nanoseconds, is forgotten: half an hour.
+const SWEEP: u64 = 1_800_000_000_000;
+
+/// Bounds of what handshakes may take (HANDSHAKE-2).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Handshakes in progress, as client and as server each. Beyond that, the server forgets the oldest.
+    pub in_progress: usize,
+    /// Handshakes in progress as server from which on a client must show a cookie.
+    pub cookies_from: usize,
+    /// Peers with keys.
+    pub peers: usize,
+    /// Handshakes with unknown peers that the server begins in a second: 400 take a tenth of a core.
+    pub unknown_per_second: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { in_progress: 1_024, cookies_from: 256, peers: 65_536, unknown_per_second: 400 }
+    }
+}
+
+/// A packet of a handshake, to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Destination.
+    pub to: SocketAddr,
+    /// Local address to send from; `None` lets the system choose.
+    pub from: Option<IpAddr>,
+    /// The packet, from its header on.
+    pub packet: Vec<u8>,
+}
+
+/// Keys with a peer, after a complete handshake. They replace those that there were.
+#[derive(Debug)]
+pub struct Established {
+    /// The peer.
+    pub peer: SocketAddr,
+    /// Seals what is sent to it.
+    pub sealer: Sealer,
+    /// Opens what it sends.
+    pub opener: Opener,
+}
+
+/// What has become of a peer.
+#[derive(Debug)]
+pub enum SealEvent {
+    /// There are new keys.
+    Established(Box<Established>),
+    /// The peer's keys of this session must not be used any more.
+    Removed {
+        /// The peer.
+        peer: SocketAddr,
+        /// The session of the keys.
+        session: u64,
+    },
+}
+
+/// A peer with keys.
+#[derive(Debug)]
+struct Peer {
+    session: u64,
+    identity: Arc<Identity>,
+    phases: Arc<Phases>,
+    /// The session before this one, whose requests may still be with the application.
+    before: Option<(u64, Arc<Identity>)>,
+    /// Whether nothing was opened before the last sweep.
+    is_idle: bool,
+    /// When a NO_KEY of it was believed last.
+    asked: Option<u64>,
+}
+
+/// A complete handshake of the server, kept for repeated FINISH packets.
+#[derive(Debug)]
+struct Answered {
+    ready: Vec<u8>,
+    from: Option<IpAddr>,
+}
+
+type Key = (SocketAddr, u64);
+
+/// The handshakes of one endpoint with all its peers.
+#[derive(Debug)]
+pub struct Handshakes {
+    negotiator: Arc<dyn Negotiator>,
+    port: u16,
+    limits: Limits,
+    counters: Arc<SealCounters>,
+    clients: BTreeMap<SocketAddr, ClientHandshake>,
+    servers: BTreeMap<Key, ServerHandshake>,
+    answered: BTreeMap<Key, Answered>,
+    /// When entries of `servers` and `answered` end, the first one first.
+    ends: VecDeque<(u64, Key)>,
+    peers: BTreeMap<SocketAddr, Peer>,
+    failed: BTreeMap<SocketAddr, (HandshakeError, u64)>,
+    /// When a NO_KEY was sent to an address last.
+    no_keys: BTreeMap<SocketAddr, u64>,
+    cookies: Cookies,
+    /// Handshakes with unknown peers that may begin now, in billionths.
+    tokens: u64,
+    filled: u64,
+    swept: u64,
+    outbox: VecDeque<Datagram>,
+    events: VecDeque<SealEvent>,
+}
+
+impl Handshakes {
+    /// Returns the handshakes of the endpoint at `port`, at `now` in nanoseconds of any clock that does not go back.
+    #[must_use]
+    pub fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits, now: u64) -> Self {
+        Self {
+            cookies: Cookies::new(&*negotiator, now),
+            negotiator,
+            port,
+            limits,
+            counters: Arc::default(),
+            clients: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            answered: BTreeMap::new(),
+            ends: VecDeque::new(),
+            peers: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            no_keys: BTreeMap::new(),
+            tokens: limits.unknown_per_second.saturating_mul(1_000_000_000),
+            filled: now,
+            swept: now,
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub const fn counters(&self) -> &Arc<SealCounters> {
+        &self.counters
+    }
+
+    /// Returns the number of peers with keys.
+    #[must_use]
+    pub fn peers(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Returns the number of handshakes in progress.
+    #[must_use]
+    pub fn in_progress(&self) -> usize {
+        self.clients.len() + self.servers.len()
+    }
+
+    /// Returns the identity that the peer has shown in the handshake that led to `session`; `None` if it is not the present one or
+    /// the one before.
+    #[must_use]
+    pub fn identity(&self, peer: SocketAddr, session: u64) -> Option<Arc<Identity>> {
+        let peer = self.peers.get(&peer)?;
+        if peer.session == session {
+            return Some(peer.identity.clone());
+        }
+        let (_, identity) = peer.before.as_ref().filter(|(before, _)| *before == session)?;
+        Some(identity.clone())
+    }
+
+    /// Returns the identities of all peers with keys.
+    pub fn identities(&self) -> impl Iterator<Item = (SocketAddr, &Arc<Identity>)> {
+        self.peers.iter().map(|(address, peer)| (*address, &peer.identity))
+    }
+
+    /// Begins a handshake with `peer`, which the caller wants to send to from the local address `from`, unless one is in progress.
+    ///
+    /// # Errors
+    ///
+    /// One has failed within the last second.
+    pub fn want(
+        &mut self,
+        now: u64,
+        peer: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> Result<(), HandshakeError> {
+        if self.clients.contains_key(&peer) || self.clients.len() >= self.limits.in_progress {
+            return Ok(());
+        }
+        if let Some((error, until)) = self.failed.get(&peer)
+            && *until > now
+        {
+            return Err(*error);
+        }
+        let mut id = [0; 8];
+        self.negotiator.fill_random(&mut id);
+        // As RPC ids: even, so that the type of its sender shows.
+        let id = u64::from_be_bytes(id) & !1;
+        match self.negotiator.connect(peer) {
+            Ok(negotiation) => {
+                let mut flight = Flight::new(id, (self.port, peer.port()), negotiation);
+                flight.write();
+                self.counters.handshakes_begun.add(1);
+                self.clients.insert(peer, ClientHandshake::new(flight, from, now));
+                self.send_due(now);
+                Ok(())
+            }
+            Err(cause) => Err(self.fail(now, peer, cause, FoundBy::Us)),
+        }
+    }
+
+    /// Handles a packet of a handshake from `peer`, sent to the local address `to`. Other packets are ignored.
+    pub fn handle(&mut self, now: u64, peer: SocketAddr, to: Option<IpAddr>, packet: &mut [u8]) {
+        let Some(header) = SealedHeader::parse(packet) else { return };
+        let id = header.id;
+        match header.kind {
+            Some(SealKind::Hello) => {
+                let len = packet.len();
+                let Some(hello) = Hello::parse(packet) else { return };
+                if self.clients.get(&peer).is_some_and(|client| client.flight.id == id) {
+                    self.client_reads(now, peer, |flight| flight.handle_hello(&hello));
+                } else {
+                    self.server_hello(now, (peer, id), to, len, &hello);
+                }
+            }
+            Some(SealKind::Finish) => {
+                if self.clients.get(&peer).is_some_and(|client| client.flight.id == id) {
+                    self.client_reads(now, peer, |flight| flight.handle_finish(packet));
+                } else {
+                    self.server_finish(now, (peer, id), packet);
+                }
+            }
+            Some(SealKind::Retry) => {
+                if let Some(client) = self.clients.get_mut(&peer)
+                    && client.flight.id == id
+                    && client.take_cookie(&packet[HEADER_LEN..], now)
+                {
+                    self.send_due(now);
+                }
+            }
+            Some(SealKind::Failed) => self.handle_failed(now, peer, id, header.sequence),
+            Some(SealKind::NoKey) => self.handle_no_key(now, peer, to, header.number),
+            Some(SealKind::Ready) | None => {}
+        }
+    }
+
+    /// Handles the content of a READY packet that was opened with the keys of `peer`: the handshake is complete at both ends.
+    pub fn handle_ready(&mut self, peer: SocketAddr, id: u64, content: &[u8]) {
+        if let Some(client) = self.clients.get_mut(&peer)
+            && client.flight.id == id
+            && client.is_complete
+        {
+            if !content.is_empty() {
+                // A ticket that is damaged costs a full handshake later.
+                let _ = client.flight.negotiation.read(content);
+            }
+            self.clients.remove(&peer);
+        }
+    }
+
+    /// A sealed packet has come from an address without keys, or with keys that do not open it: asks its sender for a new
+    /// handshake (SEAL-13).
+    pub fn without_key(&mut self, now: u64, peer: SocketAddr, to: Option<IpAddr>, packet: &[u8]) {
+        let Some(header) = SealedHeader::parse(packet) else { return };
+        let is_busy = self.clients.contains_key(&peer)
+            || self.servers.range((peer, 0)..=(peer, u64::MAX)).next().is_some();
+        let is_recent = |at: &u64| now.saturating_sub(*at) < NO_KEY_INTERVAL;
+        if is_busy || self.no_keys.get(&peer).is_some_and(is_recent) {
+            return;
+        }
+        if self.no_keys.len() >= self.limits.in_progress {
+            self.no_keys.retain(|_, at| is_recent(at));
+            if self.no_keys.len() >= self.limits.in_progress {
+                return;
+            }
+        }
+        self.no_keys.insert(peer, now);
+        self.send_no_key(peer, to, header.number, header.id);
+    }
+
+    /// The protocol does not know the session of `peer` any more, which has sent something in it: the keys end, and the peer
+    /// is asked for a new handshake, whose session is a new one (AMO-3).
+    pub fn forget(&mut self, peer: SocketAddr) {
+        if let Some(known) = self.peers.remove(&peer) {
+            self.events.push_back(SealEvent::Removed { peer, session: known.session });
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: u64) {
+        self.send_due(now);
+        while let Some((ends, key)) = self.ends.front().copied()
+            && ends <= now
+        {
+            self.ends.pop_front();
+            self.answered.remove(&key);
+            if self.servers.remove(&key).is_some() {
+                self.counters.count_failure(Failure::Timeout);
+            }
+        }
+        self.failed.retain(|_, (_, until)| *until + HOLD_AFTER_FAILURE > now);
+        if now.saturating_sub(self.swept) >= SWEEP {
+            self.sweep(now);
+        }
+    }
+
+    /// Returns when [`Handshakes::handle_timeout`] is due, in nanoseconds.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<u64> {
+        let attempts = self.clients.values().map(|client| client.due);
+        let ends = self.ends.front().map(|(ends, _)| *ends);
+        let sweep = (!self.peers.is_empty()).then_some(self.swept + SWEEP);
+        attempts.chain(ends).chain(sweep).min()
+    }
+
+    /// Returns the next packet to be sent.
+    pub fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.outbox.pop_front()
+    }
+
+    /// Returns what has become of a peer next.
+    pub fn poll_event(&mut self) -> Option<SealEvent> {
+        self.events.pop_front()
+    }
+
+    /// Uses another identity and trust from now on. Peers that are not admitted by it lose their keys; the others keep
+    /// them. Returns the number of those that were removed.
+    pub fn replace_negotiator(&mut self, negotiator: Arc<dyn Negotiator>) -> usize {
+        self.negotiator = negotiator;
+        self.recheck()
+    }
+
+    /// Removes the peers that are not admitted any more, for example because their certificates have expired. Returns their number.
+    pub fn recheck(&mut self) -> usize {
+        let Self { peers, negotiator, events, counters, .. } = self;
+        let before = peers.len();
+        peers.retain(|address, peer| match negotiator.recheck(&peer.identity, *address) {
+            Ok(()) => true,
+            Err(_) => {
+                events.push_back(SealEvent::Removed { peer: *address, session: peer.session });
+                counters.peers_revoked.add(1);
+                false
+            }
+        });
+        before - peers.len()
+    }
+
+    /// Sends the packets of client handshakes that are due. Those that were not answered fail.
+    fn send_due(&mut self, now: u64) {
+        let mut silent = Vec::new();
+        let Self { clients, outbox, .. } = self;
+        for (peer, client) in clients.iter_mut().filter(|(_, client)| client.due <= now) {
+            match client.attempt(now) {
+                Some(packets) => send(outbox, *peer, client.from, packets),
+                None => silent.push(*peer),
+            }
+        }
+        for peer in silent {
+            let client = self.clients.remove(&peer);
+            // Complete, and no READY has come: the server works, or its NO_KEY will say what is wrong.
+            if client.is_some_and(|client| !client.is_complete) {
+                self.fail(now, peer, Failure::Timeout, FoundBy::Us);
+            }
+        }
+    }
+
+    /// The client's handshake with `peer` goes on by what `read` takes from a packet.
+    fn client_reads(
+        &mut self,
+        now: u64,
+        peer: SocketAddr,
+        read: impl FnOnce(&mut Flight) -> Result<bool, Failure>,
+    ) {
+        let Some(client) = self.clients.get_mut(&peer) else { return };
+        if client.is_complete {
+            return;
+        }
+        match read(&mut client.flight) {
+            Ok(false) => {}
+            Ok(true) => {
+                if client.flight.has_finish() {
+                    client.answered(now);
+                }
+                self.complete_client(now, peer);
+                self.send_due(now);
+            }
+            Err(cause) => self.refuse_as_client(now, peer, cause),
+        }
+    }
+
+    /// Uses the keys of the client's handshake with `peer`, if it is complete.
+    fn complete_client(&mut self, now: u64, peer: SocketAddr) {
+        let Some(client) = self.clients.get_mut(&peer) else { return };
+        let Some((keys, schedule)) = client.flight.take_application() else { return };
+        client.is_complete = true;
+        let negotiation = &client.flight.negotiation;
+        let is_resumed = negotiation.is_resumed();
+        let shown = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
+        match shown {
+            Ok((identity, session)) => {
+                self.counters.handshakes_as_client.add(1);
+                self.counters.handshakes_resumed.add(u64::from(is_resumed));
+                let (sealer, opener) = association(session, true, keys, schedule, now);
+                self.establish(peer, identity, sealer, opener);
+            }
+            Err(cause) => self.refuse_as_client(now, peer, cause),
+        }
+    }
+
+    /// The server at `peer` is refused, and learns why.
+    fn refuse_as_client(&mut self, now: u64, peer: SocketAddr, cause: Failure) {
+        if let Some(client) = self.clients.remove(&peer) {
+            send(&mut self.outbox, peer, client.from, vec![client.flight.failed(cause)]);
+        }
+        self.fail(now, peer, cause, FoundBy::Us);
+    }
+
+    /// Handles a client's HELLO of `len` bytes.
+    fn server_hello(
+        &mut self,
+        now: u64,
+        key: Key,
+        to: Option<IpAddr>,
+        len: usize,
+        hello: &Hello<'_>,
+    ) {
+        if self.answered.contains_key(&key) {
+            return;
+        }
+        if !self.servers.contains_key(&key) && !self.begin_server(now, key, to, hello) {
+            return;
+        }
+        let Some(server) = self.servers.get_mut(&key) else { return };
+        server.receive(len);
+        match server.flight.handle_hello(hello) {
+            Ok(_) => {
+                let packets = server.answer();
+                send(&mut self.outbox, key.0, to, packets);
+            }
+            Err(cause) => self.refuse_as_server(key, cause),
+        }
+    }
+
+    /// Makes room for a handshake that a client begins. Returns whether it may go on.
+    fn begin_server(&mut self, now: u64, key: Key, to: Option<IpAddr>, hello: &Hello<'_>) -> bool {
+        let (peer, id) = key;
+        let ports = (self.port, peer.port());
+        let under_load = self.servers.len() >= self.limits.cookies_from;
+        let negotiator = self.negotiator.clone();
+        let mut is_validated = false;
+        if let Some(cookie) = hello.cookie {
+            is_validated = self.cookies.check(&*negotiator, peer, id, now, cookie);
+        }
+        if under_load && !is_validated {
+            let cookie = self.cookies.make(&*negotiator, peer, id, now);
+            self.counters.cookies_sent.add(1);
+            send(&mut self.outbox, peer, to, vec![retry(ports, id, &cookie)]);
+            return false;
+        }
+        if let Some(client) = self.clients.get_mut(&peer)
+            && !client.is_complete
+        {
+            // HANDSHAKE-3
+            if id < client.flight.id && !client.has_waited {
+                return false;
+            }
+            client.wait_for_other(now);
+        }
+        if !self.peers.contains_key(&peer) {
+            if self.peers.len() >= self.limits.peers {
+                self.counters.hellos_dropped.add(1);
+                send(&mut self.outbox, peer, to, vec![failed(ports, id, Failure::Overloaded)]);
+                return false;
+            }
+            if !self.take_token(now) {
+                self.counters.hellos_dropped.add(1);
+                return false;
+            }
+        }
+        let Ok(negotiation) = negotiator.accept(peer) else {
+            self.counters.count_failure(Failure::Internal);
+            return false;
+        };
+        while self.servers.len() >= self.limits.in_progress
+            && let Some((_, oldest)) = self.ends.pop_front()
+        {
+            self.answered.remove(&oldest);
+            self.servers.remove(&oldest);
+        }
+        let flight = Flight::new(id, ports, negotiation);
+        let server = ServerHandshake::new(flight, to, is_validated, now);
+        self.ends.push_back((server.ends, key));
+        self.servers.insert(key, server);
+        true
+    }
+
+    fn take_token(&mut self, now: u64) -> bool {
+        const TOKEN: u64 = 1_000_000_000;
+        let rate = self.limits.unknown_per_second;
+        let gained = now.saturating_sub(self.filled).saturating_mul(rate);
+        self.tokens = self.tokens.saturating_add(gained).min(rate.saturating_mul(TOKEN));
+        self.filled = now;
+        let has_one = self.tokens >= TOKEN;
+        self.tokens -= if has_one { TOKEN } else { 0 };
+        has_one
+    }
+
+    /// Handles a client's FINISH.
+    fn server_finish(&mut self, now: u64, key: Key, packet: &mut [u8]) {
+        if let Some(Answered { ready, from }) = self.answered.get(&key) {
+            send(&mut self.outbox, key.0, *from, vec![ready.clone()]);
+            return;
+        }
+        let Some(server) = self.servers.get_mut(&key) else { return };
+        match server.flight.handle_finish(packet) {
+            Ok(true) => {
+                // It is sealed with keys that only the receiver of our HELLO has.
+                server.validate();
+                self.complete_server(now, key);
+            }
+            Ok(false) => {}
+            Err(cause) => self.refuse_as_server(key, cause),
+        }
+    }
+
+    /// Uses the keys of the server's handshake `key`, if it is complete, and tells the client.
+    fn complete_server(&mut self, now: u64, key: Key) {
+        let Some(server) = self.servers.get_mut(&key) else { return };
+        let Some((keys, schedule)) = server.flight.take_application() else { return };
+        let negotiation = &server.flight.negotiation;
+        let is_resumed = negotiation.is_resumed();
+        let shown = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
+        let (peer, id) = key;
+        let (from, tickets) = (server.from, std::mem::take(&mut server.flight.tickets));
+        let (identity, session) = match shown {
+            Ok(shown) => shown,
+            Err(cause) => return self.refuse_as_server(key, cause),
+        };
+        self.servers.remove(&key);
+        self.counters.handshakes_as_server.add(1);
+        self.counters.handshakes_resumed.add(u64::from(is_resumed));
+        let (mut sealer, opener) = association(session, false, keys, schedule, now);
+        if let Some(ready) = ready((self.port, peer.port()), id, &tickets, &mut sealer) {
+            send(&mut self.outbox, peer, from, vec![ready.clone()]);
+            self.answered.insert(key, Answered { ready, from });
+        }
+        if self.clients.get(&peer).is_some_and(|client| !client.is_complete) {
+            self.clients.remove(&peer);
+        }
+        self.establish(peer, identity, sealer, opener);
+    }
+
+    /// The client of handshake `key` is refused, and learns why.
+    fn refuse_as_server(&mut self, key: Key, cause: Failure) {
+        if let Some(server) = self.servers.remove(&key) {
+            send(&mut self.outbox, key.0, server.from, vec![server.flight.failed(cause)]);
+        }
+        // What this end would send to it is not held up: its address may be forged.
+        self.counters.count_failure(cause);
+    }
+
+    fn establish(&mut self, peer: SocketAddr, identity: Identity, sealer: Sealer, opener: Opener) {
+        let entry = Peer {
+            session: sealer.session(),
+            identity: Arc::new(identity),
+            phases: sealer.phases().clone(),
+            before: self.peers.remove(&peer).map(|known| (known.session, known.identity)),
+            is_idle: false,
+            asked: None,
+        };
+        self.peers.insert(peer, entry);
+        self.failed.remove(&peer);
+        let established = Established { peer, sealer, opener };
+        self.events.push_back(SealEvent::Established(Box::new(established)));
+    }
+
+    /// The peer says that a handshake has failed at its end.
+    fn handle_failed(&mut self, now: u64, peer: SocketAddr, id: u64, code: u32) {
+        let cause = Failure::from_code(u8::try_from(code).unwrap_or(0));
+        if self.servers.remove(&(peer, id)).is_some() {
+            self.counters.count_failure(cause);
+        }
+        if self.clients.get(&peer).is_some_and(|client| client.flight.id == id)
+            && let Some(client) = self.clients.remove(&peer)
+        {
+            if client.is_complete {
+                self.forget(peer);
+            }
+            self.fail(now, peer, cause, FoundBy::Peer);
+        }
+    }
+
+    /// The peer has no key for a packet with this number. That may be forged: it ends nothing, and is a reason to ask (SEAL-13).
+    fn handle_no_key(&mut self, now: u64, peer: SocketAddr, to: Option<IpAddr>, number: u64) {
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        let is_recent = |at: u64| now.saturating_sub(at) < 10 * NO_KEY_INTERVAL;
+        if !known.phases.may_have_sealed(number) || known.asked.is_some_and(is_recent) {
+            return;
+        }
+        known.asked = Some(now);
+        if !self.clients.contains_key(&peer) {
+            self.counters.no_keys_believed.add(1);
+            let _ = self.want(now, peer, to);
+        }
+    }
+
+    fn send_no_key(&mut self, peer: SocketAddr, to: Option<IpAddr>, number: u64, id: u64) {
+        let mut packet = vec![0; HEADER_LEN];
+        SealedHeader::emit(SealKind::NoKey, (self.port, peer.port()), 0, id ^ 1, &mut packet);
+        SealedHeader::seal(&mut packet, number, false);
+        self.counters.no_keys_sent.add(1);
+        send(&mut self.outbox, peer, to, vec![packet]);
+    }
+
+    fn fail(
+        &mut self,
+        now: u64,
+        peer: SocketAddr,
+        cause: Failure,
+        found_by: FoundBy,
+    ) -> HandshakeError {
+        self.counters.count_failure(cause);
+        let error = HandshakeError { cause, found_by };
+        if self.failed.len() < self.limits.in_progress {
+            self.failed.insert(peer, (error, now + HOLD_AFTER_FAILURE));
+        }
+        error
+    }
+
+    /// Returns why the last handshake with `peer` has failed, if that was within the last two seconds or so.
+    #[must_use]
+    pub fn failure(&self, peer: SocketAddr) -> Option<HandshakeError> {
+        self.failed.get(&peer).map(|(error, _)| *error)
+    }
+
+    fn sweep(&mut self, now: u64) {
+        self.swept = now;
+        let Self { peers, events, .. } = self;
+        peers.retain(|address, peer| {
+            let was_idle = std::mem::replace(&mut peer.is_idle, !peer.phases.take_used());
+            let keeps = !(was_idle && peer.is_idle);
+            if !keeps {
+                events.push_back(SealEvent::Removed { peer: *address, session: peer.session });
+            }
+            keeps
+        });
+        self.recheck();
+    }
+}
+
+/// Returns the READY packet of handshake `id`: the first that is sealed with its keys.
+fn ready(ports: (u16, u16), id: u64, tickets: &[u8], sealer: &mut Sealer) -> Option<Vec<u8>> {
+    let mut packet = vec![0; HEADER_LEN];
+    SealedHeader::emit(SealKind::Ready, ports, 0, id, &mut packet);
+    if tickets.len() <= super::stream::MAX_PIECE {
+        packet.extend(tickets);
+    }
+    let (head, body) = packet.split_at_mut(HEADER_LEN);
+    let tag = sealer.seal(head, body).ok()?;
+    packet.extend(tag);
+    Some(packet)
+}
+
+fn send(
+    outbox: &mut VecDeque<Datagram>,
+    to: SocketAddr,
+    from: Option<IpAddr>,
+    packets: Vec<Vec<u8>>,
+) {
+    outbox.extend(packets.into_iter().map(|packet| Datagram { to, from, packet }));
+}

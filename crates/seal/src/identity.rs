@@ -1,0 +1,112 @@
+//! The identity of a peer: what a handshake has proved about it.
+
+use std::fmt;
+
+/// How a peer has shown who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IdentityKind {
+    /// A certificate of the configured CA.
+    Certificate,
+    /// A raw public key that is in the list of known keys.
+    Key,
+    /// Knowledge of the cluster's secret.
+    Secret,
+    /// A process of this host, whose user the system has named (`SO_PEERCRED`).
+    Local,
+}
+
+/// What is known for certain about a peer.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    kind: IdentityKind,
+    names: Vec<String>,
+    fingerprint: [u8; 32],
+    chain: Vec<Vec<u8>>,
+}
+
+impl Identity {
+    /// Returns an identity of this kind with its names, the SHA-256 of its public key or certificate, and its certificates in
+    /// DER, its own first.
+    #[must_use]
+    pub const fn new(
+        kind: IdentityKind,
+        names: Vec<String>,
+        fingerprint: [u8; 32],
+        chain: Vec<Vec<u8>>,
+    ) -> Self {
+        Self { kind, names, fingerprint, chain }
+    }
+
+    /// Returns how the peer has shown who it is.
+    #[must_use]
+    pub const fn kind(&self) -> IdentityKind {
+        self.kind
+    }
+
+    /// Returns the names of the peer: URIs of its certificate first, then DNS names; of a known key its name in the file.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the SPIFFE id, if the certificate has one (SPIFFE X509-SVID, section 2).
+    #[must_use]
+    pub fn spiffe_id(&self) -> Option<&str> {
+        self.names.iter().map(String::as_str).find(|name| name.starts_with("spiffe://"))
+    }
+
+    /// Returns the SHA-256 of the peer's certificate, or of its raw public key.
+    #[must_use]
+    pub const fn fingerprint(&self) -> &[u8; 32] {
+        &self.fingerprint
+    }
+
+    /// Returns the peer's certificates in DER, its own first; none if it has shown a raw key.
+    #[must_use]
+    pub fn chain(&self) -> &[Vec<u8>] {
+        &self.chain
+    }
+
+    /// Returns whether one of the names matches `pattern`, in which a last `*` stands for any rest.
+    #[must_use]
+    pub fn matches(&self, pattern: &str) -> bool {
+        self.names.iter().any(|name| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == pattern,
+        })
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.names.first() {
+            return f.write_str(name);
+        }
+        f.write_str("sha256:")?;
+        self.fingerprint.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({:?}, {self})", self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_ends_where_its_star_is() {
+        let names = vec!["spiffe://prod/billing/a".to_owned(), "a.example".to_owned()];
+        let identity = Identity::new(IdentityKind::Certificate, names, [7; 32], Vec::new());
+        assert!(identity.matches("spiffe://prod/billing/*"));
+        assert!(identity.matches("a.example"));
+        assert!(!identity.matches("spiffe://prod/bill"));
+        assert!(!identity.matches("spiffe://prod/shop/*"));
+        assert_eq!(identity.spiffe_id(), Some("spiffe://prod/billing/a"));
+        assert_eq!(identity.to_string(), "spiffe://prod/billing/a");
+    }
+}

@@ -1,0 +1,92 @@
+//! What a handshake negotiates with: the interface between the packets of a handshake and TLS.
+
+use crate::cipher::{KeyPair, KeySchedule};
+use crate::failure::Failure;
+use crate::identity::Identity;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// New keys, to be used for what follows.
+#[derive(Debug)]
+pub enum KeyChange {
+    /// For the rest of the handshake.
+    Handshake(KeyPair),
+    /// For packets of the protocol.
+    Application(KeyPair, Box<dyn KeySchedule>),
+}
+
+/// One end of one handshake: a byte stream in each direction, without IO.
+pub trait Negotiation: Send {
+    /// Takes the next bytes of the peer, in order.
+    ///
+    /// # Errors
+    ///
+    /// The cause for which the handshake has failed.
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Failure>;
+
+    /// Appends bytes for the peer to `out`. If there are new keys, they are returned, and hold for what is written later; the caller
+    /// calls again until nothing is written and nothing returned.
+    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyChange>;
+
+    /// Returns whether the peer has proved everything that it must.
+    fn is_complete(&self) -> bool;
+
+    /// Returns whether the handshake resumes an earlier one, by a ticket.
+    fn is_resumed(&self) -> bool;
+
+    /// Returns 48 bits that only the two ends can compute, different for each handshake (RFC 8446 section 7.5).
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Internal`] before the handshake is complete.
+    fn session(&self) -> Result<u64, Failure>;
+
+    /// Returns the identity of the peer, if it is admitted.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NotAllowed`] and the like.
+    fn identity(&self) -> Result<Identity, Failure>;
+}
+
+impl fmt::Debug for dyn Negotiation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Negotiation(..)")
+    }
+}
+
+/// Begins handshakes, with the identity and the trust of this endpoint.
+pub trait Negotiator: Send + Sync {
+    /// Begins a handshake with the server at `peer`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Internal`].
+    fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
+
+    /// Begins a handshake with a client at `peer`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Internal`].
+    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure>;
+
+    /// Fills `out` with bytes that no peer can guess.
+    fn fill_random(&self, out: &mut [u8]);
+
+    /// Returns the MAC of `message` under `key`.
+    fn mac(&self, key: &[u8; 32], message: &[u8]) -> [u8; 32];
+
+    /// Returns whether a peer that was admitted earlier still is, after the trust may have changed.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not.
+    fn recheck(&self, identity: &Identity, peer: SocketAddr) -> Result<(), Failure>;
+}
+
+impl fmt::Debug for dyn Negotiator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Negotiator(..)")
+    }
+}

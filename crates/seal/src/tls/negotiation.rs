@@ -1,0 +1,272 @@
+//! A handshake of TLS 1.3 as this crate's negotiation.
+
+use super::credentials::Credentials;
+use super::keys::{TlsSchedule, pair};
+use super::provider::{describe_certificate, fingerprint_of, hmac, provider};
+use super::trust::Trust;
+use super::verifier::{CertificateVerifier, KeyVerifier, cause_of};
+use crate::failure::Failure;
+use crate::identity::{Identity, IdentityKind};
+use crate::negotiation::{KeyChange, Negotiation, Negotiator};
+use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::quic::{
+    ClientConnection, Connection, KeyChange as TlsKeyChange, ServerConnection, Version,
+};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, ServerSessionMemoryCache};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, HandshakeKind, KeyLog, KeyLogFile, ServerConfig, version::TLS13};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The application protocol of the handshake (RFC 7301): a handshake of anything else is refused.
+const PROTOCOL: &[u8] = b"apus/2";
+
+/// Label of the exporter from which sessions are made (RFC 8446 section 7.5).
+const SESSION_LABEL: &[u8] = b"EXPORTER-apus-session";
+
+/// Clients whose tickets a server remembers. Chosen by us: as many as the peers of a large cluster; each takes about a kilobyte.
+const TICKETS: usize = 4_096;
+
+static LOGS_KEYS: AtomicBool = AtomicBool::new(false);
+
+/// Has the secrets of all later handshakes of the process appended to the file that the variable `SSLKEYLOGFILE` names, so that
+/// captured packets can be read. For diagnosis: who has the file can read and forge everything.
+pub fn log_keys() {
+    LOGS_KEYS.store(true, Ordering::Relaxed);
+}
+
+/// How peers are verified.
+#[derive(Debug)]
+enum Verifier {
+    Certificates(Arc<CertificateVerifier>),
+    Keys(Arc<KeyVerifier>),
+}
+
+/// What all handshakes of an endpoint have in common.
+#[derive(Debug)]
+struct Verification {
+    verifier: Verifier,
+    /// What a peer has shown if it is verified.
+    kind: IdentityKind,
+    trust: Trust,
+}
+
+impl Verification {
+    /// The identity that a peer has shown in `chain`, which was verified.
+    fn identify(&self, chain: &[Vec<u8>], peer: SocketAddr) -> Result<Identity, Failure> {
+        let own = chain.first().ok_or(Failure::NoCertificate)?;
+        let fingerprint = fingerprint_of(own);
+        let identity = match &self.verifier {
+            Verifier::Certificates(_) => {
+                let names = describe_certificate(own).ok_or(Failure::BadCertificate)?;
+                Identity::new(self.kind, names, fingerprint, chain.to_vec())
+            }
+            Verifier::Keys(keys) => {
+                let name = keys.name_of(&fingerprint).ok_or(Failure::UnknownKey)?;
+                Identity::new(self.kind, vec![name.to_owned()], fingerprint, Vec::new())
+            }
+        };
+        self.trust.check(&identity, peer)?;
+        Ok(identity)
+    }
+}
+
+/// Begins handshakes of TLS 1.3.
+#[derive(Debug)]
+pub struct TlsNegotiator {
+    provider: Arc<CryptoProvider>,
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+    verification: Arc<Verification>,
+}
+
+impl TlsNegotiator {
+    /// Returns a negotiator that shows and demands what `credentials` say, and admits whom `trust` admits. With `names_address` the certificate
+    /// of a server must have the IP address that was called.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Internal`]: the library refuses the configuration.
+    pub fn new(
+        credentials: &Credentials,
+        trust: Trust,
+        names_address: bool,
+    ) -> Result<Self, Failure> {
+        let provider = provider();
+        let (verifier, own, kind) = match credentials {
+            Credentials::Certificates { own, roots, revoked } => {
+                let verifier = CertificateVerifier::new(roots, revoked, names_address, &provider)?;
+                (Verifier::Certificates(Arc::new(verifier)), own, IdentityKind::Certificate)
+            }
+            Credentials::Keys { own, known, is_secret } => {
+                let algorithms = provider.signature_verification_algorithms;
+                let verifier = KeyVerifier::new(known.clone(), algorithms);
+                let kind = if *is_secret { IdentityKind::Secret } else { IdentityKind::Key };
+                (Verifier::Keys(Arc::new(verifier)), own, kind)
+            }
+        };
+        let client = Arc::new(client_config(&provider, &verifier, own)?);
+        let server = Arc::new(server_config(&provider, &verifier, own)?);
+        let verification = Arc::new(Verification { verifier, kind, trust });
+        Ok(Self { provider, client, server, verification })
+    }
+
+    fn begin(&self, peer: SocketAddr, connection: Connection) -> Box<dyn Negotiation> {
+        Box::new(TlsNegotiation { connection, peer, verification: self.verification.clone() })
+    }
+}
+
+fn client_config(
+    provider: &Arc<CryptoProvider>,
+    verifier: &Verifier,
+    own: &Arc<CertifiedKey>,
+) -> Result<ClientConfig, Failure> {
+    let builder = ClientConfig::builder_with_provider(provider.clone());
+    let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|_| Failure::Internal)?;
+    let (verifier, shown): (Arc<dyn ServerCertVerifier>, _) = match verifier {
+        Verifier::Certificates(verifier) => (verifier.clone(), shown_by_client(own, false)),
+        Verifier::Keys(verifier) => (verifier.clone(), shown_by_client(own, true)),
+    };
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let mut config = builder.with_client_cert_resolver(shown);
+    config.resumption = Resumption::in_memory_sessions(TICKETS);
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.key_log = key_log();
+    Ok(config)
+}
+
+fn shown_by_client(
+    own: &Arc<CertifiedKey>,
+    is_raw: bool,
+) -> Arc<dyn rustls::client::ResolvesClientCert> {
+    if is_raw {
+        Arc::new(rustls::client::AlwaysResolvesClientRawPublicKeys::new(own.clone()))
+    } else {
+        Arc::new(SingleCertAndKey::from(own.clone()))
+    }
+}
+
+fn server_config(
+    provider: &Arc<CryptoProvider>,
+    verifier: &Verifier,
+    own: &Arc<CertifiedKey>,
+) -> Result<ServerConfig, Failure> {
+    let builder = ServerConfig::builder_with_provider(provider.clone());
+    let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|_| Failure::Internal)?;
+    let verifies: Arc<dyn ClientCertVerifier> = match verifier {
+        Verifier::Certificates(verifier) => verifier.as_client_verifier(),
+        Verifier::Keys(verifier) => verifier.clone(),
+    };
+    let builder = builder.with_client_cert_verifier(verifies);
+    let shown: Arc<dyn rustls::server::ResolvesServerCert> = match verifier {
+        Verifier::Certificates(_) => Arc::new(SingleCertAndKey::from(own.clone())),
+        Verifier::Keys(_) => Arc::new(AlwaysResolvesServerRawPublicKeys::new(own.clone())),
+    };
+    let mut config = builder.with_cert_resolver(shown);
+    // In memory, not in the ticket: after a reload nothing is left that could be resumed.
+    config.session_storage = ServerSessionMemoryCache::new(TICKETS);
+    config.send_tls13_tickets = 1;
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.key_log = key_log();
+    Ok(config)
+}
+
+fn key_log() -> Arc<dyn KeyLog> {
+    if LOGS_KEYS.load(Ordering::Relaxed) {
+        Arc::new(KeyLogFile::new())
+    } else {
+        Arc::new(rustls::NoKeyLog)
+    }
+}
+
+impl Negotiator for TlsNegotiator {
+    fn connect(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
+        let name = ServerName::IpAddress(peer.ip().to_canonical().into());
+        let connection = ClientConnection::new(self.client.clone(), Version::V1, name, Vec::new());
+        let connection = connection.map_err(|_| Failure::Internal)?;
+        Ok(self.begin(peer, connection.into()))
+    }
+
+    fn accept(&self, peer: SocketAddr) -> Result<Box<dyn Negotiation>, Failure> {
+        let connection = ServerConnection::new(self.server.clone(), Version::V1, Vec::new());
+        let connection = connection.map_err(|_| Failure::Internal)?;
+        Ok(self.begin(peer, connection.into()))
+    }
+
+    fn fill_random(&self, out: &mut [u8]) {
+        // Without random numbers no handshake succeeds either; what is drawn here is unique then, not secret.
+        drop(self.provider.secure_random.fill(out));
+    }
+
+    fn mac(&self, key: &[u8; 32], message: &[u8]) -> [u8; 32] {
+        hmac(&self.provider, key, message)
+    }
+
+    fn recheck(&self, identity: &Identity, peer: SocketAddr) -> Result<(), Failure> {
+        match &self.verification.verifier {
+            Verifier::Certificates(verifier) => verifier.recheck(identity.chain())?,
+            Verifier::Keys(verifier) => {
+                verifier.name_of(identity.fingerprint()).ok_or(Failure::UnknownKey)?;
+            }
+        }
+        self.verification.trust.check(identity, peer)
+    }
+}
+
+/// One end of a handshake of TLS 1.3.
+struct TlsNegotiation {
+    connection: Connection,
+    peer: SocketAddr,
+    verification: Arc<Verification>,
+}
+
+impl Negotiation for TlsNegotiation {
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let result = self.connection.read_hs(bytes);
+        result.map_err(|error| cause_of(&error))
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyChange> {
+        match self.connection.write_hs(out)? {
+            TlsKeyChange::Handshake { keys } => Some(KeyChange::Handshake(pair(keys))),
+            TlsKeyChange::OneRtt { keys, next } => {
+                Some(KeyChange::Application(pair(keys), Box::new(TlsSchedule(next))))
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.connection.is_handshaking()
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    fn session(&self) -> Result<u64, Failure> {
+        let mut session = [0; 8];
+        let exported =
+            self.connection.export_keying_material(&mut session[2..], SESSION_LABEL, None);
+        exported.map_err(|_| Failure::Internal)?;
+        let session = u64::from_be_bytes(session);
+        // A short one would be taken for that of an older version (WIRE-33).
+        Ok(if session >> 32 == 0 { session | 1 << 47 } else { session })
+    }
+
+    fn identity(&self) -> Result<Identity, Failure> {
+        let chain = self.connection.peer_certificates().ok_or(Failure::NoCertificate)?;
+        let chain: Vec<Vec<u8>> = chain.iter().map(|der| der.to_vec()).collect();
+        if let (true, Verifier::Certificates(verifier)) =
+            (self.is_resumed(), &self.verification.verifier)
+        {
+            // It was verified when the ticket was issued, and may have expired since.
+            verifier.recheck(&chain)?;
+        }
+        self.verification.identify(&chain, self.peer)
+    }
+}

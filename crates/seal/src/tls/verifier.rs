@@ -1,0 +1,288 @@
+//! Verification of what a peer shows: a certificate of the CA, or a known key.
+
+use super::known_keys::KnownKey;
+use super::provider::fingerprint_of;
+use crate::failure::Failure;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    AlertDescription, CertificateError, DigitallySignedStruct, DistinguishedName, Error,
+    OtherError, RootCertStore, SignatureScheme,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// Verifies certificates of servers and clients against one CA.
+#[derive(Debug)]
+pub(super) struct CertificateVerifier {
+    server: Arc<WebPkiServerVerifier>,
+    client: Arc<dyn ClientCertVerifier>,
+    /// Whether a server's certificate must name the address that was called.
+    names_address: bool,
+}
+
+impl CertificateVerifier {
+    pub(super) fn new(
+        roots: &Arc<RootCertStore>,
+        revoked: &[CertificateRevocationListDer<'static>],
+        names_address: bool,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, Failure> {
+        let server = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .with_crls(revoked.iter().cloned())
+            .allow_unknown_revocation_status()
+            .build();
+        let client = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .with_crls(revoked.iter().cloned())
+            .allow_unknown_revocation_status()
+            .build();
+        let (Ok(server), Ok(client)) = (server, client) else { return Err(Failure::Internal) };
+        Ok(Self { server, client, names_address })
+    }
+
+    /// Checks a chain that was verified earlier once more, at the present time. `is_client` is the role that it was shown in.
+    pub(super) fn recheck(&self, chain: &[Vec<u8>]) -> Result<(), Failure> {
+        let chain: Vec<_> = chain.iter().map(|der| CertificateDer::from(&der[..])).collect();
+        let Some((own, others)) = chain.split_first() else { return Err(Failure::NoCertificate) };
+        let checked = self.client.verify_client_cert(own, others, UnixTime::now());
+        match checked {
+            Ok(_) => Ok(()),
+            // A certificate of a pure server.
+            Err(Error::InvalidCertificate(CertificateError::InvalidPurpose))
+            | Err(Error::InvalidCertificate(CertificateError::InvalidPurposeContext { .. })) => {
+                let name = ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into());
+                let now = UnixTime::now();
+                self.verify_server_cert(own, others, &name, &[], now)
+                    .map(drop)
+                    .map_err(|error| cause_of(&error))
+            }
+            Err(error) => Err(cause_of(&error)),
+        }
+    }
+}
+
+impl ServerCertVerifier for CertificateVerifier {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.server.verify_server_cert(own, others, name, ocsp, now) {
+            // The name is checked last: everything else is good. In a cluster an identity is a name of the CA's, and addresses
+            // change; `allow` says which identities are admitted.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.names_address => Ok(ServerCertVerified::assertion()),
+            result => result,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls12_signature(&*self.server, message, own, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        ServerCertVerifier::verify_tls13_signature(&*self.server, message, own, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.server.supported_verify_schemes()
+    }
+}
+
+impl CertificateVerifier {
+    pub(super) fn as_client_verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        self.client.clone()
+    }
+}
+
+/// Verifies raw public keys of servers and clients against a list (RFC 7250).
+pub(super) struct KeyVerifier {
+    known: Arc<Vec<KnownKey>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl fmt::Debug for KeyVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyVerifier").field("known", &self.known).finish()
+    }
+}
+
+impl KeyVerifier {
+    pub(super) const fn new(
+        known: Arc<Vec<KnownKey>>,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Self {
+        Self { known, algorithms }
+    }
+
+    /// Returns the name of a key.
+    pub(super) fn name_of(&self, fingerprint: &[u8; 32]) -> Option<&str> {
+        self.known.iter().find(|known| known.fingerprint == *fingerprint).map(|known| &*known.name)
+    }
+
+    fn check(&self, key: &CertificateDer<'_>) -> Result<(), Error> {
+        match self.name_of(&fingerprint_of(key)) {
+            Some(_) => Ok(()),
+            None => {
+                let unknown = OtherError(Arc::new(Refused(Failure::UnknownKey)));
+                Err(Error::InvalidCertificate(CertificateError::Other(unknown)))
+            }
+        }
+    }
+
+    fn verify(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+        verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
+    }
+}
+
+/// A cause that rustls has no word for.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
+struct Refused(Failure);
+
+impl ServerCertVerifier for KeyVerifier {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        _others: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(own).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, own, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify(message, own, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for KeyVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        _others: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(own).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, own, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify(message, own, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// The cause of an error of rustls, or of the alert that it has written.
+pub(super) fn cause_of(error: &Error) -> Failure {
+    match error {
+        Error::InvalidCertificate(error) => match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Failure::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                Failure::NotYetValid
+            }
+            CertificateError::UnknownIssuer => Failure::UnknownCa,
+            CertificateError::Revoked => Failure::Revoked,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Failure::NameMismatch
+            }
+            CertificateError::Other(OtherError(error)) => {
+                error.downcast_ref::<Refused>().map_or(Failure::BadCertificate, |it| it.0)
+            }
+            // A certificate of a CA of the same name, with another key.
+            CertificateError::BadSignature => Failure::UnknownCa,
+            _ => Failure::BadCertificate,
+        },
+        Error::NoCertificatesPresented => Failure::NoCertificate,
+        Error::PeerIncompatible(_) => Failure::Incompatible,
+        Error::AlertReceived(alert) => match alert {
+            AlertDescription::CertificateExpired => Failure::Expired,
+            AlertDescription::UnknownCA => Failure::UnknownCa,
+            AlertDescription::CertificateRevoked => Failure::Revoked,
+            AlertDescription::BadCertificate => Failure::BadCertificate,
+            AlertDescription::CertificateRequired => Failure::NoCertificate,
+            AlertDescription::HandshakeFailure => Failure::Incompatible,
+            _ => Failure::Protocol,
+        },
+        Error::FailedToGetRandomBytes | Error::FailedToGetCurrentTime | Error::General(_) => {
+            Failure::Internal
+        }
+        _ => Failure::Protocol,
+    }
+}

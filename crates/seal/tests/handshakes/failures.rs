@@ -1,0 +1,187 @@
+//! Handshakes that fail, or nearly: each cause has a name at both ends.
+
+use crate::certificates::{Ca, begin_later, expire, name_address, negotiator};
+use crate::network::{End, MILLIS, assert_connected, connect, run, run_bent};
+use apus_seal::tls::{Credentials, CredentialsError, TlsNegotiator, Trust};
+use apus_seal::{Failure, FoundBy, HandshakeError, Negotiator};
+use std::sync::Arc;
+
+/// Runs a handshake of `client` with `server`. Returns what the client knows of its end, and the causes that the server has counted.
+fn fails(
+    client: Arc<dyn Negotiator>,
+    server: Arc<dyn Negotiator>,
+) -> (Option<HandshakeError>, Vec<Failure>) {
+    let mut ends = [End::new(1, client), End::new(2, server)];
+    connect(&mut ends, 0);
+    assert!(ends[0].keys.is_none() && ends[1].keys.is_none());
+    let known = ends[0].handshakes.failure(ends[1].address);
+    let counters = ends[1].handshakes.counters();
+    let counted = Failure::ALL.iter().copied().filter(|cause| counters.failures(*cause) > 0);
+    (known, counted.collect())
+}
+
+fn by_us(cause: Failure) -> Option<HandshakeError> {
+    Some(HandshakeError { cause, found_by: FoundBy::Us })
+}
+
+fn by_peer(cause: Failure) -> Option<HandshakeError> {
+    Some(HandshakeError { cause, found_by: FoundBy::Peer })
+}
+
+#[test]
+fn both_ends_learn_whose_certificate_is_wrong_and_why() {
+    let (ca, other) = (Ca::new(), Ca::new());
+    let good = || ca.negotiator("good");
+    for (cause, change) in
+        [(Failure::Expired, expire as fn(&mut _)), (Failure::NotYetValid, begin_later)]
+    {
+        ca.issue("bad", change);
+        let bad = || negotiator(&ca.credentials("bad"));
+        assert_eq!(fails(good(), bad()), (by_us(cause), vec![cause]));
+        assert_eq!(fails(bad(), good()), (by_peer(cause), vec![cause]));
+    }
+    let unknown = Failure::UnknownCa;
+    other.issue("good", |_| {});
+    let (own, key) = (other.path("good.pem"), other.path("good.key"));
+    let foreign = Credentials::certificates(&own, &key, &ca.path("ca.pem"), None).unwrap();
+    assert_eq!(fails(good(), negotiator(&foreign)), (by_us(unknown), vec![unknown]));
+    assert_eq!(fails(negotiator(&foreign), good()), (by_peer(unknown), vec![unknown]));
+    let error = by_us(unknown).unwrap().to_string();
+    assert!(error.contains("CA"), "{error}");
+}
+
+#[test]
+fn a_genuine_identity_that_is_not_allowed_is_refused_by_name_or_by_closure() {
+    let ca = Ca::new();
+    ca.issue("strict", |_| {});
+    let strict =
+        |trust| Arc::new(TlsNegotiator::new(&ca.credentials("strict"), trust, false).unwrap());
+    let list = Trust { allow: vec!["spiffe://test/billing/*".into()], admission: None };
+    let not_allowed = Failure::NotAllowed;
+    let client = || ca.negotiator("shop");
+    assert_eq!(fails(client(), strict(list)), (by_peer(not_allowed), vec![not_allowed]));
+    let never = Trust { allow: Vec::new(), admission: Some(Arc::new(|_, _| false)) };
+    assert_eq!(fails(strict(never.clone()), client()), (by_us(not_allowed), vec![not_allowed]));
+}
+
+#[test]
+fn an_address_must_be_in_the_certificate_if_that_is_demanded() {
+    let ca = Ca::new();
+    ca.issue("client", |_| {});
+    let client =
+        || Arc::new(TlsNegotiator::new(&ca.credentials("client"), Trust::default(), true).unwrap());
+    let mismatch = Failure::NameMismatch;
+    let (known, counted) = fails(client(), ca.negotiator("server"));
+    assert_eq!((known, counted), (by_us(mismatch), vec![mismatch]));
+    ca.issue("server", |params| name_address(params, [127, 0, 0, 1].into()));
+    let server = negotiator(&ca.credentials("server"));
+    let mut ends = [End::new(1, client()), End::new(2, server)];
+    connect(&mut ends, 0);
+    assert_connected(&mut ends);
+}
+
+/// SEAL-10.
+#[test]
+fn a_silent_server_is_given_up_and_asked_again_later() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    let peer = ends[1].address;
+    ends[0].handshakes.want(0, peer, None).unwrap();
+    let mut sent = 0;
+    let now = run_bent(&mut ends, 0, 10_000 * MILLIS, |_, _| {
+        sent += 1;
+        Vec::new()
+    });
+    assert_eq!(sent, 9);
+    let timeout = HandshakeError { cause: Failure::Timeout, found_by: FoundBy::Us };
+    assert_eq!(ends[0].handshakes.want(now, peer, None), Err(timeout));
+    connect(&mut ends, now + 2_000 * MILLIS);
+    assert_connected(&mut ends);
+}
+
+#[test]
+fn lost_packets_are_sent_again_whichever_they_are() {
+    let ca = Ca::new();
+    for lost in 0..5 {
+        let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+        let peer = ends[1].address;
+        ends[0].handshakes.want(0, peer, None).unwrap();
+        let mut count = 0;
+        run_bent(&mut ends, 0, 300 * MILLIS, |_, datagram| {
+            count += 1;
+            if count == lost + 1 { Vec::new() } else { vec![datagram] }
+        });
+        assert!(count > lost);
+        assert_connected(&mut ends);
+        assert_eq!(ends[0].handshakes.in_progress(), 0, "READY has come");
+    }
+}
+
+#[test]
+fn changed_repeated_and_reordered_packets_do_no_harm() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    let peer = ends[1].address;
+    ends[0].handshakes.want(0, peer, None).unwrap();
+    let mut count = 0;
+    run_bent(&mut ends, 0, 2_000 * MILLIS, |_, datagram| {
+        count += 1;
+        let mut changed = datagram.clone();
+        let at = 28 + count * 7 % (changed.packet.len() - 28).max(1);
+        if changed.packet[11] == 0x21 {
+            changed.packet[at] ^= 4;
+        }
+        vec![changed, datagram.clone(), datagram]
+    });
+    assert_connected(&mut ends);
+}
+
+/// HANDSHAKE-3, SEAL-15.
+#[test]
+fn two_handshakes_that_meet_lead_to_one_association() {
+    for _ in 0..8 {
+        let ca = Ca::new();
+        let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+        let (one, other) = (ends[0].address, ends[1].address);
+        ends[0].handshakes.want(0, other, None).unwrap();
+        ends[1].handshakes.want(0, one, None).unwrap();
+        run(&mut ends, 0, 3_000 * MILLIS);
+        assert_connected(&mut ends);
+        let counters = ends.iter().map(|end| end.handshakes.counters().handshakes_as_client.get());
+        assert_eq!(counters.sum::<u64>(), 1);
+    }
+}
+
+/// SEAL-13: a restarted server asks for a new handshake.
+#[test]
+fn a_peer_that_has_lost_its_keys_asks_for_new_ones() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    connect(&mut ends, 0);
+    let before = ends[0].session();
+    ends[1] = End::new(2, ca.negotiator("b"));
+    let (packet, from) = (ends[0].seal(b"a request"), ends[0].address);
+    ends[1].receive(10 * MILLIS, from, packet.clone());
+    run(&mut ends, 10 * MILLIS, 20 * MILLIS);
+    assert_connected(&mut ends);
+    assert_ne!(ends[0].session(), before);
+    assert_eq!(ends[1].open(&packet), None, "a packet of the earlier life");
+}
+
+#[test]
+fn keys_that_others_may_read_are_refused() {
+    let ca = Ca::new();
+    ca.issue("a", |_| {});
+    let key = ca.path("a.key");
+    let mode =
+        |mode| std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(mode));
+    mode(0o640).unwrap();
+    let read = Credentials::certificates(&ca.path("a.pem"), &key, &ca.path("ca.pem"), None);
+    assert!(matches!(read, Err(CredentialsError::Exposed { mode: 0o640, .. })));
+    mode(0o400).unwrap();
+    ca.credentials("a");
+    // The key of another certificate.
+    ca.issue("b", |_| {});
+    let read = Credentials::certificates(&ca.path("b.pem"), &key, &ca.path("ca.pem"), None);
+    assert!(matches!(read, Err(CredentialsError::Unusable { .. })), "{read:?}");
+}

@@ -1,0 +1,129 @@
+//! Who is there: certificates, known keys, a secret.
+
+use crate::certificates::{Ca, negotiator, write_secret};
+use crate::network::{End, MILLIS, assert_connected, connect};
+use apus_seal::IdentityKind;
+use apus_seal::tls::{Credentials, TlsNegotiator, Trust};
+use std::fmt::Write;
+use std::sync::Arc;
+
+#[test]
+fn certificates_of_one_ca_admit_each_other_and_name_the_peer() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    connect(&mut ends, 0);
+    assert_connected(&mut ends);
+    let session = ends[0].session().unwrap();
+    assert!(session >> 32 != 0 && session < 1 << 48, "a session of 48 bits");
+    let identity = ends[1].handshakes.identity(ends[0].address, session).unwrap();
+    assert_eq!(identity.spiffe_id(), Some("spiffe://test/a"));
+    assert_eq!(identity.kind(), IdentityKind::Certificate);
+    assert!(ends[1].handshakes.identity(ends[0].address, session ^ 1).is_none());
+    assert_eq!(ends.iter().map(|end| end.handshakes.in_progress()).sum::<usize>(), 0);
+}
+
+#[test]
+fn a_ticket_resumes_a_session_once_and_identifies_the_peer() {
+    let ca = Ca::new();
+    let (a, b) = (ca.negotiator("a"), ca.negotiator("b"));
+    let mut ends = [End::new(1, a.clone()), End::new(2, b)];
+    connect(&mut ends, 0);
+    let first = ends[0].session();
+    // The client's process has forgotten its keys, and not its tickets.
+    ends[0] = End::new(1, a);
+    connect(&mut ends, 100 * MILLIS);
+    assert_connected(&mut ends);
+    assert_ne!(ends[0].session(), first);
+    assert_eq!(ends[0].handshakes.counters().handshakes_resumed.get(), 1);
+    let session = ends[0].session().unwrap();
+    let identity = ends[1].handshakes.identity(ends[0].address, session).unwrap();
+    assert_eq!(identity.spiffe_id(), Some("spiffe://test/a"));
+    let before = ends[1].handshakes.identity(ends[0].address, first.unwrap());
+    assert!(before.is_some(), "requests of the session before are with the application");
+}
+
+#[test]
+fn known_keys_admit_each_other_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut list = String::new();
+    for name in ["a", "b"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        write_secret(&path(name), key.serialize_pem().as_bytes());
+        std::fs::write(path("none"), "").unwrap();
+        let own = Credentials::keys(&path(name), &path("none")).unwrap().fingerprint();
+        let digits: String = own.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(list, "host-{name} {digits}").unwrap();
+    }
+    std::fs::write(path("known"), list).unwrap();
+    let end = |port, name: &str| {
+        End::new(port, negotiator(&Credentials::keys(&path(name), &path("known")).unwrap()))
+    };
+    let mut ends = [end(1, "a"), end(2, "b")];
+    connect(&mut ends, 0);
+    assert_connected(&mut ends);
+    let session = ends[0].session().unwrap();
+    let identity = ends[0].handshakes.identity(ends[1].address, session).unwrap();
+    assert_eq!(
+        (identity.names(), identity.kind()),
+        (&["host-b".to_owned()][..], IdentityKind::Key)
+    );
+}
+
+#[test]
+fn a_cluster_admits_those_that_know_its_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    let end = |port, secret: &[u8]| {
+        write_secret(&path, secret);
+        End::new(port, negotiator(&Credentials::secret(&path).unwrap()))
+    };
+    let mut ends = [end(1, &[7; 32]), end(2, b"\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\n")];
+    connect(&mut ends, 0);
+    assert_connected(&mut ends);
+    ends = [end(1, &[7; 32]), end(2, &[8; 32])];
+    connect(&mut ends, 0);
+    assert!(ends[0].keys.is_none() && ends[1].keys.is_none());
+    write_secret(&path, &[7; 31]);
+    let error = Credentials::secret(&path).unwrap_err().to_string();
+    assert!(error.contains("31 bytes"), "{error}");
+}
+
+#[test]
+fn a_peer_that_is_trusted_no_more_loses_its_keys_after_a_reload() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    connect(&mut ends, 0);
+    assert_connected(&mut ends);
+    let trust = |allow: &str| Trust { allow: vec![allow.to_owned()], admission: None };
+    let with = |trust| Arc::new(TlsNegotiator::new(&ca.credentials("b"), trust, false).unwrap());
+    assert_eq!(ends[1].handshakes.replace_negotiator(with(trust("spiffe://test/*"))), 0);
+    assert_eq!(ends[1].handshakes.replace_negotiator(with(trust("spiffe://test/c"))), 1);
+    ends[1].take_events();
+    assert!(ends[1].keys.is_none());
+    connect(&mut ends, 10_000 * MILLIS);
+    assert!(ends[1].keys.is_none() && ends[0].keys.is_none(), "it is refused from now on");
+}
+
+/// What holds keys shows none of them.
+#[test]
+fn debug_output_and_errors_show_no_key() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, ca.negotiator("b"))];
+    connect(&mut ends, 0);
+    let secret = std::fs::read_to_string(ca.path("a.key")).unwrap();
+    let (sealer, opener) = ends[0].keys.as_ref().unwrap();
+    let shown = format!(
+        "{sealer:?} {opener:?} {:?} {:?} {:?}",
+        ends[0].handshakes,
+        ca.credentials("a"),
+        ca.negotiator("c"),
+    );
+    assert!(shown.contains("PacketCipher(..)"));
+    for line in secret.lines() {
+        assert!(!shown.contains(line));
+    }
+    for forbidden in ["OkmBlock", "Secrets", "AeadKey", "iv:"] {
+        assert!(!shown.contains(forbidden), "{forbidden} in {shown}");
+    }
+}

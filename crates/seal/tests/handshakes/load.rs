@@ -1,0 +1,149 @@
+//! What unknown clients can make a server do.
+
+use crate::network::{End, MILLIS};
+use apus_seal::stub::{StubNegotiator, StubPolicy};
+use apus_seal::{Datagram, Handshakes, Limits};
+use apus_wire::SealKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const POLICY: StubPolicy = StubPolicy { name: 1, trust: 2, limit: 1 << 30 };
+
+fn stub(seed: u64) -> Arc<StubNegotiator> {
+    Arc::new(StubNegotiator::new(POLICY, seed))
+}
+
+fn hello(port: u16, server: SocketAddr) -> (Handshakes, Datagram) {
+    let mut client = Handshakes::new(stub(u64::from(port)), port, Limits::default(), 0);
+    client.want(0, server, None).unwrap();
+    let hello = client.poll_transmit().unwrap();
+    (client, hello)
+}
+
+/// HANDSHAKE-1: the server's flight is shorter than three times the client's HELLO, and what is longer waits.
+#[test]
+fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() {
+    let ca = crate::certificates::Ca::new();
+    ca.issue("long", |params| {
+        for n in 0..150 {
+            let name = format!("{n}.a-rather-long-name-for-a-host.example").try_into().unwrap();
+            params.subject_alt_names.push(rcgen::SanType::DnsName(name));
+        }
+    });
+    let server = crate::certificates::negotiator(&ca.credentials("long"));
+    let mut ends = [End::new(1, ca.negotiator("a")), End::new(2, server)];
+    let (client, server) = (ends[0].address, ends[1].address);
+    ends[0].handshakes.want(0, server, None).unwrap();
+    let hello = ends[0].handshakes.poll_transmit().unwrap().packet;
+    assert_eq!(hello.len(), 1_200);
+    // SEAL-8: type, version, no cookie, and the length of the piece.
+    assert_eq!((hello[11], hello[13], hello[28]), (0x20, 0x20, 0));
+    let length = usize::from(u16::from_be_bytes([hello[29], hello[30]]));
+    assert!(hello[31 + length..].iter().all(|byte| *byte == 0) && hello[31] == 1, "a ClientHello");
+    for attempt in 1..=2 {
+        ends[1].receive(0, client, hello.clone());
+        let mut sent = 0;
+        while let Some(datagram) = ends[1].handshakes.poll_transmit() {
+            sent += datagram.packet.len();
+        }
+        assert!(sent > 0 && sent <= 3 * 1_200, "{sent} bytes for HELLO {attempt}");
+    }
+    // The certificate is 8 KB long, and needs more than one HELLO.
+    crate::network::run(&mut ends, 0, 2_000 * MILLIS);
+    crate::network::assert_connected(&mut ends);
+}
+
+/// SEAL-14.
+#[test]
+fn under_load_a_client_must_show_a_cookie() {
+    let limits = Limits { cookies_from: 4, in_progress: 8, unknown_per_second: 1_000, peers: 10 };
+    let mut server = End::with_limits(2, stub(0), limits);
+    let at = server.address;
+    for port in 100..140 {
+        let (client, hello) = hello(port, at);
+        server.receive(0, SocketAddr::from(([127, 0, 0, 1], port)), hello.packet);
+        drop(client);
+    }
+    assert_eq!(server.handshakes.in_progress(), 4, "HANDSHAKE-2");
+    assert_eq!(server.handshakes.counters().cookies_sent.get(), 36);
+    while server.handshakes.poll_transmit().is_some() {}
+    let ends = [End::with_limits(77, stub(7), limits), server];
+    let mut ends = ends;
+    crate::network::connect(&mut ends, MILLIS);
+    crate::network::assert_connected(&mut ends);
+    // A cookie is good for its address alone.
+    let (mut client, _) = hello(500, at);
+    while client.poll_transmit().is_some() {}
+    let mut retry = None;
+    let (mut other, first) = hello(501, at);
+    ends[1].receive(2 * MILLIS, SocketAddr::from(([127, 0, 0, 1], 501)), first.packet);
+    while let Some(datagram) = ends[1].handshakes.poll_transmit() {
+        retry = Some(datagram.packet);
+    }
+    let mut retry = retry.unwrap();
+    assert_eq!(retry[11], SealKind::Retry as u8);
+    other.handle(2 * MILLIS, at, None, &mut retry);
+    let with_cookie = other.poll_transmit().unwrap();
+    let count = ends[1].handshakes.in_progress();
+    let elsewhere = SocketAddr::from(([127, 0, 0, 1], 502));
+    ends[1].receive(2 * MILLIS, elsewhere, with_cookie.packet.clone());
+    assert_eq!(ends[1].handshakes.in_progress(), count);
+    // For two to four minutes.
+    let minutes = 60_000 * MILLIS;
+    let home = SocketAddr::from(([127, 0, 0, 1], 501));
+    ends[1].receive(5 * minutes, home, with_cookie.packet.clone());
+    assert_eq!(ends[1].handshakes.in_progress(), count, "too late");
+}
+
+#[test]
+fn the_rate_of_handshakes_with_unknown_clients_is_limited() {
+    let limits = Limits { unknown_per_second: 10, ..Limits::default() };
+    let mut server = End::with_limits(2, stub(0), limits);
+    let at = server.address;
+    let flood = |server: &mut End, now, ports: std::ops::Range<u16>| {
+        for port in ports {
+            let (_, hello) = hello(port, at);
+            server.receive(now, SocketAddr::from(([127, 0, 0, 1], port)), hello.packet);
+        }
+    };
+    flood(&mut server, 0, 100..140);
+    assert_eq!(server.handshakes.in_progress(), 10);
+    flood(&mut server, 500 * MILLIS, 200..240);
+    assert_eq!(server.handshakes.in_progress(), 15);
+    server.handshakes.handle_timeout(60_000 * MILLIS);
+    assert_eq!(server.handshakes.in_progress(), 0, "nothing is left of them");
+    assert_eq!(server.handshakes.next_timeout(), None);
+}
+
+/// A NO_KEY is at most one per address and 100 ms, as long as what it answers or shorter, and believed only about packets that were
+/// sent.
+#[test]
+fn a_missing_key_is_reported_rarely_and_believed_rarely() {
+    let mut server = End::new(2, stub(0));
+    let from = SocketAddr::from(([127, 0, 0, 1], 9));
+    let mut sealed = vec![0; 60];
+    (sealed[11], sealed[13]) = (0x10, 0x20);
+    for n in 0..20 {
+        server.receive(n * 10 * MILLIS, from, sealed.clone());
+    }
+    let mut answers = 0;
+    while let Some(datagram) = server.handshakes.poll_transmit() {
+        assert!(datagram.packet.len() <= sealed.len());
+        answers += 1;
+    }
+    assert_eq!(answers, 2);
+    let mut ends = [End::new(1, stub(1)), server];
+    crate::network::connect(&mut ends, 1_000 * MILLIS);
+    let peer = ends[1].address;
+    let no_key = |number: u64| {
+        let mut packet = vec![0; 28];
+        apus_wire::SealedHeader::emit(SealKind::NoKey, (2, 1), 0, 0, &mut packet);
+        apus_wire::SealedHeader::seal(&mut packet, number, false);
+        packet
+    };
+    ends[0].receive(2_000 * MILLIS, peer, no_key(1 << 40));
+    assert_eq!(ends[0].handshakes.in_progress(), 0, "no packet had that number");
+    ends[0].receive(2_000 * MILLIS, peer, no_key(1));
+    assert_eq!(ends[0].handshakes.in_progress(), 1);
+    crate::network::assert_connected(&mut ends);
+}

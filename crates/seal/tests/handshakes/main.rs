@@ -1,0 +1,9 @@
+//! Handshakes between two endpoints over a network in memory: with TLS, with the stub, and with TLS that is not ours.
+
+mod certificates;
+mod failures;
+mod identities;
+mod load;
+mod network;
+mod plain_tls;
+mod rekeying;

@@ -1,0 +1,148 @@
+//! Two endpoints, and a network that a test may bend.
+
+use apus_seal::{Datagram, Handshakes, Limits, Negotiator, Opener, SealEvent, Sealer};
+use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub(crate) const MILLIS: u64 = 1_000_000;
+
+/// An endpoint and the keys that it has.
+pub(crate) struct End {
+    pub(crate) address: SocketAddr,
+    pub(crate) handshakes: Handshakes,
+    pub(crate) keys: Option<(Sealer, Opener)>,
+    /// Keys that were replaced or removed.
+    pub(crate) earlier: Vec<(Sealer, Opener)>,
+}
+
+impl End {
+    pub(crate) fn new(port: u16, negotiator: Arc<dyn Negotiator>) -> Self {
+        Self::with_limits(port, negotiator, Limits::default())
+    }
+
+    pub(crate) fn with_limits(port: u16, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let handshakes = Handshakes::new(negotiator, port, limits, 0);
+        Self { address, handshakes, keys: None, earlier: Vec::new() }
+    }
+
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.keys.as_ref().map(|(sealer, _)| sealer.session())
+    }
+
+    /// Handles a datagram as a driver does.
+    pub(crate) fn receive(&mut self, now: u64, from: SocketAddr, mut packet: Vec<u8>) {
+        let header = SealedHeader::parse(&packet).expect("a packet of version 2");
+        if matches!(header.kind, None | Some(SealKind::Ready)) {
+            let Some((_, opener)) = &mut self.keys else {
+                return self.handshakes.without_key(now, from, None, &packet);
+            };
+            let original = packet.clone();
+            match opener.open(&mut packet) {
+                Ok(len) => {
+                    self.handshakes.handle_ready(from, header.id, &packet[HEADER_LEN..len]);
+                }
+                Err(_) => self.handshakes.without_key(now, from, None, &original),
+            }
+        } else {
+            self.handshakes.handle(now, from, None, &mut packet);
+        }
+        self.take_events();
+    }
+
+    pub(crate) fn take_events(&mut self) {
+        while let Some(event) = self.handshakes.poll_event() {
+            let before = match event {
+                SealEvent::Established(new) => self.keys.replace((new.sealer, new.opener)),
+                SealEvent::Removed { session, .. } if Some(session) == self.session() => {
+                    self.keys.take()
+                }
+                SealEvent::Removed { .. } => None,
+            };
+            self.earlier.extend(before);
+        }
+    }
+
+    /// Seals a packet of the protocol.
+    pub(crate) fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
+        let (sealer, _) = self.keys.as_mut().expect("keys");
+        let mut packet = vec![0; HEADER_LEN];
+        packet[11] = 0x10;
+        packet[13] = 0x11;
+        packet.extend(payload);
+        let (head, body) = packet.split_at_mut(HEADER_LEN);
+        let tag = sealer.seal(head, body).expect("the key may seal more");
+        packet.extend(tag);
+        packet
+    }
+
+    /// Opens a packet of the protocol.
+    pub(crate) fn open(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        let (_, opener) = self.keys.as_mut()?;
+        let mut packet = packet.to_vec();
+        let len = opener.open(&mut packet).ok()?;
+        Some(packet[HEADER_LEN..len].to_vec())
+    }
+}
+
+/// Lets both exchange what they have to say from `now` on, until `quiet` or nothing is due before `until`. `bend` may change,
+/// drop or multiply a datagram.
+pub(crate) fn run_bent(
+    ends: &mut [End; 2],
+    mut now: u64,
+    until: u64,
+    mut bend: impl FnMut(u64, Datagram) -> Vec<Datagram>,
+) -> u64 {
+    loop {
+        let mut queue = VecDeque::new();
+        for end in ends.iter_mut() {
+            end.handshakes.handle_timeout(now);
+            end.take_events();
+            while let Some(datagram) = end.handshakes.poll_transmit() {
+                queue.push_back((end.address, datagram));
+            }
+        }
+        while let Some((from, datagram)) = queue.pop_front() {
+            for datagram in bend(now, datagram) {
+                let Some(end) = ends.iter_mut().find(|end| end.address == datagram.to) else {
+                    continue;
+                };
+                end.receive(now, from, datagram.packet);
+                let address = end.address;
+                while let Some(datagram) = end.handshakes.poll_transmit() {
+                    queue.push_back((address, datagram));
+                }
+            }
+        }
+        let next = ends.iter().filter_map(|end| end.handshakes.next_timeout()).min();
+        match next {
+            Some(next) if next <= until => now = now.max(next),
+            _ => return now,
+        }
+    }
+}
+
+/// Lets both exchange what they have to say within `until`.
+pub(crate) fn run(ends: &mut [End; 2], now: u64, until: u64) {
+    run_bent(ends, now, until, |_, datagram| vec![datagram]);
+}
+
+/// The first asks for keys with the second, and both talk for a few milliseconds.
+pub(crate) fn connect(ends: &mut [End; 2], now: u64) {
+    let peer = ends[1].address;
+    ends[0].handshakes.want(now, peer, None).expect("no failure is known");
+    run(ends, now, now + 5 * MILLIS);
+}
+
+/// Both have the same keys, in both directions.
+pub(crate) fn assert_connected(ends: &mut [End; 2]) {
+    assert!(ends[0].session().is_some(), "keys at the first end");
+    assert_eq!(ends[0].session(), ends[1].session());
+    for sender in [0, 1] {
+        let packet = ends[sender].seal(b"content");
+        assert_eq!(ends[1 - sender].open(&packet).as_deref(), Some(&b"content"[..]));
+        assert_eq!(ends[1 - sender].open(&packet), None, "once");
+    }
+}

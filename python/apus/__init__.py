@@ -1,0 +1,86 @@
+"""A message transport with low tail latency: Homa in user space over UDP.
+
+An `Endpoint` sends requests and serves them. There are no connections. Each request and each response is a
+message of 0 bytes to 64 MB. A request is executed at most once, and a failed call says whether it was.
+
+    import apus, threading
+
+    server = apus.Endpoint.bind("127.0.0.1:0")
+
+    def serve():
+        for request in server:
+            request.reply(bytes(request.payload).upper())
+
+    threading.Thread(target=serve, daemon=True).start()
+
+    with apus.Endpoint.client() as client:
+        assert client.call(server.address, b"hello") == b"HELLO"
+
+`apus.aio` has the same for asyncio. `python -m apus demo` shows what it does on this machine.
+"""
+
+import os as _os
+
+from . import _apus
+from ._apus import (
+    Address,
+    Completion,
+    Endpoint,
+    Message,
+    Request,
+    __version__,
+    reply_all,
+    resolve,
+)
+from .errors import (
+    AddressError,
+    ApusError,
+    CallError,
+    Cancelled,
+    ClientGone,
+    ClosedError,
+    DeadlineExceeded,
+    Execution,
+    MessageTooLarge,
+    NoRoom,
+    OpenError,
+    OptionsError,
+    Overloaded,
+    PeerLost,
+    Refused,
+    ReplyError,
+    Unreachable,
+    Untrusted,
+)
+
+# Endpoints of a parent process cannot be used in its children: their threads are not there.
+_os.register_at_fork(after_in_child=_apus._forked)
+
+__all__ = [
+    "Address",
+    "AddressError",
+    "ApusError",
+    "CallError",
+    "Cancelled",
+    "ClientGone",
+    "ClosedError",
+    "Completion",
+    "DeadlineExceeded",
+    "Endpoint",
+    "Execution",
+    "Message",
+    "MessageTooLarge",
+    "NoRoom",
+    "OpenError",
+    "OptionsError",
+    "Overloaded",
+    "PeerLost",
+    "Refused",
+    "ReplyError",
+    "Request",
+    "Unreachable",
+    "Untrusted",
+    "__version__",
+    "reply_all",
+    "resolve",
+]

@@ -1,0 +1,218 @@
+"""Endpoints for asyncio.
+
+The engine runs in a thread of its own, outside of the GIL. The event loop polls the engine's descriptors and takes
+what is there in batches: a call is a future and no task.
+
+    async with await apus.aio.Endpoint.client() as client:
+        response = await client.call("10.0.0.7:4000", b"hello", timeout=1.0)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ._apus import Address, Endpoint as _Endpoint, Message, Request
+from .errors import ApusError, ClosedError, NoRoom
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._apus import Payload
+    from .settings import Settings
+
+__all__ = ["Endpoint"]
+
+_BATCH = 256
+"""Completions that the event loop takes before it lets others run."""
+
+_RETRY = 0.001
+"""Seconds after which a call that found no room is sent again if no call has ended meanwhile."""
+
+
+class Endpoint:
+    """Client and server at once, for asyncio. It belongs to the event loop that opened it, and is closed at the
+    end of an `async with` block."""
+
+    def __init__(self, endpoint: _Endpoint) -> None:
+        self._endpoint = endpoint
+        self._loop = asyncio.get_running_loop()
+        self._calls: dict[int, asyncio.Future[Message]] = {}
+        self._next_cookie = 0
+        self._room: asyncio.Event = asyncio.Event()
+        self._requests: deque[Request] = deque()
+        self._receivers: deque[asyncio.Future[None]] = deque()
+        self._polls_requests = False
+        self._closed: ApusError | None = None
+        self._loop.add_reader(endpoint._completion_descriptor(), self._on_completions)
+
+    @classmethod
+    async def bind(cls, address: str, **settings: Unpack[Settings]) -> Self:
+        """Opens an endpoint that serves requests at `address`, such as `"0.0.0.0:4000"`; port 0 selects a free
+        port. `poll` and `engine` have no effect. Raises `AddressError`, `OpenError` or `OptionsError`."""
+        return cls(await asyncio.to_thread(_Endpoint._with_descriptors, address, settings))
+
+    @classmethod
+    async def client(cls, **settings: Unpack[Settings]) -> Self:
+        """Opens an endpoint at a free port that does not serve requests."""
+        return cls(await asyncio.to_thread(_Endpoint._with_descriptors, None, settings))
+
+    @property
+    def address(self) -> Address:
+        """The address of the socket."""
+        return self._endpoint.address
+
+    async def call(
+        self, to: Address | str, request: Payload, *, timeout: float | None = None, idempotent: bool = False
+    ) -> Message:
+        """Sends a request and waits for the response. Cancelling the task cancels the call.
+
+        `to` is an `Address` or text with an IP address and a port; resolve names once, with `apus.resolve`.
+        `timeout` is in seconds; `None` means the endpoint's `call_timeout_msecs`, a minute by default. Raises
+        `CallError`; its `execution` says whether the request may have been executed.
+        """
+        cookie = self._next_cookie
+        self._next_cookie = cookie + 1
+        future: asyncio.Future[Message] = self._loop.create_future()
+        self._calls[cookie] = future
+        try:
+            while True:
+                try:
+                    call = self._endpoint.send(
+                        to, request, cookie, timeout=timeout, idempotent=idempotent, wait_for_room=False
+                    )
+                    break
+                except NoRoom:
+                    await self._wait_for_room()
+            try:
+                return await future
+            except asyncio.CancelledError:
+                if self._closed is None:
+                    self._endpoint.cancel(call)
+                raise
+        finally:
+            del self._calls[cookie]
+
+    async def recv_request(self) -> Request:
+        """Waits for a request. Raises `ClosedError`."""
+        while not self._requests:
+            await self._wait_for_requests()
+        return self._requests.popleft()
+
+    async def recv_requests(self, limit: int = 64) -> list[Request]:
+        """Waits for a request, and returns up to `limit` of those that are there. Raises `ClosedError`."""
+        if limit < 1:
+            raise ValueError("limit is at least 1")
+        while not self._requests:
+            await self._wait_for_requests(limit)
+        return [self._requests.popleft() for _ in range(min(limit, len(self._requests)))]
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Request:
+        """Waits for the next request; the iteration ends when the endpoint is closed."""
+        try:
+            return await self.recv_request()
+        except ClosedError:
+            raise StopAsyncIteration from None
+
+    async def drain(self, timeout: float) -> bool:
+        """Waits until the peers have acknowledged all messages, for example after the last reply. Returns whether
+        they have within `timeout` seconds."""
+        return await asyncio.to_thread(self._endpoint.drain, timeout)
+
+    def close(self) -> None:
+        """Shuts the endpoint down: outstanding calls fail, requests are refused, and those that wait get
+        `ClosedError`."""
+        if self._closed is None:
+            self._endpoint.close()
+            self._on_completions()
+            self._end(ClosedError("the endpoint was shut down", "closed"))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _on_completions(self) -> None:
+        """Takes the ends of calls; the event loop calls it when the descriptor is readable."""
+        try:
+            completions = self._endpoint.recv_completions(_BATCH, 0)
+        except ApusError as closed:
+            self._end(closed)
+            return
+        calls = self._calls
+        for completion in completions:
+            future = calls.get(completion.cookie)
+            # It was cancelled when its end was on the way.
+            if future is None or future.done():
+                continue
+            error = completion.error
+            if error is None:
+                future.set_result(completion.response)  # type: ignore[arg-type]
+            else:
+                future.set_exception(error)
+        if completions:
+            self._room.set()
+
+    async def _wait_for_room(self) -> None:
+        """Waits until a call has ended; not for long, since other endpoints' ends make room as well."""
+        self._room.clear()
+        try:
+            await asyncio.wait_for(self._room.wait(), _RETRY)
+        except TimeoutError:
+            pass
+
+    async def _wait_for_requests(self, limit: int = 64) -> None:
+        """Takes requests that are there, or waits until some may be."""
+        if self._closed is not None:
+            raise self._closed
+        # Only what is wanted: the rest stays with the engine, which refuses the newest under overload.
+        self._requests += self._endpoint.recv_requests(limit, 0)
+        if self._requests:
+            return
+        if not self._polls_requests:
+            self._polls_requests = True
+            self._loop.add_reader(self._endpoint._request_descriptor(), self._on_requests)
+        receiver: asyncio.Future[None] = self._loop.create_future()
+        self._receivers.append(receiver)
+        await receiver
+
+    def _on_requests(self) -> None:
+        """Wakes a receiver, which takes the requests; the event loop calls it when the descriptor is readable."""
+        while self._receivers:
+            receiver = self._receivers.popleft()
+            if not receiver.done():
+                receiver.set_result(None)
+                break
+        if not self._receivers:
+            # No receiver: not polled until there is one.
+            self._polls_requests = False
+            self._loop.remove_reader(self._endpoint._request_descriptor())
+
+    def _end(self, error: ApusError) -> None:
+        """Fails all that waits."""
+        if self._closed is not None:
+            return
+        self._closed = error
+        _remove_readers(self._loop, self._endpoint)
+        for future in self._calls.values():
+            if not future.done():
+                future.set_exception(error)
+        for receiver in self._receivers:
+            if not receiver.done():
+                receiver.set_exception(error)
+
+
+def _remove_readers(loop: asyncio.AbstractEventLoop, endpoint: _Endpoint) -> None:
+    loop.remove_reader(endpoint._completion_descriptor())
+    loop.remove_reader(endpoint._request_descriptor())

@@ -1,0 +1,50 @@
+"""Types of the options of an endpoint; docs/configuration.md describes them."""
+
+from typing import TypedDict
+
+
+class UdpSettings(TypedDict, total=False):
+    """Options of the socket."""
+
+    receive_buffer: int
+    send_buffer: int
+    max_ip_packet: int
+    segmentation_offload: bool
+    receive_offload: bool
+    priorities: bool
+    reports: bool
+    busy_poll_usecs: int
+    ipv6: bool
+
+
+class TraceSettings(TypedDict, total=False):
+    """Time traces."""
+
+    folder: str
+    max_files: int
+    slow_rpc_usecs: int
+    restart: bool
+    lost_packet: bool
+    freeze_peers: bool
+    obey_peers: bool
+
+
+class Settings(TypedDict, total=False):
+    """Options of an endpoint."""
+
+    poll: str
+    """How threads wait: `"block"`, the default of this package, `"spin"`, or `"hybrid=MICROSECONDS"`, which spins for
+    that time before it sleeps: the fastest if client and server have a core each."""
+    engine: str
+    """What runs the loop: `"waiters"`, `"dedicated"` or `"dedicated=CPU"`."""
+    receive_batch: int
+    max_queueing_usecs: int
+    call_timeout_msecs: int
+    """Time after which a call without a timeout of its own fails."""
+    core_share: int
+    local: bool
+    """Whether calls to peers of this host use shared memory."""
+    udp: UdpSettings
+    trace: TraceSettings
+    protocol: dict[str, int | bool | str]
+    """Parameters of the protocol, such as `max_message`."""

@@ -1,0 +1,303 @@
+//! Endpoints.
+
+use crate::address::{Address, target};
+use crate::buffers::payload;
+use crate::completion::Completion;
+use crate::errors;
+use crate::fork::Owned;
+use crate::message::Message;
+use crate::options;
+use crate::request::Request;
+use apus::{CallId, Closed};
+use apus_bindings::{Failure, Patience};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::num::NonZeroU64;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+/// Client and server at once.
+#[pyclass(frozen, module = "apus")]
+pub(crate) struct Endpoint {
+    endpoint: Owned<apus_bindings::Endpoint>,
+    address: Address,
+}
+
+impl Endpoint {
+    fn open(
+        py: Python<'_>,
+        address: Option<&str>,
+        settings: Option<&Bound<'_, PyDict>>,
+        descriptors: bool,
+    ) -> PyResult<Self> {
+        let options = options::of_endpoint(py, settings, descriptors)?;
+        let opened = py.detach(|| apus_bindings::Endpoint::open(address, options));
+        let endpoint = opened.map_err(|failure| errors::raise(py, &failure))?;
+        let address = Address(endpoint.handle().local_addr());
+        Ok(Self { endpoint: Owned::new(endpoint), address })
+    }
+
+    /// Runs `receive`, which waits, without the GIL. Signals are handled meanwhile (PY-2).
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        timeout: Option<f64>,
+        receive: impl FnOnce(&apus_bindings::Endpoint, Patience<'_>) -> Result<T, Closed> + Send,
+    ) -> PyResult<T> {
+        let timeout = timeout.map(options::duration).transpose()?;
+        let timeout = timeout.filter(|timeout| *timeout < Duration::MAX);
+        let endpoint = self.endpoint.get(py)?;
+        let mut signal = None;
+        let received = py.detach(|| {
+            let mut keep_waiting = || handle_signals(&mut signal);
+            receive(endpoint, Patience { timeout, keep_waiting: Some(&mut keep_waiting) })
+        });
+        match signal {
+            Some(error) => Err(error),
+            None => received.map_err(|closed| errors::raise(py, &closed.into())),
+        }
+    }
+}
+
+/// Runs Python's handlers of signals. Returns whether none of them has raised an exception.
+fn handle_signals(signal: &mut Option<PyErr>) -> bool {
+    *signal = Python::attach(|py| py.check_signals()).err();
+    signal.is_none()
+}
+
+#[pymethods]
+impl Endpoint {
+    /// Opens an endpoint that serves requests.
+    #[staticmethod]
+    #[pyo3(signature = (address, **settings))]
+    fn bind(py: Python<'_>, address: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::open(py, Some(address), settings, false)
+    }
+
+    /// Opens an endpoint that does not serve requests.
+    #[staticmethod]
+    #[pyo3(signature = (**settings))]
+    fn client(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::open(py, None, settings, false)
+    }
+
+    /// Opens an endpoint with descriptors, for `apus.aio`.
+    #[staticmethod]
+    #[pyo3(signature = (address, settings))]
+    fn _with_descriptors(
+        py: Python<'_>,
+        address: Option<&str>,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        Self::open(py, address, Some(settings), true)
+    }
+
+    /// The address of the socket.
+    #[getter]
+    const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Sends a request and waits for the response.
+    #[pyo3(signature = (to, request, *, timeout = None, idempotent = false))]
+    fn call(
+        &self,
+        py: Python<'_>,
+        to: &Bound<'_, PyAny>,
+        request: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+        idempotent: bool,
+    ) -> PyResult<Message> {
+        let to = target(to)?;
+        let options = options::of_call(timeout, idempotent, true)?;
+        let payload = payload(request)?;
+        let endpoint = self.endpoint.get(py)?;
+        let mut signal = None;
+        let result = py.detach(|| {
+            let mut keep_waiting = || handle_signals(&mut signal);
+            endpoint.call(to, payload, options, Some(&mut keep_waiting))
+        });
+        match (signal, result) {
+            (Some(error), _) => Err(error),
+            (None, Ok(bytes)) => Ok(Message::new(bytes)),
+            (None, Err(error)) => Err(errors::raise(py, &error.into())),
+        }
+    }
+
+    /// Sends a request without waiting for the response. Returns the number of the call.
+    #[pyo3(signature = (to, request, cookie = 0, *, timeout = None, idempotent = false, wait_for_room = true))]
+    #[expect(clippy::too_many_arguments, reason = "most are keywords")]
+    fn send(
+        &self,
+        py: Python<'_>,
+        to: &Bound<'_, PyAny>,
+        request: &Bound<'_, PyAny>,
+        cookie: u64,
+        timeout: Option<f64>,
+        idempotent: bool,
+        wait_for_room: bool,
+    ) -> PyResult<NonZeroU64> {
+        let to = target(to)?;
+        let options = options::of_call(timeout, idempotent, wait_for_room)?;
+        let payload = payload(request)?;
+        let endpoint = self.endpoint.get(py)?;
+        let sent = py.detach(|| endpoint.send(to, payload, cookie, options));
+        sent.map(CallId::to_bits).map_err(|error| errors::raise(py, &error.into()))
+    }
+
+    /// Sends several requests together. Returns the number of those that were sent: fewer if a limit
+    /// is reached.
+    #[pyo3(signature = (to, requests, first_cookie = 0, *, timeout = None, idempotent = false))]
+    fn send_many(
+        &self,
+        py: Python<'_>,
+        to: &Bound<'_, PyAny>,
+        requests: &Bound<'_, PyAny>,
+        first_cookie: u64,
+        timeout: Option<f64>,
+        idempotent: bool,
+    ) -> PyResult<u64> {
+        let to = target(to)?;
+        let options = options::of_call(timeout, idempotent, false)?;
+        let payloads: PyResult<Vec<_>> =
+            requests.try_iter()?.map(|request| payload(&request?)).collect();
+        let payloads = payloads?;
+        let endpoint = self.endpoint.get(py)?;
+        let (sent, failure) = py.detach(|| {
+            // Their packets leave together.
+            let _cork = endpoint.handle().cork();
+            let mut sent = 0;
+            for payload in payloads {
+                let cookie = first_cookie.wrapping_add(sent);
+                match endpoint.send(to, payload, cookie, options) {
+                    Ok(_) => sent += 1,
+                    Err(error) => return (sent, Some(Failure::from(error))),
+                }
+            }
+            (sent, None)
+        });
+        match failure {
+            // What was sent before the failure is not lost: the caller counts it.
+            Some(failure) if sent == 0 && !failure.is_back_pressure() => {
+                Err(errors::raise(py, &failure))
+            }
+            _ => Ok(sent),
+        }
+    }
+
+    /// Cancels a call. Returns whether it was still running.
+    fn cancel(&self, py: Python<'_>, call: u64) -> PyResult<bool> {
+        let endpoint = self.endpoint.get(py)?;
+        let Some(call) = NonZeroU64::new(call) else { return Ok(false) };
+        Ok(py.detach(|| endpoint.handle().cancel(CallId::from_bits(call))))
+    }
+
+    /// Waits for completions.
+    #[pyo3(signature = (limit = 64, timeout = None))]
+    fn recv_completions<'py>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        check_limit(limit)?;
+        let received = self.wait(py, timeout, |endpoint, patience| {
+            let mut received = Vec::new();
+            endpoint.recv_completions(&mut received, limit, patience)?;
+            Ok(received)
+        })?;
+        let list = received.into_iter().map(|completion| Completion::new(py, completion));
+        PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Waits for a request. Returns `None` if none has arrived in time.
+    #[pyo3(signature = (timeout = None))]
+    fn recv_request(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
+        let received = self.wait(py, timeout, |endpoint, patience| {
+            let mut received = Vec::new();
+            endpoint.recv_requests(&mut received, 1, patience)?;
+            Ok(received.pop())
+        })?;
+        received.map(|request| Request::new(py, request)).transpose()
+    }
+
+    /// Waits for requests.
+    #[pyo3(signature = (limit = 64, timeout = None))]
+    fn recv_requests<'py>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        check_limit(limit)?;
+        let received = self.wait(py, timeout, |endpoint, patience| {
+            let mut received = Vec::new();
+            endpoint.recv_requests(&mut received, limit, patience)?;
+            Ok(received)
+        })?;
+        let list = received.into_iter().map(|request| Request::new(py, request));
+        PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Waits until the peers have acknowledged everything. Returns whether they have in time.
+    fn drain(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let timeout = options::duration(timeout)?;
+        let endpoint = self.endpoint.get(py)?;
+        Ok(py.detach(|| endpoint.drain(timeout)))
+    }
+
+    /// Shuts the endpoint down.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let endpoint = self.endpoint.get(py)?;
+        py.detach(|| endpoint.handle().shutdown());
+        Ok(())
+    }
+
+    /// The descriptor that is readable while completions may be there.
+    fn _completion_descriptor(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let descriptor = self.endpoint.get(py)?.completion_descriptor();
+        descriptor.map(|fd| fd.as_raw_fd()).map_err(|failure| errors::raise(py, &failure))
+    }
+
+    /// The descriptor that is readable while requests may be there.
+    fn _request_descriptor(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let descriptor = self.endpoint.get(py)?.request_descriptor();
+        descriptor.map(|fd| fd.as_raw_fd()).map_err(|failure| errors::raise(py, &failure))
+    }
+
+    const fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    /// Waits for the next request; the iteration ends when the endpoint is closed.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Request>> {
+        match self.recv_request(py, None) {
+            Err(error) if is_closed(py, &error) => Ok(None),
+            received => received,
+        }
+    }
+
+    const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<apus.Endpoint {}>", self.address.0)
+    }
+}
+
+/// Returns whether an exception says that the endpoint was shut down.
+fn is_closed(py: Python<'_>, error: &PyErr) -> bool {
+    let kind = error.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
+    kind.is_ok_and(|kind| kind == "closed")
+}
+
+fn check_limit(limit: usize) -> PyResult<()> {
+    if limit > 0 { Ok(()) } else { Err(PyValueError::new_err("limit is at least 1")) }
+}

@@ -1,0 +1,34 @@
+//! The compiled part of the Python package `apus`: endpoints, messages and requests.
+//!
+//! `apus/_apus.pyi` documents each class; this crate translates types only. What holds:
+//!
+//! - **PY-1** The GIL is not held while a function waits or sends.
+//! - **PY-2** A function that waits returns to Python at intervals to handle signals.
+//! - **PY-3** What an endpoint of a parent process owns is neither used nor freed after a fork: the
+//!   threads that hold its locks are not in the child.
+
+mod address;
+mod buffers;
+mod completion;
+mod endpoint;
+mod errors;
+mod fork;
+mod message;
+mod options;
+mod request;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _apus(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<address::Address>()?;
+    module.add_class::<completion::Completion>()?;
+    module.add_class::<endpoint::Endpoint>()?;
+    module.add_class::<message::Message>()?;
+    module.add_class::<request::Request>()?;
+    module.add_function(wrap_pyfunction!(address::resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(request::reply_all, module)?)?;
+    module.add_function(wrap_pyfunction!(fork::forked, module)?)?;
+    Ok(())
+}

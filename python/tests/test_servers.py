@@ -1,0 +1,163 @@
+"""Requests, replies, options, and processes."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import apus
+import pytest
+
+
+def test_requests_are_answered_in_any_order(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send_many(server.address, [b"%d" % number for number in range(10)])
+        requests: list[apus.Request] = []
+        while len(requests) < 10:
+            requests += server.recv_requests(4)
+        assert requests[0].peer.port == client.address.port
+        assert apus.reply_all([(request, request.payload) for request in reversed(requests)]) == 0
+        ended: list[apus.Completion] = []
+        while len(ended) < 10:
+            ended += client.recv_completions()
+        assert all(completion.result() == b"%d" % completion.cookie for completion in ended)
+        assert server.recv_request(0) is None and server.recv_requests(4, 0.001) == []
+        with pytest.raises(ValueError, match="limit"):
+            server.recv_requests(0)
+
+
+def test_a_request_is_answered_once(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send(server.address, b"x")
+        request = server.recv_request()
+        assert request is not None
+        with pytest.raises(TypeError):
+            request.reply("text")  # type: ignore[arg-type]
+        request.reply(b"y")
+        with pytest.raises(apus.ReplyError, match="already"):
+            request.reply(b"z")
+        with pytest.raises(apus.ReplyError, match="already"):
+            request.abandon()
+        assert client.recv_completions()[0].result() == b"y"
+
+
+def test_a_request_that_is_dropped_fails_at_its_client(client: apus.Endpoint) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send(server.address, b"x")
+        server.recv_request()
+        assert client.recv_completions()[0].error.kind == "abandoned"  # type: ignore[union-attr]
+
+
+def test_a_client_that_has_gone_is_no_fault_of_the_server() -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server, apus.Endpoint.client() as client:
+        call = client.send(server.address, b"x")
+        request = server.recv_request()
+        assert request is not None and client.cancel(call)
+        assert client.drain(60)
+        client.close()
+        try:
+            request.reply(b"y")
+        except apus.ClientGone as gone:
+            assert gone.kind == "client_gone"
+
+
+def test_a_closed_server_ends_its_threads() -> None:
+    server = apus.Endpoint.bind("127.0.0.1:0")
+    ends: list[str] = []
+
+    def iterate() -> None:
+        for _ in server:
+            pass
+        ends.append("iterated")
+
+    def receive() -> None:
+        with pytest.raises(apus.ClosedError):
+            server.recv_requests()
+        ends.append("received")
+
+    threads = [threading.Thread(target=iterate), threading.Thread(target=receive)]
+    for thread in threads:
+        thread.start()
+    server.close()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["iterated", "received"]
+
+
+def test_options_reach_the_engine() -> None:
+    with apus.Endpoint.bind(
+        "127.0.0.1:0",
+        poll="hybrid=20",
+        local=False,
+        call_timeout_msecs=1000,
+        udp={"receive_offload": False},
+        protocol={"max_message": 1000},
+    ) as endpoint:
+        with pytest.raises(apus.MessageTooLarge, match="max_message is 1000"):
+            endpoint.call(endpoint.address, bytes(1001))
+
+
+def test_options_that_are_wrong_are_named() -> None:
+    for settings, problem in [
+        ({"pol": "spin"}, "pol"),
+        ({"poll": "sometimes"}, "hybrid=MICROSECONDS"),
+        ({"protocol": {"max_overcommit": 0}}, "max_overcommit"),
+        ({"udp": {"x\"]\ny": 1}}, "unknown field"),
+    ]:
+        with pytest.raises(apus.OptionsError, match=problem):
+            apus.Endpoint.client(**settings)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="poll: a number, text or bool"):
+        apus.Endpoint.client(poll=None)  # type: ignore[arg-type]
+    with pytest.raises(apus.OpenError):
+        apus.Endpoint.bind("192.0.2.1:1")
+    with pytest.raises(apus.AddressError):
+        apus.Endpoint.bind("no port")
+
+
+def test_a_child_of_a_fork_cannot_use_its_parents_endpoints(client: apus.Endpoint, echo: apus.Address) -> None:
+    with apus.Endpoint.bind("127.0.0.1:0") as server:
+        client.send(server.address, b"x")
+        request = server.recv_request()
+        assert request is not None
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                for use in (lambda: client.call(echo, b"x"), lambda: request.reply(b"z")):
+                    try:
+                        use()
+                    except apus.ApusError as error:
+                        assert "belongs to the parent" in str(error)
+                    else:
+                        raise AssertionError("it works")
+                # Freeing them is harmless, and endpoints of the child work.
+                del client, request, use
+                with apus.Endpoint.client() as own:
+                    assert own.call(echo, b"from the child") == b"from the child"
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        request.reply(b"y")
+        assert client.recv_completions()[0].result() == b"y"
+
+
+def test_a_process_ends_while_its_daemon_threads_wait_and_call() -> None:
+    program = """
+import threading, apus
+server, client, idle = apus.Endpoint.bind("127.0.0.1:0"), apus.Endpoint.client(), apus.Endpoint.client()
+started = threading.Event()
+def serve():
+    for request in server:
+        request.reply(request.payload)
+def call():
+    while True:
+        client.call(server.address, b"x")
+        started.set()
+for target in (serve, call, idle.recv_completions):
+    threading.Thread(target=target, daemon=True).start()
+started.wait()
+"""
+    for _ in range(5):
+        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert (result.returncode, result.stderr) == (0, "")

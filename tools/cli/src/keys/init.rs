@@ -1,0 +1,72 @@
+//! `apus keys init`: the CA of a cluster, and the keys of this host.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::authority::{Authority, create_folder, write_secret};
+use crate::failure::Failure;
+use crate::output;
+use crate::sealing::folder;
+
+/// Make the certificate authority of a cluster, and the keys of this host
+///
+/// The folder then has `cluster.key` and `cluster.pem` (the CA), and `host.key` and `host.pem`. With --secret it has
+/// `secret` instead, 32 random bytes that all hosts of the cluster share: simpler, and any host that has it can pass for every other one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus keys init
+  apus keys init --cluster prod --dir keys
+  apus keys init --secret --dir keys")]
+pub(super) struct Arguments {
+    /// Name of the cluster, the first part of all identities: spiffe://NAME/HOST
+    #[arg(long, value_name = "NAME", default_value = "cluster")]
+    cluster: String,
+    /// Folder for the files [default: the variable APUS_KEYS, /etc/apus/keys for root, ~/.config/apus/keys]
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// Days for which the CA is valid; the host's certificate ends after a year at the latest
+    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// Make a secret for the whole cluster instead of a CA
+    #[arg(long)]
+    secret: bool,
+}
+
+/// Days for which the certificate of a host is valid.
+pub(super) const HOST_DAYS: u32 = 365;
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = folder(arguments.dir.as_ref())?;
+    create_folder(&folder)?;
+    if arguments.secret {
+        let path = folder.join("secret");
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|error| Failure::of("draw a secret", &error))?;
+        write_secret(&path, &secret)?;
+        return output::line(&format!(
+            "wrote {}\nCopy it to the other hosts, and use it there and here with\n  [security]\n  mode = \"secret\"\n  \
+             secret = \"{}\"",
+            path.display(),
+            path.display()
+        ));
+    }
+    let authority = Authority::create(&folder, &arguments.cluster, arguments.days)?;
+    let name = host_name();
+    authority.issue(&folder, &name, &[], HOST_DAYS.min(arguments.days))?;
+    output::line(&format!(
+        "{}: the CA of `{}`, and the keys of spiffe://{}/{name}\nNext:\n  apus serve --sealed 127.0.0.1:4000\n  apus call \
+         --sealed 127.0.0.1:4000\n  apus keys issue NAME --out FOLDER    for another host",
+        folder.display(),
+        arguments.cluster,
+        arguments.cluster,
+    ))
+}
+
+/// Returns the name of this host, with `-` for what identities do not have.
+fn host_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if name.is_empty() { "host".to_owned() } else { name }
+}

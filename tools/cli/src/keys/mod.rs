@@ -1,0 +1,53 @@
+//! `apus keys`: a small certificate authority for a cluster.
+//!
+//! ```text
+//!   authority   the CA: its files, and the certificates that it issues
+//!   init        makes a CA, and the keys of this host; or a secret
+//!   issue       makes the keys of another host
+//!   show        names, fingerprints, dates and permissions of what is there
+//! ```
+
+mod authority;
+mod init;
+mod issue;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+/// Make and show the keys with which hosts of a cluster seal their packets
+///
+/// `init` makes a certificate authority (CA) and the keys of this host, `issue` those of another one. Copy the folder of
+/// a host there over a channel that you trust, such as SSH, and never the CA's own key `cluster.key`. Services then use
+/// the keys with `--sealed`, or with the table `[security]` of their configuration file.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus keys init
+  apus keys issue db-1 --out db-1-keys
+  apus keys show
+  apus serve --sealed 127.0.0.1:4000")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Arguments),
+    Issue(issue::Arguments),
+    Show(show::Arguments),
+}
+
+/// Does what the arguments say.
+///
+/// # Errors
+///
+/// A file cannot be read or written, or is there already.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Init(arguments) => init::run(arguments),
+        Command::Issue(arguments) => issue::run(arguments),
+        Command::Show(arguments) => show::run(arguments),
+    }
+}

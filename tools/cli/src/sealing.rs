@@ -1,0 +1,76 @@
+//! Sealed packets: which keys a command uses.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use apus::Settings;
+use apus::security::SecuritySettings;
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Whether the endpoint seals its packets, and with which keys.
+#[derive(Debug, Args)]
+pub(crate) struct Sealing {
+    /// Seal every packet with the keys in FOLDER, which `apus keys init` makes [default of FOLDER: the one of `apus keys`].
+    /// The table `[security]` of --config does the same with any keys
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    sealed: Option<PathBuf>,
+}
+
+/// Returns the folder of keys: the given one, that of the variable `APUS_KEYS`, `/etc/apus/keys` for root, otherwise
+/// `apus/keys` in the user's folder of configurations.
+///
+/// # Errors
+///
+/// Nothing says where that is.
+pub(crate) fn folder(given: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = given.cloned().or_else(|| variable("APUS_KEYS").map(PathBuf::from)) {
+        return Ok(folder);
+    }
+    if rustix::process::geteuid().is_root() {
+        return Ok("/etc/apus/keys".into());
+    }
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".config"));
+    match variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home) {
+        Some(folder) => Ok(folder.join("apus/keys")),
+        None => Err(Failure::Work(
+            "there is no HOME: name the folder of keys with APUS_KEYS=FOLDER".to_owned(),
+        )),
+    }
+}
+
+/// Returns the files of a host in a folder of keys.
+pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
+    SecuritySettings {
+        certificate: Some("host.pem".into()),
+        key: Some("host.key".into()),
+        ca: Some("cluster.pem".into()),
+        ..SecuritySettings::default()
+    }
+    .in_folder(folder)
+}
+
+impl Sealing {
+    /// Adds the keys to settings that a file may have given.
+    ///
+    /// # Errors
+    ///
+    /// There are no keys in the folder.
+    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
+        let Some(given) = &self.sealed else { return Ok(()) };
+        let folder = folder(Some(given).filter(|path| !path.as_os_str().is_empty()))?;
+        let security = host_settings(&folder);
+        if let Some(missing) = security.files().into_iter().find(|file| !file.exists()) {
+            let problem = format!(
+                "there is no {}; `apus keys init` makes the keys of a small cluster, `apus keys issue NAME` those of \
+                 another host of it",
+                missing.display()
+            );
+            return Err(Failure::Argument { argument: "--sealed".to_owned(), problem });
+        }
+        settings.security = Some(security);
+        Ok(())
+    }
+}

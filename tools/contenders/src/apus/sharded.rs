@@ -1,0 +1,196 @@
+//! Endpoints with several shards, for the measurement of what a shard costs.
+//!
+//! Each side has as many threads as shards. A thread of the client begins as many calls as the plan has outstanding, and
+//! follows each completion that it receives with the next call; a thread of the server echoes what it receives. So each shard
+//! has the load that one has alone. Both sides use all cores
+//! and sleep when there is nothing to do: threads that spin would take the cores from each other.
+
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use apus::{Bytes, Closed, Endpoint, PollMode};
+
+use super::client::expect_length;
+use super::endpoint::{serve_at, shut_down_on_stop};
+use super::engine_counters;
+use super::path::{Path, configured};
+use super::server;
+use crate::contender::{Contender, Plan, Side};
+use crate::meter::Meter;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Stop};
+
+/// Small messages between two endpoints with this number of shards.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharded {
+    shards: usize,
+    name: &'static str,
+}
+
+impl Sharded {
+    /// Returns the contender with `shards` shards on each side.
+    #[must_use]
+    pub fn new(shards: usize) -> Self {
+        // Contenders are few, and their names are used until the program ends.
+        Self { shards, name: Box::leak(Self::name_of(shards).into_boxed_str()) }
+    }
+
+    /// Returns the name of the contender with this number of shards.
+    #[must_use]
+    pub fn name_of(shards: usize) -> String {
+        format!("apus shards={shards}")
+    }
+}
+
+impl Contender for Sharded {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "endpoints with {0} shards and {0} threads on each side, as many requests outstanding for each shard, over UDP, both \
+             on all cores, waiting threads sleep, messages that are ready leave together (cork)",
+            self.shards
+        )
+    }
+
+    fn exclusion(&self, plan: &Plan) -> Option<String> {
+        plan.raw.then(|| "endpoints over raw IP have one shard".to_owned())
+    }
+
+    fn uses_all_cores(&self) -> bool {
+        true
+    }
+
+    fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
+        let settings = configured(&plan.settings, Path::Udp);
+        let endpoint = serve_at(settings.poll_mode(PollMode::Block).shards(self.shards), control)?;
+        let echo = || server::echo_together(&endpoint);
+        on_threads(self.shards, |_| echo())?;
+        Ok(Side { counters: engine_counters::of(&endpoint), ..Side::default() })
+    }
+
+    fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
+        let settings = configured(&plan.settings, Path::Udp).poll_mode(PollMode::Block);
+        let endpoint = settings
+            .shards(self.shards)
+            .client()
+            .map_err(|error| Error::endpoint("open a client".to_owned(), error))?;
+        shut_down_on_stop(&endpoint, control);
+        let calls = Calls::new(&endpoint, server, plan, self.shards, control.stop());
+        let sides = on_threads(self.shards, |thread| calls.run(thread, self.shards))?;
+        let mut sum = Side { counters: engine_counters::of(&endpoint), ..Side::default() };
+        for side in sides {
+            sum.messages += side.messages;
+            sum.bytes += side.bytes;
+            sum.elapsed = sum.elapsed.max(side.elapsed);
+            sum.cpu = sum.cpu.max(side.cpu);
+            if side.latency.p99 > sum.latency.p99 {
+                sum.latency = side.latency;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Runs `work` in `count` threads. Returns their results.
+fn on_threads<T: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let work = &work;
+    thread::scope(|scope| {
+        let start = |thread| scope.spawn(move || work(thread));
+        let threads: Vec<_> = (0..count).map(start).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// The outstanding calls of all threads of a client.
+struct Calls<'a> {
+    endpoint: &'a Endpoint,
+    server: SocketAddr,
+    plan: &'a Plan,
+    stop: &'a Stop,
+    request: Bytes,
+    /// Time at which each call was sent, by its cookie.
+    sent: Vec<AtomicU64>,
+    under_way: AtomicUsize,
+}
+
+impl<'a> Calls<'a> {
+    fn new(
+        endpoint: &'a Endpoint,
+        server: SocketAddr,
+        plan: &'a Plan,
+        shards: usize,
+        stop: &'a Stop,
+    ) -> Self {
+        let now = clock::now();
+        let outstanding = plan.outstanding * shards;
+        Self {
+            endpoint,
+            server,
+            plan,
+            stop,
+            request: Bytes::from(vec![0; plan.size]),
+            sent: (0..outstanding).map(|_| AtomicU64::new(now)).collect(),
+            under_way: AtomicUsize::new(outstanding),
+        }
+    }
+
+    fn send(&self, cookie: u64) -> Result<(), Error> {
+        let sent = self.endpoint.send(self.server, self.request.clone(), cookie);
+        sent.map(drop).map_err(|error| Error::endpoint(format!("send to {}", self.server), error))
+    }
+
+    /// Does the work of one of `threads` threads.
+    fn run(&self, thread: usize, threads: usize) -> Result<Side, Error> {
+        let mut meter = Meter::start(self.plan);
+        match self.exchange(&mut meter, thread, threads) {
+            Err(_) if self.stop.is_asked() => {}
+            exchanged => exchanged?,
+        }
+        Ok(meter.finish())
+    }
+
+    fn exchange(&self, meter: &mut Meter, thread: usize, threads: usize) -> Result<(), Error> {
+        let _together = self.endpoint.cork();
+        let mut own = (0..self.sent.len() as u64).skip(thread).step_by(threads);
+        own.try_for_each(|cookie| self.send(cookie))?;
+        let mut ends = Vec::with_capacity(self.sent.len());
+        loop {
+            match self.endpoint.recv_completions(&mut ends, self.sent.len()) {
+                Ok(_) => {}
+                // Another thread has received the last one.
+                Err(Closed::ShutDown) => return Ok(()),
+                Err(error) => return Err(Error::endpoint("receive".to_owned(), error)),
+            }
+            let now = clock::now();
+            for ended in ends.drain(..) {
+                let reply = ended
+                    .result
+                    .map_err(|error| Error::endpoint(format!("call {}", self.server), error))?;
+                expect_length(&reply, self.plan.size, self.server)?;
+                let sent = &self.sent[ended.cookie as usize];
+                meter.latency(now - sent.load(Ordering::Relaxed).min(now));
+                meter.count(now, 1, self.plan.size as u64);
+                if meter.is_over(now) {
+                    if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        self.endpoint.shutdown();
+                    }
+                    continue;
+                }
+                sent.store(now, Ordering::Relaxed);
+                self.send(ended.cookie)?;
+            }
+        }
+    }
+}
