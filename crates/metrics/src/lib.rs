@@ -16,7 +16,9 @@ mod endpoint;
 mod engine;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod sealing;
 pub mod snapshot;
 
 pub use endpoint::{Metrics, Queues};
 pub use engine::EngineMetrics;
+pub use sealing::SEALING;

@@ -10,7 +10,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
+use crate::configuration::Configuration;
 use crate::failure::Failure;
+use crate::sealing::Sealing;
 use crate::{output, signals};
 
 /// Check this host and the path to a peer, and say what to change and why
@@ -18,7 +20,7 @@ use crate::{output, signals};
 /// Checks buffers, offloads, interfaces, clocks, frequencies and idle states, cores and the other programs on them, and
 /// limits. Each finding is an error (messages are lost), a warning (messages are slower than necessary), a note, or ok.
 /// It comes with its cost on this host, where that can be measured within a second, and with the commands that fix it.
-/// Nothing is changed.
+/// Nothing is changed. With --sealed, or a --config with a table [security], keys are checked, too: permissions, pairs and dates.
 ///
 /// With an address, it also sends probes to the peer and checks whether traffic classes, full packets and bursts
 /// arrive, and whether the packets of a burst arrive merged. The peer should run `apus doctor --listen`; an apus
@@ -29,6 +31,7 @@ use crate::{output, signals};
 #[command(after_help = "Examples:
   apus doctor
   apus doctor 10.0.0.2:4001
+  apus doctor --sealed
   apus doctor --listen 0.0.0.0:4001
   apus doctor 10.0.0.2:4001 --threads 4 --poll spin --json")]
 pub(crate) struct Arguments {
@@ -47,6 +50,10 @@ pub(crate) struct Arguments {
     /// then sleeps (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t = PollMode::default())]
     poll: PollMode,
+    #[command(flatten)]
+    configuration: Configuration,
+    #[command(flatten)]
+    sealing: Sealing,
     /// Read the files below this directory instead of /proc and /sys
     #[arg(long, value_name = "DIR", hide = true)]
     root: Option<PathBuf>,
@@ -65,12 +72,15 @@ fn default_listen() -> String {
 ///
 /// [`Failure::Found`] if a finding is an error or a warning; also if the check failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { peer, listen, threads, poll, root, json } = arguments;
+    let Arguments { peer, listen, threads, poll, configuration, sealing, root, json } = arguments;
     if let Some(address) = listen {
         return answer_probes(first(address)?, *json);
     }
     let peer = peer.as_ref().map(first).transpose()?;
-    let options = Options { peer, threads: *threads, poll: *poll, root: root.clone() };
+    let mut settings = configuration.read()?;
+    sealing.apply(&mut settings)?;
+    let security = settings.security;
+    let options = Options { peer, threads: *threads, poll: *poll, security, root: root.clone() };
     let report = doctor::run(&options)?;
     if *json { output::line(&report.outcome.json()) } else { output::write(report.to_string()) }?;
     if report.has_faults() { Err(Failure::Found(1)) } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! Sealed packets: which keys a command uses.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use apus::Settings;
@@ -9,12 +10,15 @@ use clap::Args;
 
 use crate::failure::Failure;
 
+/// Name for the folder of `apus keys`.
+pub(crate) const USUAL: &str = "auto";
+
 /// Whether the endpoint seals its packets, and with which keys.
 #[derive(Debug, Args)]
 pub(crate) struct Sealing {
     /// Seal every packet with the keys in FOLDER, which `apus keys init` makes [default of FOLDER: the one of `apus keys`].
     /// The table `[security]` of --config does the same with any keys
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = USUAL)]
     sealed: Option<PathBuf>,
 }
 
@@ -53,6 +57,19 @@ pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
 }
 
 impl Sealing {
+    /// Returns the argument with this folder; [`USUAL`] is that of `apus keys`.
+    pub(crate) const fn with(folder: PathBuf) -> Self {
+        Self { sealed: Some(folder) }
+    }
+
+    /// Returns the argument as it is written, if it was given.
+    pub(crate) fn word(&self) -> Option<OsString> {
+        let folder = self.sealed.as_ref()?;
+        let mut word = OsString::from("--sealed=");
+        word.push(folder);
+        Some(word)
+    }
+
     /// Adds the keys to settings that a file may have given.
     ///
     /// # Errors
@@ -60,7 +77,7 @@ impl Sealing {
     /// There are no keys in the folder.
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
         let Some(given) = &self.sealed else { return Ok(()) };
-        let folder = folder(Some(given).filter(|path| !path.as_os_str().is_empty()))?;
+        let folder = folder(Some(given).filter(|path| path.as_os_str() != USUAL))?;
         let security = host_settings(&folder);
         if let Some(missing) = security.files().into_iter().find(|file| !file.exists()) {
             let problem = format!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The modules of `src` from the lowest layer to the highest. A module imports only from the layers below its own.
 const LAYERS: [&[&str]; 7] = [
     &["activity", "failure"],
-    &["address", "configuration", "destination", "driver", "network", "output", "path"],
+    &["address", "configuration", "destination", "driver", "network", "output", "path", "sealing"],
     &["advice", "exit", "files", "processes", "signals", "tracing"],
     &["experiment"],
     &[
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 7] = [
         "doctor",
         "fabric",
         "fs",
+        "keys",
         "lab",
         "man",
         "metrics",

@@ -74,6 +74,8 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
+    /// What seals the driver's packets. Without the feature nothing asks it.
+    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,
@@ -265,6 +267,7 @@ impl Shard {
     }
 
     /// Returns what seals the driver's packets.
+    #[cfg(feature = "tls")]
     pub(crate) const fn sealing(&self) -> &Sealing {
         &self.sealing
     }

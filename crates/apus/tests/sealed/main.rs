@@ -4,4 +4,5 @@ mod calls;
 mod identities;
 mod keys;
 mod lifecycle;
+mod metrics;
 mod packets;

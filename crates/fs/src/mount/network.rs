@@ -45,7 +45,13 @@ impl Network {
         let server = settings.server;
         let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let poll = endpoint_poll_mode(settings.poll);
-        let endpoint = Endpoint::builder().poll_mode(poll).bind(any);
+        let builder = Endpoint::builder().poll_mode(poll);
+        #[cfg(feature = "tls")]
+        let builder = match &settings.security {
+            Some(security) => builder.security(security.clone()),
+            None => builder,
+        };
+        let endpoint = builder.bind(any);
         let endpoint = endpoint.map_err(|source| MountFailure::Bind { server, source })?;
         Ok(Self {
             endpoint,

@@ -41,6 +41,9 @@ pub struct MountSettings {
     pub lost_changes: PathBuf,
     /// How the mount waits for work.
     pub poll: PollMode,
+    /// How packets are sealed; `None` if they are in the clear.
+    #[cfg(feature = "tls")]
+    pub security: Option<apus::security::Security>,
     /// Time for the server to respond for the first time.
     pub first_response: Duration,
 }
@@ -60,6 +63,8 @@ impl MountSettings {
             lost: Lost::Wait,
             lost_changes: state_directory().join("lost-changes"),
             poll: PollMode::default(),
+            #[cfg(feature = "tls")]
+            security: None,
             first_response: Duration::from_secs(10),
         }
     }

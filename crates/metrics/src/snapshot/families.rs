@@ -1,6 +1,6 @@
 //! The catalogue of counters: families with their group, kind and meaning.
 
-use crate::{EngineMetrics, Queues};
+use crate::{EngineMetrics, Queues, SEALING};
 use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
 /// The kind of values in a family.
@@ -53,6 +53,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("scheduling", "Grants and pacing"),
     ("admission", "At most once, and admission"),
     ("driver", "The UDP driver and its system calls"),
+    ("sealing", "Sealed packets and handshakes"),
     ("live", "Current state"),
     ("histograms", "Sizes and durations"),
 ];
@@ -82,6 +83,7 @@ pub fn families() -> Vec<Family> {
         .map(|(name, help)| Metadata { name, help })
         .collect();
     group("driver", FamilyKind::Counter, "driver_", &driver);
+    group("sealing", FamilyKind::Counter, "driver_", SEALING);
     all.extend(labelled());
     let place = |group: &str| GROUPS.iter().position(|(name, _)| *name == group);
     all.sort_by_key(|family| place(family.group));
@@ -177,7 +179,9 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     fn everything() -> EndpointSnapshot {
-        let names = apus_socket::SocketCounters::metadata().map(|(name, _)| (name, 0)).collect();
+        let names = apus_socket::SocketCounters::metadata().map(|(name, _)| name);
+        let names = names.chain(SEALING.iter().map(|meaning| meaning.name));
+        let names = names.map(|name| (name, 0)).collect();
         let mut metrics = Metrics { driver: names, ..Metrics::default() };
         metrics.messages.record(1);
         metrics.protocol.calls.answered.record(1, 1);

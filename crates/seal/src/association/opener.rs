@@ -1,6 +1,6 @@
 //! The receiving half of an association.
 
-use super::Phases;
+use super::phases::Phases;
 use super::sealer::REKEY_AFTER_PACKETS;
 use crate::cipher::PacketCipher;
 use crate::window::{ReplayWindow, Stale, WINDOW};

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// The sealer tells the other threads its last number once in this many packets.
+pub(super) const NOTED: u64 = 1024;
+
 /// The generation in which packets have been opened, and the keys for sealing in later ones.
 #[derive(Debug)]
 pub struct Phases {
@@ -94,10 +97,10 @@ impl Phases {
     }
 
     /// Returns whether a packet with this number may have been sealed: the last ones are known to within
-    /// [`super::sealer::NOTED`].
+    /// `NOTED` packets.
     #[must_use]
     pub fn may_have_sealed(&self, number: u64) -> bool {
         let last = self.sealed.load(Ordering::Relaxed);
-        number > 0 && number <= last + super::sealer::NOTED
+        number > 0 && number <= last + NOTED
     }
 }

@@ -1,6 +1,6 @@
 //! The sending half of an association.
 
-use super::Phases;
+use super::phases::{NOTED, Phases};
 use crate::cipher::{PacketCipher, TAG_LEN};
 use crate::number::PacketNumbers;
 use apus_wire::SealedHeader;
@@ -13,9 +13,6 @@ pub const REKEY_AFTER_PACKETS: u64 = 1 << 22;
 /// Time after which a sender begins the next generation, in nanoseconds: an hour. Chosen by us, as in s2n-quic-dc's order of
 /// magnitude: a stolen key opens an hour of packets at most.
 pub const REKEY_AFTER_NANOS: u64 = 3_600_000_000_000;
-
-/// The sealer tells the other threads its last number once in this many packets.
-pub(super) const NOTED: u64 = 1024;
 
 /// No packet can be sealed any more: the key's limit is reached and the peer has not followed into a newer generation, or
 /// all numbers are used. The association must be replaced.

@@ -31,7 +31,7 @@ impl StubNegotiator {
     /// Returns a negotiator that draws its numbers from `seed`.
     #[must_use]
     pub const fn new(policy: StubPolicy, seed: u64) -> Self {
-        Self { policy, state: AtomicU64::new(seed), revoked: Mutex::new(Vec::new()) }
+        Self { policy, state: AtomicU64::new(mix(seed, 0xd1ce)), revoked: Mutex::new(Vec::new()) }
     }
 
     /// Trusts the end of this name no more.

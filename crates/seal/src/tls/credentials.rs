@@ -1,18 +1,16 @@
 //! What an endpoint shows, and what it accepts: read from files.
 
+use super::error::CredentialsError;
 use super::known_keys::{self, KnownKey};
-use super::mode::SecurityMode;
 use super::pem;
 use super::provider::{derive, fingerprint_of, provider};
-use crate::failure::Failure;
 use rustls::RootCertStore;
 use rustls::pki_types::{
     CertificateDer, CertificateRevocationListDer, PrivateKeyDer, PrivatePkcs8KeyDer,
 };
 use rustls::sign::CertifiedKey;
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -23,90 +21,6 @@ const SHORTEST_SECRET: usize = 32;
 /// Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes.
 const ED25519_PKCS8: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-
-/// Why keys and certificates cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CredentialsError {
-    /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The mode needs an option that is missing.
-    #[error("mode `{mode}` needs the option `{option}` in [security]")]
-    Missing {
-        /// The mode.
-        mode: SecurityMode,
-        /// The option.
-        option: &'static str,
-    },
-    /// The cryptographic library refuses what was read.
-    #[error("the cryptographic library refuses the certificates of the CA ({})", .failure.name())]
-    Library {
-        /// Its cause.
-        failure: Failure,
-    },
-    /// A secret file may be read by others.
-    #[error("{path} has mode {mode:03o}: other users may read the key; `chmod 600 {path}`", path = .path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// The permission bits of its mode.
-        mode: u32,
-    },
-    /// A file has not what is expected in it.
-    #[error("{path} does not contain {expected} in PEM", path = .path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// What it should have.
-        expected: &'static str,
-    },
-    /// A line of the file of known keys is wrong.
-    #[error("{path}, line {line}: {expected}", path = .path.display())]
-    KnownKeys {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1 on.
-        line: usize,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// The secret of the cluster is too short.
-    #[error("{path} has {have} bytes; a cluster's secret has at least 32 random ones: `apus keys init --secret`", path = .path.display())]
-    ShortSecret {
-        /// The file.
-        path: PathBuf,
-        /// Its bytes, without line ends behind them.
-        have: usize,
-    },
-    /// Key and certificate do not belong together, or the library refuses one of them.
-    #[error("{path}: {reason}", path = .path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What the library says.
-        reason: String,
-    },
-}
-
-impl CredentialsError {
-    pub(super) fn read(path: &Path, source: io::Error) -> Self {
-        Self::Read { path: path.to_owned(), source }
-    }
-
-    pub(super) fn pem(path: &Path, expected: &'static str) -> Self {
-        Self::Pem { path: path.to_owned(), expected }
-    }
-
-    fn unusable(path: &Path, reason: &impl ToString) -> Self {
-        Self::Unusable { path: path.to_owned(), reason: reason.to_string() }
-    }
-}
 
 /// An identity of this endpoint, and what it demands of peers.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! Handshakes by TLS 1.3, through the interface that rustls has for QUIC. The only module that names rustls.
 
 mod credentials;
+mod error;
 mod keys;
 mod known_keys;
 mod mode;
@@ -12,7 +13,8 @@ mod trust;
 mod validity;
 mod verifier;
 
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::Credentials;
+pub use error::CredentialsError;
 pub use known_keys::KnownKey;
 pub use mode::SecurityMode;
 pub use negotiation::{TlsNegotiator, log_keys};

@@ -1,6 +1,6 @@
 //! Files with keys: read if no other user may read them, and overwritten in memory afterwards.
 
-use super::credentials::CredentialsError;
+use super::error::CredentialsError;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use std::fs::File;

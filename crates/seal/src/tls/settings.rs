@@ -1,6 +1,7 @@
 //! The security of an endpoint as settings: which files, which peers.
 
-use super::credentials::{Credentials, CredentialsError};
+use super::credentials::Credentials;
+use super::error::CredentialsError;
 use super::mode::SecurityMode;
 use super::negotiation::TlsNegotiator;
 use super::trust::{Admission, Trust};

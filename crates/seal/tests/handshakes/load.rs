@@ -51,6 +51,11 @@ fn an_address_that_has_shown_nothing_gets_less_than_three_times_what_it_sends() 
     // The certificate is 8 KB long, and needs more than one HELLO.
     crate::network::run(&mut ends, 0, 2_000 * MILLIS);
     crate::network::assert_connected(&mut ends);
+    // As that of a client it needs several packets: before the last one nothing is established.
+    let client = crate::certificates::negotiator(&ca.credentials("long"));
+    let mut ends = [End::new(1, client), End::new(2, ca.negotiator("b"))];
+    crate::network::connect(&mut ends, 0);
+    crate::network::assert_connected(&mut ends);
 }
 
 /// SEAL-14.

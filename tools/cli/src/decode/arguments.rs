@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
           allow_negative_numbers = true)]
     pub(super) rpc: Vec<u64>,
     /// Only packets of these types, separated by commas: DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY, CUTOFFS, FREEZE,
-    /// NEED_ACK, ACK, ICMP, malformed, cut
+    /// NEED_ACK, ACK, sealed, ICMP, malformed, cut
     #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
     pub(super) types: Vec<PacketType>,
     /// Only packets from or to these ports, separated by commas. UDP datagrams of these ports are decoded as packets of

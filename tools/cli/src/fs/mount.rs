@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use apus::PollMode;
+use apus::security::Security;
+use apus::{PollMode, Settings};
 use apus_fs::mount::{MountSettings, Mounted};
 use apus_fs_core::client::Lost;
 use clap::Args;
@@ -14,6 +15,7 @@ use super::options::{LostMode, OptionList};
 use super::place::Place;
 use crate::failure::Failure;
 use crate::output;
+use crate::sealing::Sealing;
 use crate::signals;
 use crate::tracing::Tracing;
 
@@ -57,10 +59,12 @@ pub(super) struct Arguments {
     /// Return once the mount is usable, and serve it in the background; warnings go to syslog then
     #[arg(long)]
     daemon: bool,
-    /// Options in the form of fstab, separated by commas: ro, lost=MODE, lost-changes=DIR, poll=MODE, allow_other,
-    /// noallow_other
+    /// Options in the form of fstab, separated by commas: ro, lost=MODE, lost-changes=DIR, poll=MODE, sealed or
+    /// sealed=FOLDER, allow_other, noallow_other
     #[arg(short = 'o', value_name = "OPTIONS")]
     options: Vec<OptionList>,
+    #[command(flatten)]
+    sealing: Sealing,
     #[command(flatten)]
     tracing: Tracing,
     /// Print a JSON object once the mount is usable
@@ -131,9 +135,20 @@ impl Arguments {
         }
         let lost = self.options.iter().rev().find_map(|list| list.lost).or(self.lost);
         settings.lost = lost.map_or(Lost::Wait, |mode| mode.0);
+        settings.security = self.security()?;
         settings.poll =
             self.options.iter().rev().find_map(|list| list.poll).or(self.poll).unwrap_or_default();
         Ok(settings)
+    }
+
+    /// How packets are sealed, by a flag or by an option of fstab.
+    fn security(&self) -> Result<Option<Security>, Failure> {
+        let mut settings = Settings::default();
+        self.sealing.apply(&mut settings)?;
+        if let Some(folder) = self.options.iter().rev().find_map(|list| list.sealed.as_ref()) {
+            Sealing::with(folder.clone()).apply(&mut settings)?;
+        }
+        Ok(settings.security.map(Security::new))
     }
 
     fn lost_changes(&self) -> Option<&PathBuf> {
@@ -176,6 +191,9 @@ impl Arguments {
         if self.options.iter().any(|list| list.read_only) {
             options.push("ro".to_owned());
         }
+        let sealed = self.options.iter().rev().find_map(|list| list.sealed.as_ref());
+        options.extend(sealed.map(|folder| format!("sealed={}", folder.display())));
+        words.extend(self.sealing.word());
         if !options.is_empty() {
             words.extend(["-o".into(), options.join(",").into()]);
         }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use apus::PollMode;
 use apus_fs_core::client::Lost;
 
+use crate::sealing::USUAL;
+
 /// How long operations wait for a lost server with `lost=error`. Chosen by us: longer than a restart of the server takes.
 const LOST_TIME: u64 = 30;
 
@@ -70,6 +72,8 @@ pub(super) struct OptionList {
     pub(super) lost_changes: Option<PathBuf>,
     pub(super) poll: Option<PollMode>,
     pub(super) allow_other: Option<bool>,
+    /// The folder of keys.
+    pub(super) sealed: Option<PathBuf>,
 }
 
 impl FromStr for OptionList {
@@ -101,6 +105,7 @@ impl OptionList {
                 let poll: Result<PollMode, _> = value.parse();
                 self.poll = Some(poll.map_err(|error| error.to_string())?);
             }
+            ("sealed", folder) => self.sealed = Some(folder.unwrap_or(USUAL).into()),
             ("allow_other", None) => self.allow_other = Some(true),
             ("noallow_other", None) => self.allow_other = Some(false),
             ("comment", Some(_)) => {}
@@ -108,7 +113,7 @@ impl OptionList {
             (name, _) if name.starts_with("x-") || name.starts_with("X-") => {}
             _ => {
                 return Err("there is no such option; there are ro, rw, lost=wait, lost=error=SECONDS, \
-                            lost-changes=DIR, poll=MODE, allow_other and noallow_other, and the usual ones of fstab"
+                            lost-changes=DIR, poll=MODE, sealed, allow_other and noallow_other, and the usual ones of fstab"
                     .to_owned());
             }
         }

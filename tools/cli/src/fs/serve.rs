@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use apus::{Endpoint, PollMode};
+use apus::{Endpoint, PollMode, Settings};
 use apus_fs::serve::Service;
 use apus_fs::trust::Network;
 use clap::Args;
@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::driver::bind_failure;
 use crate::failure::Failure;
 use crate::output;
+use crate::sealing::Sealing;
 use crate::signals;
 use crate::tracing::Tracing;
 
@@ -22,8 +23,8 @@ use crate::tracing::Tracing;
 /// signal ends it immediately, which loses nothing. Every change is written to a log in DIR/.apus-fs and made durable before
 /// a client learns that it is.
 ///
-/// Packets are not encrypted: a machine that can read or forge them can read and change the files. So clients are served only
-/// on this host, and in networks that --trust names. A server that an ordinary user runs has that user's rights; started by root,
+/// Without --sealed packets are not encrypted: a machine that can read or forge them can read and change the files. So clients
+/// are served only on this host, and in networks that --trust names; with --sealed it restricts them further. A server that an ordinary user runs has that user's rights; started by root,
 /// it serves files of all users, and believes its clients who their users are.
 ///
 /// A file for --exports has a table in TOML for each directory. Only `directory` is required, and nothing is writable unless it
@@ -34,6 +35,7 @@ use crate::tracing::Tracing;
   apus fs serve /srv/shared
   apus fs serve /srv/shared --listen 10.0.0.1:4000 --trust 10.0.0.0/24
   apus fs serve /srv/music --listen [::]:4000 --read-only --trust 10.0.0.0/8 --trust fd00::/8
+  apus fs serve /srv/shared --listen 10.0.0.1:4000 --trust 10.0.0.0/24 --sealed
   apus fs serve /srv/drop --squash 65534
   apus fs serve --exports /etc/apus/exports.toml --listen [::]:4000")]
 pub(super) struct Arguments {
@@ -59,6 +61,8 @@ pub(super) struct Arguments {
     /// (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t)]
     poll: PollMode,
+    #[command(flatten)]
+    sealing: Sealing,
     #[command(flatten)]
     tracing: Tracing,
     /// Print the address as a JSON object
@@ -86,7 +90,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (None, None) => Vec::new(),
     };
     let poll = apus_fs::endpoint_poll_mode(arguments.poll);
-    let endpoint = Endpoint::builder().poll_mode(poll).bind(arguments.listen.as_str());
+    let mut settings = Settings::default();
+    arguments.sealing.apply(&mut settings)?;
+    let builder = Endpoint::builder().settings(&settings).poll_mode(poll);
+    let endpoint = builder.bind(arguments.listen.as_str());
     let endpoint = endpoint.map_err(|error| {
         bind_failure(&error, "`apus fs serve DIR --listen 127.0.0.1:0` listens on any free port.")
     })?;

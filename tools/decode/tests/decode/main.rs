@@ -11,4 +11,5 @@ mod kernel_captures;
 mod notes;
 #[path = "../../../../fuzz/replay.rs"]
 mod replay;
+mod sealed;
 mod traffic;

@@ -8,6 +8,7 @@
 //! | `host` | access to `/proc` and `/sys` |
 //! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
 //! | `endpoints` | checks of the processes on it that use apus |
+//! | `keys` | checks of the keys with which packets are sealed |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
 //! | `finding`, `report` | severity and presentation |
@@ -26,6 +27,7 @@ mod endpoints;
 mod finding;
 mod host;
 mod interface;
+mod keys;
 mod load;
 mod measure;
 mod peer;
@@ -41,6 +43,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ::apus::PollMode;
+use ::apus::security::SecuritySettings;
 use serde_json::{Map, Value, json};
 
 use apus_report::progress::Progress;
@@ -56,6 +59,8 @@ pub struct Options {
     pub threads: usize,
     /// Waiting mode of these threads.
     pub poll: PollMode,
+    /// The keys that endpoints of this host use, if their packets are sealed.
+    pub security: Option<SecuritySettings>,
     /// Folder whose files replace the system's; see [`SystemFiles`].
     pub root: Option<PathBuf>,
 }
@@ -63,7 +68,7 @@ pub struct Options {
 impl Default for Options {
     /// This host, with one thread in the default poll mode.
     fn default() -> Self {
-        Self { peer: None, threads: 1, poll: PollMode::default(), root: None }
+        Self { peer: None, threads: 1, poll: PollMode::default(), security: None, root: None }
     }
 }
 
@@ -110,6 +115,9 @@ pub fn run(options: &Options) -> Result<DoctorReport, Error> {
     findings.extend(endpoints::check());
     progress.step("interfaces");
     findings.extend(interface::check(&host, peer));
+    if let Some(security) = &options.security {
+        findings.extend(keys::check(security));
+    }
     if let Some(peer) = peer {
         progress.step(&format!("the path to {peer}"));
         findings.extend(peer::check(&host, peer)?);
