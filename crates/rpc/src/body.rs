@@ -2,11 +2,11 @@
 
 use crate::code::Code;
 use crate::metadata::Metadata;
+use crate::pieces::Pieces;
 use crate::status::Status;
 use apus::Payload;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,8 +27,7 @@ type Parts = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 /// A body is itself a stream of [`Frame`]s.
 #[derive(Default)]
 pub struct Body {
-    ready: VecDeque<Bytes>,
-    ready_len: usize,
+    ready: Pieces,
     rest: Option<Parts>,
     trailers: Metadata,
 }
@@ -69,7 +68,7 @@ impl Body {
     /// Returns the number of bytes in memory.
     #[must_use]
     pub const fn ready_len(&self) -> usize {
-        self.ready_len
+        self.ready.len()
     }
 
     /// Sets the metadata behind the content of a complete body.
@@ -90,7 +89,6 @@ impl Body {
     pub fn try_clone(&self) -> Option<Self> {
         self.is_complete().then(|| Self {
             ready: self.ready.clone(),
-            ready_len: self.ready_len,
             rest: None,
             trailers: self.trailers.clone(),
         })
@@ -112,8 +110,8 @@ impl Body {
     /// The status that ends the body early; [`Code::ResourceExhausted`] if it has more
     /// than `limit` bytes.
     pub async fn into_bytes(mut self, limit: usize) -> Result<Bytes, Status> {
-        if self.is_complete() && self.ready.len() < 2 && self.ready_len <= limit {
-            return Ok(self.ready.pop_front().unwrap_or_default());
+        if self.is_complete() && self.ready.count() < 2 && self.ready.len() <= limit {
+            return Ok(self.ready.pop().unwrap_or_default());
         }
         let mut all = BytesMut::new();
         while let Some(frame) = self.next().await {
@@ -131,7 +129,7 @@ impl Body {
     /// Takes what is available at once into memory, until the body pauses, ends, or has `limit` bytes there in more than
     /// one piece: after one piece of any length the end is still noticed.
     pub(crate) fn poll_gather(&mut self, cx: &mut Context<'_>, limit: usize) -> Result<(), Status> {
-        while self.ready.len() < 2 || self.ready_len < limit {
+        while self.ready.count() < 2 || self.ready.len() < limit {
             let Some(rest) = &mut self.rest else { break };
             match rest.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Ok(Frame::Data(data)))) => self.push(data),
@@ -159,21 +157,16 @@ impl Body {
     }
 
     /// Takes what is in memory out of the body.
-    pub(crate) fn take_ready(&mut self) -> impl Iterator<Item = Bytes> + use<> {
-        self.ready_len = 0;
-        std::mem::take(&mut self.ready).into_iter()
+    pub(crate) fn take_ready(&mut self) -> Pieces {
+        std::mem::take(&mut self.ready)
     }
 
     fn push(&mut self, data: Bytes) {
-        if !data.is_empty() {
-            self.ready_len += data.len();
-            self.ready.push_back(data);
-        }
+        self.ready.push(data);
     }
 
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame, Status>>> {
-        if let Some(data) = self.ready.pop_front() {
-            self.ready_len -= data.len();
+        if let Some(data) = self.ready.pop() {
             return Poll::Ready(Some(Ok(Frame::Data(data))));
         }
         if let Some(rest) = &mut self.rest {
@@ -237,7 +230,7 @@ impl From<Payload> for Body {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Body")
-            .field("ready_len", &self.ready_len)
+            .field("ready_len", &self.ready_len())
             .field("is_complete", &self.is_complete())
             .finish_non_exhaustive()
     }

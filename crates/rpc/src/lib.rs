@@ -107,6 +107,7 @@
 //! |---|---|
 //! | `json` | `Json`, a format of arguments and results that describes itself |
 //! | `dns` | servers from DNS: `names::dns` |
+//! | `opentelemetry` | spans for clients and servers: `telemetry` |
 //!
 //! The bytes are specified in `docs/rpc/envelope.md` of the repository.
 
@@ -124,8 +125,11 @@ pub mod layers;
 mod limits;
 mod message;
 mod metadata;
+mod pieces;
 mod server;
 mod status;
+#[cfg(feature = "opentelemetry")]
+pub mod telemetry;
 mod trace_context;
 pub mod typed;
 

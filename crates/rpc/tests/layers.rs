@@ -6,35 +6,37 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("byte_str", &[]),
     ("code", &[]),
     ("trace_context", &[]),
     ("limits", &[]),
+    ("pieces", &[]),
     ("metadata", &["byte_str"]),
     ("context", &["trace_context"]),
     ("status", &["code", "metadata"]),
     ("envelope", &["byte_str", "code", "metadata", "status", "trace_context"]),
-    ("body", &["code", "metadata", "status"]),
+    ("body", &["code", "metadata", "pieces", "status"]),
     ("message", &["body", "byte_str", "metadata", "trace_context"]),
     ("handler", &["message", "status"]),
     (
         "client",
         &[
             "body", "code", "context", "envelope", "handler", "limits", "message", "metadata",
-            "status",
+            "pieces", "status",
         ],
     ),
     (
         "server",
         &[
             "body", "code", "context", "envelope", "handler", "limits", "message", "metadata",
-            "status",
+            "pieces", "status",
         ],
     ),
     ("typed", &["body", "byte_str", "code", "message", "metadata", "status"]),
     ("layers", &["code", "handler", "message", "status"]),
     ("balance", &["client", "code", "handler", "message", "server", "status"]),
+    ("telemetry", &["code", "context", "handler", "message", "status", "trace_context"]),
 ];
 
 #[test]

@@ -67,6 +67,9 @@ pub struct Scenario {
     pub is_harsh: bool,
     /// Whether a client's machine crashes right after some of its syncs.
     pub crashes_after_syncs: bool,
+    /// A client that only reads. Unlike one that has changed something, it never has an exclusive lease, and nothing tells the server that it
+    /// must not have its leases again.
+    pub spectator: Option<usize>,
     /// Whether signals arrive during operations.
     pub interrupts: bool,
     /// Disturbances, with their times.
@@ -103,8 +106,11 @@ impl Scenario {
             faults.push((Duration::from_secs_f64(at), fault));
             at += mean * 2.0 * random.random::<f64>();
         }
+        let mut spectator = None;
         if end > 0.0 && random.random_ratio(1, 3) {
-            faults.extend(outlive(&mut random, term, duration, clients));
+            let host = random.random_range(0..clients);
+            spectator = random.random_ratio(1, 2).then_some(host);
+            faults.extend(outlive(&mut random, term, duration, host));
         }
         if end > 0.0 && random.random_ratio(1, 4) {
             let at = duration.mul_f64(random.random_range(0.1..0.8));
@@ -121,6 +127,7 @@ impl Scenario {
             lost_per_mille: [0, 0, 10, 50][random.random_range(0..4)],
             drift: 10_000,
             is_harsh: random.random_ratio(1, 3),
+            spectator,
             interrupts: random.random_ratio(1, 2),
             crashes_after_syncs: end > 0.0 && random.random_ratio(1, 2),
             faults,
@@ -143,6 +150,7 @@ impl Scenario {
             lost_per_mille: 0,
             drift: 10_000,
             is_harsh: random.random_ratio(1, 3),
+            spectator: None,
             interrupts: random.random_ratio(1, 4),
             crashes_after_syncs: false,
             faults: Vec::new(),
@@ -156,10 +164,9 @@ fn outlive(
     random: &mut Pcg64Mcg,
     term: Duration,
     duration: Duration,
-    clients: usize,
+    host: usize,
 ) -> [(Duration, Fault); 2] {
     let at = duration.mul_f64(random.random_range(0.05..0.5));
-    let host = random.random_range(0..clients);
     let length = term.mul_f64(random.random_range(1.6..2.5));
     let crash = at + length - term.mul_f64(random.random_range(0.05..0.5));
     let back = at + length + term.mul_f64(random.random_range(0.0..0.1));

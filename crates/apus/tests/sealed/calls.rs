@@ -54,6 +54,33 @@ fn many_calls_at_once_to_several_servers() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
+/// Each path has a handshake with the shard that the system gives it to.
+#[test]
+fn sealed_endpoints_with_shards_call_each_other() {
+    let cluster = Cluster::new(9);
+    let bind = || Arc::new(cluster.builder().shards(3).bind("127.0.0.1:0").unwrap());
+    let (a, b) = (bind(), bind());
+    let threads = [serve(&a), serve(&b)];
+    std::thread::scope(|scope| {
+        for seed in 0..8_u8 {
+            let (here, to) =
+                if seed % 2 == 0 { (&a, b.local_addr()) } else { (&b, a.local_addr()) };
+            scope.spawn(move || {
+                for length in [0, 100, 5_000, 70_000] {
+                    let message = vec![seed; length];
+                    assert!(here.call(to, message.clone()).unwrap() == message[..]);
+                }
+            });
+        }
+    });
+    for endpoint in [&a, &b] {
+        assert!(counter(endpoint, "seal_handshakes_as_client") >= 3, "one for each path");
+        assert_eq!(counter(endpoint, "seal_forgeries"), 0);
+        endpoint.shutdown();
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
 #[test]
 fn a_client_on_all_addresses_and_ipv6_reach_a_sealed_server() {
     let cluster = Cluster::new(3);

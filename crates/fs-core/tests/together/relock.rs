@@ -76,3 +76,18 @@ fn a_request_that_waits_for_the_end_of_the_grace_period_is_interrupted() {
     world.interrupt(1, wait);
     assert_eq!(world.wait(1, wait), Err(Errno::INTR));
 }
+
+/// FS-3: a signal that arrives while a program unlocks does not leave the lock behind.
+#[test]
+fn an_unlock_that_is_interrupted_unlocks() {
+    for is_flock in [false, true] {
+        let (mut world, file) = locked(is_flock);
+        world.write(0, file, 0, b"not at the server yet");
+        let unlock = lock(file, is_flock, LockKind::Unlock);
+        let unlocking = world.begin_unsettled(0, unlock);
+        world.interrupt(0, unlocking);
+        assert_eq!(world.wait(0, unlocking), Err(Errno::INTR));
+        let other = lock(file, is_flock, LockKind::Write);
+        assert_eq!(world.run(1, other), Ok(Reply::Done));
+    }
+}

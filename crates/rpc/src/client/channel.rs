@@ -84,11 +84,11 @@ impl Channel {
             idempotent: request.is_idempotent(),
             open: !request.body().is_complete(),
         };
-        let message = head
-            .encode()
+        let data = request.body_mut().take_ready();
+        let envelope = head
+            .encode_with_room(data.copied_len())
             .map_err(|error| Status::not_executed(Code::InvalidArgument, error.to_string()))?;
-        let mut payload = Payload::from(message);
-        request.body_mut().take_ready().for_each(|data| payload.push(data));
+        let payload = data.behind(envelope);
         let options = options(deadline).idempotent(head.idempotent);
         let (endpoint, to) = (self.endpoint.clone(), self.to);
         let beginning = begin(endpoint, to, payload, options, head.signature, deadline);

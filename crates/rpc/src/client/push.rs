@@ -4,9 +4,9 @@ use crate::body::{Body, Frame};
 use crate::envelope::{ResponseHead, StreamCommand, StreamHead};
 use crate::handler::BoxFuture;
 use crate::limits::{PART, WINDOW};
+use crate::pieces::Pieces;
+use apus::CallOptions;
 use apus::tokio::Endpoint;
-use apus::{CallOptions, Payload};
-use bytes::Bytes;
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -76,44 +76,36 @@ impl Pusher {
             Some(Ok(Frame::Data(data))) => data,
             Some(Ok(Frame::Trailers(_))) | None => {
                 self.ended = true;
-                return Poll::Ready(self.push(Bytes::new(), std::iter::empty(), true));
+                return Poll::Ready(self.push(Pieces::default(), true));
             }
             Some(Err(_)) => {
                 self.ended = true;
-                return Poll::Ready(self.send(StreamCommand::Cancel, []));
+                return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
             }
         };
         let failed = body.poll_gather(cx, PART).is_err();
-        let more = body.take_ready();
+        let mut data = Pieces::from(first);
+        let mut more = body.take_ready();
+        data.extend(std::iter::from_fn(|| more.pop()));
         if failed {
             self.ended = true;
-            return Poll::Ready(self.send(StreamCommand::Cancel, []));
+            return Poll::Ready(self.send(StreamCommand::Cancel, Pieces::default()));
         }
         let end = body.is_complete();
         self.ended = end;
-        Poll::Ready(self.push(first, more, end))
+        Poll::Ready(self.push(data, end))
     }
 
-    fn push(
-        &mut self,
-        first: Bytes,
-        more: impl Iterator<Item = Bytes>,
-        end: bool,
-    ) -> BoxFuture<bool> {
+    fn push(&mut self, data: Pieces, end: bool) -> BoxFuture<bool> {
         let number = self.next;
         self.next = number.wrapping_add(1);
-        let data = std::iter::once(first).chain(more);
         self.send(StreamCommand::Push { number, end }, data)
     }
 
     /// Returns a call that is `true` if the server took the part.
-    fn send(
-        &self,
-        command: StreamCommand,
-        data: impl IntoIterator<Item = Bytes>,
-    ) -> BoxFuture<bool> {
-        let mut payload = Payload::from(StreamHead { stream: self.stream, command }.encode());
-        data.into_iter().for_each(|slice| payload.push(slice));
+    fn send(&self, command: StreamCommand, data: Pieces) -> BoxFuture<bool> {
+        let head = StreamHead { stream: self.stream, command };
+        let payload = data.behind(head.encode().into());
         let (endpoint, to, options) = (self.endpoint.clone(), self.to, self.options);
         Box::pin(async move {
             let answer = endpoint.call_with(to, payload, options).await;

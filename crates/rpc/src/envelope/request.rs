@@ -73,6 +73,11 @@ impl CallHead {
     ///
     /// [`EnvelopeError::Method`]: the name of the method is empty or has more than 255 bytes.
     pub fn encode(&self) -> Result<Bytes, EnvelopeError> {
+        self.encode_with_room(0).map(BytesMut::freeze)
+    }
+
+    /// Returns the bytes of the envelope, with room for `room` bytes behind them.
+    pub(crate) fn encode_with_room(&self, room: usize) -> Result<BytesMut, EnvelopeError> {
         let method = self.method.as_bytes();
         let Ok(length @ 1..) = u8::try_from(method.len()) else {
             return Err(EnvelopeError::Method);
@@ -84,8 +89,10 @@ impl CallHead {
         set(METADATA, !self.metadata.is_empty());
         set(IDEMPOTENT, self.idempotent);
         set(OPEN, self.open);
-        let options = 8 + TraceContext::LEN + metadata_len(&self.metadata);
-        let mut buffer = BytesMut::with_capacity(FIXED_LEN + method.len() + options);
+        let options = self.time_left.map_or(0, |_| 8)
+            + self.trace.map_or(0, |_| TraceContext::LEN)
+            + metadata_len(&self.metadata);
+        let mut buffer = BytesMut::with_capacity(FIXED_LEN + method.len() + options + room);
         put_fixed(&mut buffer, kind::CALL, flags, length, self.signature);
         if let Some(left) = self.time_left {
             buffer.put_u64_le(left);
@@ -95,7 +102,7 @@ impl CallHead {
         }
         buffer.put_slice(method);
         put_metadata(&mut buffer, &self.metadata);
-        Ok(buffer.freeze())
+        Ok(buffer)
     }
 
     /// Returns the time left until the deadline.

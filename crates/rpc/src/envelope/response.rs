@@ -97,6 +97,11 @@ impl ResponseHead {
     /// Returns the bytes of the envelope. Of a failed response the metadata of the status travels as trailers.
     #[must_use]
     pub fn encode(&self) -> Bytes {
+        self.encode_with_room(0).freeze()
+    }
+
+    /// Returns the bytes of the envelope, with room for `room` bytes behind them.
+    pub(crate) fn encode_with_room(&self, room: usize) -> BytesMut {
         let status = self.status.as_ref();
         let code = status.map_or(Code::Ok, Status::code);
         let failed = code != Code::Ok;
@@ -124,8 +129,12 @@ impl ResponseHead {
         set(TRAILERS, has_trailers);
         set(METHOD_ERROR, self.method_error && !failed);
         let texts = if has_text { 4 + text.len() + details.len() } else { 0 };
-        let size = FIXED_LEN + 8 + texts + metadata_len(initial) + metadata_len(trailers);
-        let mut buffer = BytesMut::with_capacity(size);
+        let size = FIXED_LEN
+            + more.map_or(0, |_| 8)
+            + texts
+            + metadata_len(initial)
+            + metadata_len(trailers);
+        let mut buffer = BytesMut::with_capacity(size + room);
         put_fixed(&mut buffer, kind::RESPONSE, flags, code.number(), self.echo);
         if let Some(stream) = more {
             buffer.put_u64_le(stream);
@@ -140,7 +149,7 @@ impl ResponseHead {
         if has_trailers {
             put_metadata(&mut buffer, trailers);
         }
-        buffer.freeze()
+        buffer
     }
 }
 

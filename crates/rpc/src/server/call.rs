@@ -14,6 +14,7 @@ use crate::handler::{BoxFuture, Handler};
 use crate::limits::{MAX_AHEAD, PART};
 use crate::message::{Request, Response};
 use crate::metadata::Metadata;
+use crate::pieces::Pieces;
 use crate::status::Status;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -63,7 +64,7 @@ async fn call(
     if head.method.as_str() == HEALTH_METHOD {
         let health = Bytes::copy_from_slice(&[shared.state.health().number()]);
         let head = Some(Metadata::new());
-        return pending.answer(ResponseHead { head, ..Default::default() }, [health]).await;
+        return pending.answer(ResponseHead { head, ..Default::default() }, health.into()).await;
     }
     let deadline = head.timeout().and_then(|left| received.checked_add(left));
     let admitted = admit(&shared, &head, deadline);
@@ -88,7 +89,7 @@ async fn call(
                 Err(status) => return pending.fail(status).await,
             };
             let more = Some(opened.id);
-            pending.answer(ResponseHead { more, ..Default::default() }, []).await;
+            pending.answer(ResponseHead { more, ..Default::default() }, Pieces::default()).await;
             *request.body_mut() = Body::followed_by(data, Incoming::new(parts));
             // A panic of `Handler::call` itself is one of the future's.
             let handler = handler.clone();
@@ -162,7 +163,7 @@ async fn respond(
     if let Err(status) = gathered {
         if body.ready_len() == 0 {
             head.status = Some(status);
-            return pending.answer(head, []).await;
+            return pending.answer(head, Pieces::default()).await;
         }
         // Some content came before the failure: the failure is the stream's next part.
         body = Body::failing(body, status);

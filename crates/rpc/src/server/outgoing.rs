@@ -9,8 +9,8 @@ use crate::handler::BoxFuture;
 use crate::limits::{FIRST_PULL, KEEP_ALIVE, MAX_AHEAD, PART, STREAM_IDLE};
 use crate::message::Response;
 use crate::metadata::Metadata;
+use crate::pieces::Pieces;
 use crate::status::Status;
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
@@ -28,7 +28,7 @@ pub(super) enum Source {
 /// A part of a response.
 struct Part {
     head: Option<Metadata>,
-    data: Vec<Bytes>,
+    data: Pieces,
     /// The last one; with the metadata behind it, or the status of a failure.
     end: Option<Result<Metadata, Status>>,
 }
@@ -50,7 +50,7 @@ pub(super) async fn run(opened: Opened, mut source: Source, deadline: Option<Ins
             idle = STREAM_IDLE;
             let stream = pulls.opened.id;
             let part = timeout(KEEP_ALIVE, next_part(&mut source)).await;
-            let part = part.unwrap_or(Part { head: None, data: Vec::new(), end: None });
+            let part = part.unwrap_or_else(|_| Part::empty());
             let ended = part.end.is_some();
             let mut head = ResponseHead { head: part.head, ..ResponseHead::default() };
             match part.end {
@@ -116,7 +116,7 @@ async fn next_part(source: &mut Source) -> Part {
     let mut first = None;
     std::future::poll_fn(move |cx| {
         let polled = catch_unwind(AssertUnwindSafe(|| poll_source(source, &mut first, cx)));
-        polled.unwrap_or_else(|_| Poll::Ready(Part { end: Some(Err(panicked())), ..Part::EMPTY }))
+        polled.unwrap_or_else(|_| Poll::Ready(Part { end: Some(Err(panicked())), ..Part::empty() }))
     })
     .await
 }
@@ -133,7 +133,9 @@ pub(super) fn panicked() -> Status {
 }
 
 impl Part {
-    const EMPTY: Self = Self { head: None, data: Vec::new(), end: None };
+    fn empty() -> Self {
+        Self { head: None, data: Pieces::default(), end: None }
+    }
 }
 
 fn poll_source(
@@ -145,24 +147,24 @@ fn poll_source(
         let response = std::task::ready!(handler.as_mut().poll(cx));
         let (metadata, body) = match response {
             Ok(response) => response.into_parts(),
-            Err(status) => return Poll::Ready(Part { end: Some(Err(status)), ..Part::EMPTY }),
+            Err(status) => return Poll::Ready(Part { end: Some(Err(status)), ..Part::empty() }),
         };
         *head = Some(metadata);
         *source = Source::Body(body);
     }
     let Source::Body(body) = source else { return Poll::Pending };
     let begins = head.is_some();
-    let mut part = Part { head: head.take(), ..Part::EMPTY };
+    let mut part = Part { head: head.take(), ..Part::empty() };
     if let Err(status) = body.poll_gather(cx, PART) {
         part.end = Some(Err(status));
-        part.data.extend(body.take_ready());
+        part.data = body.take_ready();
         return Poll::Ready(part);
     }
-    part.data.extend(body.take_ready());
+    part.data = body.take_ready();
     if body.is_complete() {
         part.end = Some(Ok(body.trailers().clone()));
     }
-    if part.data.is_empty() && part.end.is_none() && !begins {
+    if part.data.len() == 0 && part.end.is_none() && !begins {
         return Poll::Pending;
     }
     Poll::Ready(part)

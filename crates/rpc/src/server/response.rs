@@ -2,9 +2,8 @@
 
 use crate::envelope::ResponseHead;
 use crate::metadata::Metadata;
+use crate::pieces::Pieces;
 use crate::status::Status;
-use apus::Payload;
-use bytes::Bytes;
 
 /// A message of a client that waits for its answer.
 pub(super) struct Pending {
@@ -18,21 +17,24 @@ impl Pending {
     }
 
     /// Answers. If the client has gone there is nothing to do: the transport has ended its call.
-    pub(super) async fn answer(self, head: ResponseHead, data: impl IntoIterator<Item = Bytes>) {
+    pub(super) async fn answer(self, head: ResponseHead, data: Pieces) {
         let head = ResponseHead { echo: self.echo, ..head };
-        let mut payload = Payload::from(head.encode());
-        data.into_iter().for_each(|slice| payload.push(slice));
-        let _ = self.request.reply(payload).await;
+        let envelope = head.encode_with_room(data.copied_len());
+        let _ = self.request.reply(data.behind(envelope)).await;
     }
 
     /// Answers that the call failed.
     pub(super) async fn fail(self, status: Status) {
         let head = Some(Metadata::new());
-        self.answer(ResponseHead { status: Some(status), head, ..Default::default() }, []).await;
+        self.answer(
+            ResponseHead { status: Some(status), head, ..Default::default() },
+            Pieces::default(),
+        )
+        .await;
     }
 
     /// Answers with an empty message.
     pub(super) async fn accept(self) {
-        self.answer(ResponseHead::default(), []).await;
+        self.answer(ResponseHead::default(), Pieces::default()).await;
     }
 }

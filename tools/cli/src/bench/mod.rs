@@ -4,6 +4,7 @@
 //!   contest     contenders that take turns: rtt, throughput, rate, handoff
 //!   cluster     hosts on links of a real rate, busy with the messages of a workload
 //!   sweep       the same, once for each value of some settings
+//!   rpc         typed services and tonic, by a program of its own
 //!     network     the options and the network of both
 //!     hosts       where their hosts are
 //! ```
@@ -12,6 +13,7 @@ mod cluster;
 mod contest;
 mod hosts;
 mod network;
+mod rpc;
 mod sweep;
 
 use apus_bench::contest::{CONTESTS, HANDOFF, RATE, RTT, THROUGHPUT};
@@ -52,6 +54,7 @@ enum Command {
     Load(Box<Experiment<load::Options>>),
     Cluster(Box<cluster::Arguments>),
     Sweep(Box<sweep::Arguments>),
+    Rpc(rpc::Arguments),
 }
 
 /// Runs an experiment and shows its findings.
@@ -67,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Load(experiment) => experiment.run(),
         Command::Cluster(arguments) => cluster::run(arguments),
         Command::Sweep(arguments) => sweep::run(arguments),
+        Command::Rpc(arguments) => rpc::run(arguments),
     }
 }
 

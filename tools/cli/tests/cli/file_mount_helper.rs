@@ -50,7 +50,7 @@ fn mount_and_fstab_know_the_type() {
     let mut shell = Command::new("unshare");
     shell.args(["--mount", "sh", "-uc", SCRIPT]);
     shell.env("HELPER", path("helper")).env("HERE", path("here")).env("FOLDER", folder.path());
-    shell.env("ADDRESS", service.address().to_string()).env("APUS", env!("CARGO_BIN_EXE_apus"));
+    shell.env("ADDRESS", service.address()).env("APUS", env!("CARGO_BIN_EXE_apus"));
     let output = match shell.output() {
         Ok(output) if output.status.code() != Some(77) => output,
         _ => {

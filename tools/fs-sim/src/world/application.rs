@@ -187,6 +187,12 @@ impl Application {
     ) {
         let Ok(reply) = result else {
             self.forget(&current.intent);
+            if *result == Err(Errno::INTR)
+                && matches!(current.intent, Intent::Lock { kind: LockKind::Unlock, .. })
+            {
+                // A program that was interrupted while it unlocked has to do it again.
+                self.next = Some(self.unlock());
+            }
             return;
         };
         match &current.intent {
@@ -469,10 +475,15 @@ impl Application {
             }
             _ => {
                 self.own_files.remove(&text);
-                self.next = Some(Intent::Release(file));
                 let at = (own, name(&text));
                 private.actions.push(PrivateAction::Remove { name: text });
-                Intent::Remove { at, is_directory: false }
+                let (release, remove) =
+                    (Intent::Release(file), Intent::Remove { at, is_directory: false });
+                // A file that is closed when it is removed may never leave the client (`cancellation.rs` of the core).
+                let is_closed = random.random_ratio(1, 2);
+                let (first, next) = if is_closed { (release, remove) } else { (remove, release) };
+                self.next = Some(next);
+                first
             }
         }
     }

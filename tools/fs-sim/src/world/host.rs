@@ -74,11 +74,11 @@ impl Host {
         }
     }
 
-    /// Mounts.
+    /// Mounts. `threads` is the number of sharers; `None`: the machine only reads.
     pub(super) fn mount(
         &mut self,
         mount: MountId,
-        threads: usize,
+        threads: Option<usize>,
         planted: Planted,
         is_harsh: bool,
         now: Duration,
@@ -94,8 +94,8 @@ impl Host {
         self.mount = mount;
         self.address = SocketAddr::from(([10, 0, 0, 1], mount.0 as u16));
         self.client = Some(Client::new(settings, &self.clock.read(now)));
-        let sharers = std::iter::repeat_n(Role::Sharer, threads);
-        let roles = std::iter::once(Role::Owner).chain(sharers).chain([Role::Reader]);
+        let sharers = std::iter::repeat_n(Role::Sharer, threads.unwrap_or(0));
+        let roles = threads.map(|_| Role::Owner).into_iter().chain(sharers).chain([Role::Reader]);
         self.applications =
             (0..).zip(roles).map(|role| Application::new(mount, role, planted, is_harsh)).collect();
         self.kernel = Kernel::default();

@@ -474,7 +474,8 @@ impl World {
     fn start_client(&mut self, host: usize) {
         self.mounts += 1;
         let mount = MountId(self.mounts);
-        let (threads, planted, now) = (self.scenario.threads, self.planted, self.now);
+        let (planted, now) = (self.planted, self.now);
+        let threads = Some(self.scenario.threads).filter(|_| self.scenario.spectator != Some(host));
         self.hosts[host].mount(mount, threads, planted, self.scenario.is_harsh, now);
         self.hosts[host].heard = (now, self.recorder.moment());
         self.note(|| format!("host {host} has {mount}"));

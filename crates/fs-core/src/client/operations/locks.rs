@@ -30,8 +30,11 @@ impl Client {
                 if kind == LockKind::Unlock && !has_locks {
                     return Ok(Reply::Done);
                 }
-                // The server must know the file.
-                self.clean(turn, ino)?;
+                if kind != LockKind::Unlock {
+                    // The server must know the file. It does if there is something to unlock, which is not put off: a signal would end
+                    // the operation, and leave the lock.
+                    self.clean(turn, ino)?;
+                }
                 let node = self.node_mut(ino)?;
                 node.lock_owners.insert(owner);
                 let file = node.handle;

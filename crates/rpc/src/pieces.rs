@@ -1,0 +1,84 @@
+//! The bytes of a message in the pieces in which they came.
+
+use apus::Payload;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// Bytes up to which a payload is copied behind its envelope. A packet of one piece is cheaper to send than one of two, because a
+/// system call takes a limited number of pieces; a longer payload is not worth the copy.
+const COPIED: usize = 1_024;
+
+/// Pieces of bytes, in order; none is empty. One piece is the usual case and needs no memory of its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pieces {
+    first: Bytes,
+    more: VecDeque<Bytes>,
+    len: usize,
+}
+
+impl Pieces {
+    /// Returns the number of bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the number of pieces.
+    pub(crate) fn count(&self) -> usize {
+        usize::from(!self.first.is_empty()) + self.more.len()
+    }
+
+    /// Appends a piece, unless it is empty.
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        self.len += piece.len();
+        if self.first.is_empty() {
+            self.first = piece;
+        } else if !piece.is_empty() {
+            self.more.push_back(piece);
+        }
+    }
+
+    /// Takes the first piece.
+    pub(crate) fn pop(&mut self) -> Option<Bytes> {
+        if self.first.is_empty() {
+            return None;
+        }
+        let next = self.more.pop_front().unwrap_or_default();
+        let piece = std::mem::replace(&mut self.first, next);
+        self.len -= piece.len();
+        Some(piece)
+    }
+
+    /// Returns the room that an envelope should have for what is copied behind it.
+    pub(crate) const fn copied_len(&self) -> usize {
+        if self.len <= COPIED { self.len } else { 0 }
+    }
+
+    /// Returns the message: the envelope and the pieces.
+    pub(crate) fn behind(mut self, mut envelope: BytesMut) -> Payload {
+        if self.len <= COPIED {
+            while let Some(piece) = self.pop() {
+                envelope.extend_from_slice(&piece);
+            }
+            return Payload::from(envelope.freeze());
+        }
+        let mut payload = Payload::from(envelope.freeze());
+        while let Some(piece) = self.pop() {
+            payload.push(piece);
+        }
+        payload
+    }
+}
+
+impl From<Bytes> for Pieces {
+    fn from(piece: Bytes) -> Self {
+        let mut pieces = Self::default();
+        pieces.push(piece);
+        pieces
+    }
+}
+
+impl Extend<Bytes> for Pieces {
+    fn extend<I: IntoIterator<Item = Bytes>>(&mut self, pieces: I) {
+        pieces.into_iter().for_each(|piece| self.push(piece));
+    }
+}
