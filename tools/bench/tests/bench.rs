@@ -129,7 +129,8 @@ fn only_some_contenders_can_be_asked_for() {
     let error = run(&RTT, |options| options.only = only(&["tpc"])).unwrap_err().to_string();
     assert_eq!(
         error,
-        "only: `tpc` takes no part in it; these do: apus, apus-untraced, apus-traced, udp, udp-connected, tcp"
+        "only: `tpc` takes no part in it; these do: apus, apus-untraced, apus-traced, apus-sealed, udp, \
+         udp-connected, tcp, tls-tcp"
     );
 }
 

@@ -248,6 +248,8 @@ impl Mounted {
         let network = |source| MountFailure::Network { source };
         let clock = clock();
         let mut worked = self.serve_kernel()?;
+        // Calls of programs that wait leave before what has arrived for others is handed out.
+        worked |= self.carry_out();
         worked |= self.network.receive(&mut self.client, &clock).map_err(network)?;
         worked |= self.read_letters();
         if self.client.next_deadline().is_some_and(|deadline| deadline <= clock.now) {

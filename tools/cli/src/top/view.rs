@@ -15,7 +15,9 @@ use super::model::{Figures, Model, Row};
 pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     // The table of processes gets the lines it needs, up to half of the screen. Its frame and header take three.
     let most = frame.area().height / 2;
-    let wanted = u16::try_from(model.rows.len()).unwrap_or(u16::MAX).saturating_add(3);
+    // A line for each process and for each of its shards, and three for the border and the names.
+    let lines: usize = model.rows.iter().map(|row| 1 + row.shards.len()).sum();
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
     let heights = [
         Constraint::Length(1),
         Constraint::Length(wanted.clamp(4, most.max(4))),
