@@ -6,7 +6,7 @@ use apus_testbed::layers::{Layer, violations};
 
 /// The modules of each folder, from the lowest layer to the highest.
 const ORDER: &[Layer<'_>] = &[
-    ("", &["contender", "meter", "ping_pong", "baseline", "apus", "transport", "load"]),
+    ("", &["keys", "contender", "meter", "ping_pong", "baseline", "apus", "transport", "load"]),
     (
         "apus",
         &[
@@ -14,15 +14,19 @@ const ORDER: &[Layer<'_>] = &[
             "server",
             "path",
             "endpoint",
+            "engine_counters",
             "exchange",
             "pair",
             "receive_mode",
+            "sealed_apus",
+            "sharded",
             "traced_apus",
         ],
     ),
-    ("baseline", &["waiter", "stream", "tcp", "udp", "udp_gso", "unix"]),
+    ("baseline", &["waiter", "stream", "tcp", "tls", "udp", "udp_gso", "udp_gso_echo", "unix"]),
     ("baseline::stream", &["buffer_pool", "frames", "send_mode", "client", "server"]),
     ("baseline::tcp", &["socket"]),
+    ("baseline::tls", &["session"]),
     ("baseline::unix", &["socket"]),
     ("transport", &["work", "interface", "apus", "tcp"]),
     ("transport::tcp", &["outbox", "readiness", "connection", "client", "server", "spec", "node"]),

@@ -15,6 +15,7 @@ const ORDER: &[Layer<'_>] = &[
             "driver",
             "endpoints",
             "interface",
+            "keys",
             "load",
             "power",
             "peer",

@@ -31,6 +31,7 @@ const ORDER: &[Layer<'_>] = &[
         &[
             "contract",
             "ranges",
+            "session",
             "amplification",
             "content",
             "cutoffs",

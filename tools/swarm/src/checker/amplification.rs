@@ -17,7 +17,7 @@ use apus_wire::{AckList, Body, Flags, Role};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
-use super::order::session;
+use super::session::session;
 use crate::directory::Directory;
 use crate::observation::{HostEvent, Observation, WirePacket};
 use crate::violation::{Violation, ViolationKind};

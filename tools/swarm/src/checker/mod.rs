@@ -16,6 +16,7 @@ pub(crate) mod order;
 pub(crate) mod permission;
 mod ranges;
 pub(crate) mod recovery;
+mod session;
 #[cfg(test)]
 mod tests;
 pub(crate) mod undisturbed;

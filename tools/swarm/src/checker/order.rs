@@ -11,6 +11,7 @@ use apus_wire::{Body, Data, Flags, Packet, Role};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
+use super::session::session;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::violation::{Violation, ViolationKind};
@@ -360,12 +361,6 @@ impl Order {
 /// Returns where a packet of DATA ends in its message. An empty message ends at 1.
 pub(super) fn end(data: &Data, payload: &[u8]) -> u32 {
     if data.message_length == 0 { 1 } else { data.offset + payload.len() as u32 }
-}
-
-/// Returns the session in a packet, if it has one.
-pub(super) fn session(packet: &Packet<'_>) -> Option<u64> {
-    let fields = packet.header.udp()?;
-    fields.flags.contains(Flags::SESSION).then_some(fields.incarnation)
 }
 
 /// Returns whether a packet is a session challenge.

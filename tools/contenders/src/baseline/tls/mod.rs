@@ -112,11 +112,3 @@ impl Contender for Tls {
         Ok(meter.finish())
     }
 }
-
-/// Reads the throw-away certificate, which is its own CA.
-fn certificate(keys: &ThrowAwayKeys) -> Result<rustls::pki_types::CertificateDer<'static>, Error> {
-    use rustls::pki_types::pem::PemObject;
-    rustls::pki_types::CertificateDer::from_pem_file(keys.certificate())
-        .map_err(|error| std::io::Error::other(error.to_string()))
-        .doing(|| "read the certificate".to_owned())
-}

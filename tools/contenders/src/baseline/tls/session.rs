@@ -9,14 +9,13 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{
     CipherSuite, ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig,
     ServerConnection,
 };
 
-use super::certificate;
 use crate::baseline::stream::frames::{Frames, Inbox};
 use crate::baseline::waiter::{Waiter, wake_on_stop};
 use crate::keys::ThrowAwayKeys;
@@ -193,4 +192,11 @@ impl<'a> Session<'a> {
 
 fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+/// Reads the throw-away certificate, which is its own CA.
+fn certificate(keys: &ThrowAwayKeys) -> Result<CertificateDer<'static>, Error> {
+    CertificateDer::from_pem_file(keys.certificate())
+        .map_err(|error| io::Error::other(error.to_string()))
+        .doing(|| "read the certificate".to_owned())
 }
