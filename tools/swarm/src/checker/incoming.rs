@@ -12,8 +12,8 @@ use apus_wire::{Body, Role};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
-use super::order::session;
 use super::ranges::Ranges;
+use super::session::session;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::Processors;

@@ -7,7 +7,8 @@
 use apus_wire::{Body, Data, EVERYTHING, Role};
 
 use super::contract::Checker;
-use super::order::{end, session};
+use super::order::end;
+use super::session::session;
 use crate::directory::Directory;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::max_unscheduled;

@@ -17,10 +17,9 @@ use super::stream::frames::{Frames, frame};
 use super::stream::server::accept;
 use super::tcp::socket::{Settings, listen_at, open};
 use crate::contender::{Contender, Plan, Replies, Side};
-use crate::keys::ThrowAwayKeys;
 use crate::meter::Meter;
 use apus_testbed::clock;
-use apus_testbed::error::{Doing, Error};
+use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
 /// Length-prefixed messages on one TLS connection.
