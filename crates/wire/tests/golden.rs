@@ -50,7 +50,7 @@ fn udp(kind: Kind, from: Role, fields: UdpFields, body: Body<'_>) -> Packet<'_> 
 
 /// Ports of a packet from the client, port 0x8000, to the server, port 4100.
 const KERNEL_CLIENT: &str = "8000 1004";
-/// The same from the server.
+/// Ports of a packet from the server, port 4100, to the client, port 0x8000.
 const KERNEL_SERVER: &str = "1004 8000";
 
 /// Requirement WIRE-10.

@@ -30,7 +30,7 @@ pub(crate) enum Contender {
     Service,
     /// A generated client of tonic over apus
     TonicApus,
-    /// The same generated client over HTTP/2
+    /// A generated client of tonic over HTTP/2
     #[value(name = "tonic-http2")]
     #[serde(rename = "tonic-http2")]
     TonicHttp2,

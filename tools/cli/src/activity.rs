@@ -12,7 +12,7 @@ pub(crate) struct Activity {
     pub(crate) seconds: f64,
     /// Differences of counters and histograms, and the later values of gauges.
     pub(crate) change: EndpointSnapshot,
-    /// The same, for each shard of endpoints with several.
+    /// For each shard of an endpoint with several: differences of counters and histograms, and the later values of gauges.
     pub(crate) shards: Vec<EndpointSnapshot>,
     /// Values of the later snapshot, counted since the endpoints were opened.
     pub(crate) total: EndpointSnapshot,

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((path, page)) = page {
         page.fill(findings.html().as_bytes())?;
         output::note(&format!(
-            "The same with charts is in {}; open it in a browser.",
+            "A page with charts is in {}; open it in a browser.",
             path.display()
         ));
     }

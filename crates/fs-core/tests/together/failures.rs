@@ -199,7 +199,7 @@ fn a_refusal_that_is_overtaken_reaches_its_operation() {
     }
 }
 
-/// The same for changes that applications do not wait for: `fsync` reports them.
+/// The loss of changes that applications do not wait for is reported by `fsync`, although the report itself was lost with the server.
 #[test]
 fn a_loss_whose_report_is_lost_with_the_server_is_reported() {
     let mut world = World::new(1);

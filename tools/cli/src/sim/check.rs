@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// for a tenth of the seeds, `kernel` for another tenth and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
-    /// The same as `--peer-model hostile`
+    /// Short for `--peer-model hostile`: one host attacks the others in every seed
     #[arg(long, conflicts_with = "peer_model")]
     hostile: bool,
     /// Check the file service in every seed as well: clients, a server and its store, with crashes and partitions of their own
