@@ -7,6 +7,7 @@
 //! ```text
 //!   contender, meter    interface of a contender, and its measurement
 //!   apus, baseline      one request type, one client, one server
+//!   shared_words        memory that two processes map, as atomics
 //!   ping_pong           the exchange loop that all of them share
 //!   transport, load     requests and replies of any size between many hosts; open and closed loops
 //! ```
@@ -18,4 +19,5 @@ pub mod keys;
 pub mod load;
 pub mod meter;
 pub mod ping_pong;
+pub mod shared_words;
 pub mod transport;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use apus::PollMode;
 use apus::{Bytes, Endpoint};
 use apus_contenders::apus::{Apus, BarePair, Calls, Path, ReceiveMode};
-use apus_contenders::baseline::{SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
+use apus_contenders::baseline::{CacheLines, SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
 use apus_contenders::contender::{Contender, Plan, Replies, Side};
 use apus_local::{Connecting, LocalConfig, PairEvent, ReceiveQuota};
 use apus_testbed::Error;
@@ -250,6 +250,25 @@ fn a_bare_pair_sends_each_message_back() {
         drop(pair);
         server.stop::<Side>().unwrap();
     }
+}
+
+#[test]
+fn a_bare_exchange_completes_messages_and_stops_on_request() {
+    let (serve, drive) = sides!(CacheLines);
+    for poll in [PollMode::Spin, PollMode::Block] {
+        let mut server = start(serve, json!({"poll": poll}));
+        let details = json!({"poll": poll, "server": server.address().unwrap()});
+        let side: Side = start(drive, details).result(Duration::ZERO).unwrap();
+        assert!(side.messages > 0);
+        assert_eq!(side.bytes, 1000 * side.messages);
+        server.stop::<Side>().unwrap();
+    }
+}
+
+#[test]
+fn a_bare_exchange_excludes_long_messages() {
+    assert!(CacheLines.exclusion(&Plan { size: 4096, ..plan(PollMode::Spin) }).is_none());
+    assert!(CacheLines.exclusion(&Plan { size: 4097, ..plan(PollMode::Spin) }).is_some());
 }
 
 #[test]

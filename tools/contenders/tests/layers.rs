@@ -6,7 +6,20 @@ use apus_testbed::layers::{Layer, violations};
 
 /// The modules of each folder, from the lowest layer to the highest.
 const ORDER: &[Layer<'_>] = &[
-    ("", &["keys", "contender", "meter", "ping_pong", "baseline", "apus", "transport", "load"]),
+    (
+        "",
+        &[
+            "keys",
+            "shared_words",
+            "contender",
+            "meter",
+            "ping_pong",
+            "baseline",
+            "apus",
+            "transport",
+            "load",
+        ],
+    ),
     (
         "apus",
         &[
@@ -23,7 +36,20 @@ const ORDER: &[Layer<'_>] = &[
             "traced_apus",
         ],
     ),
-    ("baseline", &["waiter", "stream", "tcp", "tls", "udp", "udp_gso", "udp_gso_echo", "unix"]),
+    (
+        "baseline",
+        &[
+            "waiter",
+            "stream",
+            "tcp",
+            "tls",
+            "udp",
+            "udp_gso",
+            "udp_gso_echo",
+            "unix",
+            "cache_lines",
+        ],
+    ),
     ("baseline::stream", &["buffer_pool", "frames", "send_mode", "client", "server"]),
     ("baseline::tcp", &["socket"]),
     ("baseline::tls", &["session"]),

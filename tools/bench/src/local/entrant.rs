@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use apus_contenders::apus::{Apus, BarePair, Calls, Path};
-use apus_contenders::baseline::{SendMode, Tcp, Unix, UnixKind};
+use apus_contenders::baseline::{CacheLines, SendMode, Tcp, Unix, UnixKind};
 use apus_contenders::contender::{Contender, Replies};
 
 /// The row of the faster kind of unix socket, figure by figure: what careful users have.
@@ -19,6 +19,8 @@ pub(super) enum Entrant {
     Local,
     /// The pair of rings below them.
     Pair,
+    /// A bare exchange of cache lines; many messages at a time through the bare pair.
+    Bare,
     /// A unix socket that carries bytes.
     Stream,
     /// A unix socket that keeps messages apart.
@@ -31,8 +33,8 @@ pub(super) enum Entrant {
 
 impl Entrant {
     /// All of them, in the order of the rows.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Local, Self::Pair, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Local, Self::Pair, Self::Bare, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
 
     /// Returns the names that `--only` accepts.
     pub(super) fn names() -> Vec<&'static str> {
@@ -53,6 +55,7 @@ impl Entrant {
         match self {
             Self::Local => "apus-local",
             Self::Pair => "apus-local-pair",
+            Self::Bare => "bare",
             Self::Stream => "unix-stream",
             Self::Packets => "unix-seqpacket",
             Self::Tcp => "tcp",
@@ -70,6 +73,10 @@ impl Entrant {
             Self::Local => Box::new(Apus { calls, path: Path::Local }),
             Self::Udp => Box::new(Apus { calls, path: Path::Udp }),
             Self::Pair => Box::new(BarePair { calls }),
+            Self::Bare => match calls {
+                Calls::OneByOne => Box::new(CacheLines),
+                Calls::Many(_) => Box::new(BarePair { calls }),
+            },
             Self::Stream => Box::new(Unix { kind: UnixKind::Stream, replies }),
             Self::Packets => Box::new(Unix { kind: UnixKind::Seqpacket, replies }),
             Self::Tcp => Box::new(Tcp { sends: SendMode::One, replies }),
@@ -79,7 +86,13 @@ impl Entrant {
     /// Returns whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
     /// over sockets that keep messages apart is nothing that anybody has.
     pub(super) const fn takes_clients(self) -> bool {
-        !matches!(self, Self::Pair | Self::Packets)
+        !matches!(self, Self::Pair | Self::Bare | Self::Packets)
+    }
+
+    /// Returns whether several workers of this kind run at a time. A bare exchange only spins, and workers may share
+    /// cores.
+    pub(super) const fn takes_workers(self) -> bool {
+        !matches!(self, Self::Bare)
     }
 }
 
@@ -103,7 +116,7 @@ mod tests {
         let selected: Vec<_> =
             Entrant::ALL.into_iter().filter(|it| it.is_selected(&only)).collect();
         assert_eq!(selected, KINDS);
-        assert_eq!(Entrant::names()[1..4], ["apus-local-pair", "unix", "unix-stream"]);
+        assert_eq!(Entrant::names()[2..5], ["bare", "unix", "unix-stream"]);
         assert!(Entrant::ALL.into_iter().all(|entrant| entrant.is_selected(&[])));
     }
 }

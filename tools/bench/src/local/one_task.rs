@@ -37,7 +37,7 @@ pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Er
             Some(ends) => streams(ends, plan, stop),
             None => Ok(Side::default()),
         },
-        Entrant::Pair => pair(&both_sides()?, plan, stop),
+        Entrant::Pair | Entrant::Bare => pair(&both_sides()?, plan, stop),
         Entrant::Local => endpoints(Path::Local, plan, stop),
         Entrant::Udp => endpoints(Path::Udp, plan, stop),
     }

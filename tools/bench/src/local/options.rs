@@ -17,9 +17,9 @@ use apus_testbed::process::Spawner;
 /// Processes of one host: shared memory beside unix sockets and TCP
 ///
 /// `apus-local` are endpoints, which take the path through shared memory by themselves when their peer is on the same
-/// host; `apus-local-pair` is the pair of rings below them, without an endpoint. `unix` is the faster kind of unix
-/// socket, figure by figure in each run: of `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose
-/// packets are as long as a socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp`
+/// host; `apus-local-pair` is the pair of rings below them, without an endpoint. `bare` is a bare exchange of as many cache
+/// lines as a message takes, and its krps that of the pair. `unix` is the faster kind of unix socket, figure by figure in each run: of
+/// `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose packets are as long as a socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp`
 /// endpoints over loopback without shared memory. Sockets carry a length before each message, one send for each, and
 /// readers take what has arrived; but servers of many clients use epoll and answer what is ready in one send. All wait
 /// as --poll says.

@@ -105,7 +105,7 @@ impl Bench<'_> {
                 .iter()
                 .map(|&count| {
                     self.turns(run, &format!("{count} workers"), |entrant| {
-                        self.workers(entrant, count).map(Some)
+                        entrant.takes_workers().then(|| self.workers(entrant, count)).transpose()
                     })
                 })
                 .collect::<Result<_, _>>()?,

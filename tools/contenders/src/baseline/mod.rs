@@ -9,7 +9,9 @@
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, the usual solution.
 //! - [`Tls`]: the same encrypted.
 //! - [`Unix`]: length-prefixed messages on a unix socket, the usual solution within a host.
+//! - [`CacheLines`]: a bare exchange of cache lines, the lower bound within a host.
 
+mod cache_lines;
 pub mod stream;
 pub mod tcp;
 mod tls;
@@ -19,6 +21,7 @@ mod udp_gso_echo;
 pub mod unix;
 pub mod waiter;
 
+pub use cache_lines::CacheLines;
 pub use stream::SendMode;
 pub use tcp::Tcp;
 pub use tls::Tls;

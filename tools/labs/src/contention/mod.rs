@@ -40,8 +40,6 @@ mod options;
 mod plots;
 mod published;
 mod queueing;
-#[expect(unsafe_code, reason = "the mapping that processes share")]
-mod shared_words;
 mod sweep;
 mod unix;
 mod waits;
