@@ -56,21 +56,37 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
 /// The background poller watches an idle endpoint and leaves the poll role to the thread that calls.
 #[test]
 fn a_call_of_an_idle_endpoint_waits_for_no_other_thread() {
+    const WANTED: u32 = 20;
     let (client, server, _echo) = echo_pair(&EndpointBuilder::default().poll_mode(PollMode::Spin));
-    for i in 0..20 {
+    let mut undisturbed = 0;
+    // Under load, most calls may be disturbed: the endpoint's fault would be that all are.
+    for i in 0..100 * WANTED {
         let before = client.metrics().engine;
-        assert_eq!(client.call(server, bytes(i, 64)).unwrap(), bytes(i, 64));
+        assert_eq!(client.call(server, bytes(i as usize, 64)).unwrap(), bytes(i as usize, 64));
         // The thread that called does not sleep, so this is the background poller.
         while client.metrics().engine.sleeps == before.sleeps {
             std::thread::yield_now();
         }
+        let after = client.metrics().engine;
+        // The poller runs the loop once when the call has ended. It runs it before that, and is right to, if the system stops
+        // the calling thread for milliseconds before it has the poll role.
+        if after.keeper_turns - before.keeper_turns > 1 {
+            continue;
+        }
+        // A poller that sleeps with the poll role would be kicked in each of the calls.
+        assert_eq!(after.handoffs, before.handoffs, "{after:?}");
+        assert_eq!(after.turn_passes, before.turn_passes, "{after:?}");
+        assert_eq!(after.kicks, before.kicks, "{after:?}");
+        undisturbed += 1;
+        if undisturbed == WANTED {
+            return;
+        }
     }
-    let engine = client.metrics().engine;
-    assert!(engine.keeper_turns >= 20, "{engine:?}");
-    // A poller that slept with the poll role would be kicked in each of the calls. While the system stops the calling thread
-    // for milliseconds, the poller runs the loop, and is right to.
-    let interfered = engine.handoffs.max(engine.turn_passes).max(engine.kicks);
-    assert!(interfered < 10, "{engine:?}");
+    panic!(
+        "{undisturbed} of {} calls were undisturbed: {:?}",
+        100 * WANTED,
+        client.metrics().engine
+    );
 }
 
 /// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the

@@ -7,7 +7,9 @@
 //!
 //! Checks are due at whole ticks, an eighth of a period, so that those of many RPCs coincide: a check
 //! costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at each of 8
-//! hosts, single checks woke threads 48,000 times a second: docs/perf-log.md 2026-11-20.)
+//! hosts, single checks woke threads 48,000 times a second: docs/perf-log.md 2026-11-20.) Ticks are counted from the instant at
+//! which watching began (TIME-16): hosts whose clocks agree would otherwise ask in the same instant, all the time, and a
+//! packet that their answers push out of a shallow switch would be pushed out each time.
 //!
 //! # Invariants
 //!
@@ -27,12 +29,14 @@ pub(crate) struct Silence {
     last: Option<RpcKey>,
     /// Nanoseconds between two checks of an RPC.
     period: u64,
+    /// A tick: when the first RPC of an empty list was watched.
+    origin: Instant,
     len: usize,
 }
 
 impl Silence {
     pub(crate) const fn new(period: u64) -> Self {
-        Self { first: None, last: None, period, len: 0 }
+        Self { first: None, last: None, period, origin: Instant::ZERO, len: 0 }
     }
 
     /// Sets the nanoseconds between two checks of an RPC.
@@ -44,9 +48,12 @@ impl Silence {
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
         let tick = (self.period / TICKS).max(1);
-        let due = now.plus(self.period).as_nanos().next_multiple_of(tick);
+        if self.len == 0 {
+            self.origin = now;
+        }
+        let since = now.plus(self.period).since(self.origin).next_multiple_of(tick);
         let last = self.last.map_or(Instant::ZERO, |last| rpcs[last].timer.due);
-        let due = Instant::from_nanos(due).max(last);
+        let due = self.origin.plus(since).max(last);
         let link = SilenceLink { due, before: self.last, after: None };
         rpcs[rpc].timer = link;
         match self.last {

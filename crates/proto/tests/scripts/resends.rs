@@ -375,8 +375,8 @@ fn waiting_in_a_queue_is_not_silence() {
     > call P 10
       -> P DATA c1 0..10/10 cutoffs=1 prio=7
     > +200ms
-      @80.00ms -> P RESEND c1 everything prio=7
-      @156.80ms -> P RESEND c1 everything prio=7
+      @76.80ms -> P RESEND c1 everything prio=7
+      @153.60ms -> P RESEND c1 everything prio=7
     ");
 }
 

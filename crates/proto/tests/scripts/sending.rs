@@ -112,8 +112,8 @@ fn unscheduled_bytes_follow_the_round_trip_time() {
     > call P 50000
       -> P DATA c2 0..1000/50000 incoming=1000 cutoffs=1 ack=c1 prio=4
     > +20ms
-      @7.81ms -> P RESEND c2 everything prio=7
-      @15.49ms -> P RESEND c2 everything prio=7
+      @7.68ms -> P RESEND c2 everything prio=7
+      @15.36ms -> P RESEND c2 everything prio=7
     ");
 }
 

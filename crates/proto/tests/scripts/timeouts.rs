@@ -30,6 +30,24 @@ fn a_dead_server() {
     ");
 }
 
+/// TIME-16: the ticks of an endpoint begin with its first call, not with its clock.
+#[test]
+fn endpoints_do_not_ask_in_step() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        +1700us
+        call P 10
+        +6ms
+    "), @"
+    > +1700us
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +6ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    ");
+}
+
 /// AMO-5: a server that never asked for confirmation cannot have executed anything.
 #[test]
 fn a_server_that_never_was_there() {
@@ -111,11 +129,11 @@ fn the_time_of_a_stop_is_no_silence() {
       @5.00ms -> P RESEND c1 everything prio=7
     > stopped 500ms
     > +80ms
-      @2.69ms -> P RESEND c1 everything prio=7
-      @7.69ms -> P RESEND c1 everything prio=7
-      @17.69ms -> P RESEND c1 everything prio=7
-      @37.69ms -> P RESEND c1 everything prio=7
-      @62.69ms -> P RESEND c1 everything prio=7
+      @2.50ms -> P RESEND c1 everything prio=7
+      @7.50ms -> P RESEND c1 everything prio=7
+      @17.50ms -> P RESEND c1 everything prio=7
+      @37.50ms -> P RESEND c1 everything prio=7
+      @62.50ms -> P RESEND c1 everything prio=7
     > P: DATA c1 0..10/10
       !! response c1: 10 B
     ");
