@@ -1,6 +1,6 @@
 //! The client's side of a typed call.
 
-use super::codec::{Codec, CodecError, Message};
+use super::codec::{Codec, CodecError, Message, ROOM};
 use super::error::ServiceError;
 use super::framing::{MAX_PART, Parts, frame};
 use super::method::Method;
@@ -34,7 +34,8 @@ pub fn request<C: Codec, A: Message>(
     method: &Method,
     arguments: &A,
 ) -> Result<Request, Status> {
-    let body = C::encode(arguments, Vec::new()).map_err(|error| unsendable(&error))?;
+    let body =
+        C::encode(arguments, Vec::with_capacity(ROOM)).map_err(|error| unsendable(&error))?;
     Ok(prepared(options, method, body.into()))
 }
 
