@@ -33,7 +33,8 @@ use proc_macro::TokenStream;
 /// - `StoreServer`, a handler: `Server::new(endpoint).add_service(StoreServer::new(store))`.
 ///
 /// Arguments and results are types of serde that own what they have. `Streaming<T>` as the last argument, as the result, or as
-/// the `T` of a `Result` is a stream. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
+/// the `T` of a `Result` is a stream. A `#[notify]` method has no result: its client returns when the request is sent, and
+/// `StoreClient::notifications` counts how requests end. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
 /// retried and hedged.
 ///
 /// # Options

@@ -13,14 +13,20 @@ use crate::status::Status;
 
 /// What sends the calls of a generated client: a [`Channel`](crate::Channel), or layers around one.
 pub trait Service:
-    tower_service::Service<Request, Response = Response, Error = Status, Future: Send> + Clone + Send
+    tower_service::Service<Request, Response = Response, Error = Status, Future: Send + 'static>
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
 }
 
 impl<S> Service for S where
-    S: tower_service::Service<Request, Response = Response, Error = Status, Future: Send>
+    S: tower_service::Service<Request, Response = Response, Error = Status, Future: Send + 'static>
         + Clone
         + Send
+        + Sync
+        + 'static
 {
 }
 

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod mismatches;
+mod notify;
 
 use apus::tokio::Endpoint;
 use apus_driver::loopback::LoopbackNetwork;
