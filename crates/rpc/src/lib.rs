@@ -106,7 +106,8 @@
 //! | feature | adds |
 //! |---|---|
 //! | `json` | `Json`, a format of arguments and results that describes itself |
-//! | `dns` | servers from DNS: `names::dns` |
+//! | `dns` | servers from DNS: `names::dns` and `names::dns_at` |
+//! | `discover` | servers for balancers of tower: `names::Discover` |
 //! | `opentelemetry` | spans for clients and servers: `telemetry` |
 //!
 //! The bytes are specified in `docs/rpc/envelope.md` of the repository.
