@@ -11,6 +11,7 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
     let checks = expand_checks(service);
     let methods = expand_methods(service);
     let client = expand_client(service);
+    let blocking = crate::blocking::expand(service);
     let server = expand_server(service);
     quote! {
         // First, so that the compiler reports a type that cannot be sent there, in words, before anything else.
@@ -19,6 +20,7 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
         };
         #the_trait
         #client
+        #blocking
         #server
         #methods
     }
@@ -107,12 +109,12 @@ fn expand_methods(service: &Service) -> TokenStream {
     quote!(#(#statics)*)
 }
 
-fn method_function(service: &Service, method: &Method) -> Ident {
+pub(crate) fn method_function(service: &Service, method: &Method) -> Ident {
     format_ident!("{}_{}", methods_module(service), wire_name(method))
 }
 
 /// The arguments but a stream, as a tuple.
-fn arguments_type(method: &Method) -> TokenStream {
+pub(crate) fn arguments_type(method: &Method) -> TokenStream {
     let types = method.arguments.iter().map(|(_, of)| of);
     quote!((#(#types,)*))
 }

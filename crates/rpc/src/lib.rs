@@ -141,7 +141,7 @@ pub use apus_macros::service;
 pub use balance::{Balance, names};
 pub use body::{Body, Frame};
 pub use byte_str::ByteStr;
-pub use client::Channel;
+pub use client::{BlockingChannel, Channel};
 pub use code::Code;
 pub use context::Context;
 pub use handler::{BoxFuture, Handler, from_service};

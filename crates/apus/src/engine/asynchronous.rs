@@ -89,10 +89,12 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
                 // asks the system for events. With several threads this would wake another one.
                 if is_alone {
                     run_others().await;
+                    // A task that sleeps at once yields by that.
+                    if shard.begin_turn() || shard.poll_mode().sleeps_at_once() {
+                        continue;
+                    }
                 }
-                if !is_alone || !shard.begin_turn() {
-                    tokio::task::yield_now().await;
-                }
+                tokio::task::yield_now().await;
                 continue;
             }
             Turn::Idle if spin.go_on() => {

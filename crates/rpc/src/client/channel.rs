@@ -1,19 +1,18 @@
 //! A channel: calls to one server.
 
-use super::exchange::{malformed, options};
+use super::exchange::{answer, complete};
+use super::outgoing::Outgoing;
 use super::pull::ResponseStream;
 use super::push::Pusher;
 use crate::body::Body;
 use crate::code::Code;
-use crate::context::Context;
-use crate::envelope::{CallHead, ResponseHead};
 use crate::handler::BoxFuture;
 use crate::limits::PART;
 use crate::message::{Request, Response};
 use crate::metadata::Metadata;
 use crate::status::Status;
+use apus::Execution;
 use apus::tokio::Endpoint;
-use apus::{CallOptions, Execution, Payload};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::task::Poll;
@@ -121,56 +120,13 @@ impl Channel {
         signature: u32,
         deadline: Option<Instant>,
     ) -> Result<Begun, Status> {
-        let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
-        if answer.echo != signature {
-            let text = "the server answered with the response of another method";
-            return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
-        }
-        if let Some(status) = answer.status {
-            return Err(status);
-        }
+        let (answer, data) = answer(message, signature)?;
         let Some(stream) = answer.more else {
-            let body = Body::from(data).with_trailers(answer.trailers);
-            let response = Response::new(body)
-                .with_metadata(answer.head.unwrap_or_default())
-                .with_method_error(answer.method_error);
-            return Ok(Begun::Complete(response));
+            return Ok(Begun::Complete(complete(answer, data)));
         };
         let mut stream = ResponseStream::new(self.endpoint.clone(), self.to, stream, deadline);
         stream.add(data);
         Ok(Begun::Stream(stream, answer.head))
-    }
-}
-
-/// A CALL as it is sent.
-struct Outgoing {
-    payload: Payload,
-    options: CallOptions,
-    signature: u32,
-    deadline: Option<Instant>,
-}
-
-impl Outgoing {
-    /// Takes what is sent at once out of a request, in the context of the current task.
-    fn new(request: &mut Request) -> Result<Self, Status> {
-        let context = Context::current();
-        let deadline = context.sooner(request.deadline());
-        let head = CallHead {
-            method: request.method().clone(),
-            signature: request.signature(),
-            time_left: deadline.map(time_left).transpose()?,
-            trace: request.trace().or(context.trace),
-            metadata: std::mem::take(request.metadata_mut()),
-            idempotent: request.is_idempotent(),
-            open: !request.body().is_complete(),
-        };
-        let data = request.body_mut().take_ready();
-        let envelope = head
-            .encode_with_room(data.copied_len())
-            .map_err(|error| Status::not_executed(Code::InvalidArgument, error.to_string()))?;
-        let options = options(deadline).idempotent(head.idempotent);
-        let payload = data.behind(envelope);
-        Ok(Self { payload, options, signature: head.signature, deadline })
     }
 }
 
@@ -212,14 +168,4 @@ impl Service<Request> for Channel {
     fn call(&mut self, request: Request) -> Self::Future {
         Box::pin(Self::call(self, request))
     }
-}
-
-/// Returns the microseconds until the deadline, at least one.
-fn time_left(deadline: Instant) -> Result<u64, Status> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        let message = "the deadline passed before the call was sent";
-        return Err(Status::not_executed(Code::DeadlineExceeded, message));
-    }
-    Ok(u64::try_from(left.as_micros()).unwrap_or(u64::MAX).max(1))
 }

@@ -142,8 +142,12 @@ pub async fn stream_or_error<C: Codec, T: Message, E: Message>(
 }
 
 async fn decoded<C: Codec, T: Message>(body: Body) -> Result<T, Status> {
-    let bytes = body.into_bytes(MAX_PART).await?;
-    C::decode(&bytes).map_err(|error| {
+    read::<C, T>(&body.into_bytes(MAX_PART).await?)
+}
+
+/// Returns the value that a response has.
+pub(super) fn read<C: Codec, T: Message>(bytes: &[u8]) -> Result<T, Status> {
+    C::decode(bytes).map_err(|error| {
         Status::new(Code::Internal, format!("the server's response is malformed: {error}"))
     })
 }

@@ -1,5 +1,6 @@
 //! Typed services: all kinds of methods, errors, and services that do not match.
 
+mod blocking;
 mod kinds;
 mod mismatches;
 mod notify;
