@@ -114,7 +114,7 @@ fn a_loop_that_spins_lets_all_tasks_run() {
     });
 }
 
-/// A call that is dropped in the turn in which it was made is cancelled before it leaves, or after.
+/// A call that is dropped before the loop has sent it is cancelled.
 #[test]
 fn a_call_that_was_left_to_the_loop_can_be_dropped() {
     one_thread().block_on(async {

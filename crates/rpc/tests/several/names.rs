@@ -90,7 +90,7 @@ async fn a_name_is_looked_up_again_and_a_failure_changes_nothing() {
     assert_eq!(servers.addresses(), ["10.0.0.9:4000".parse().unwrap()]);
 }
 
-/// What a balancer of tower is told.
+/// What a balancer of tower learns.
 #[tokio::test]
 async fn changes_of_addresses_are_changes_of_services() {
     use tower::discover::Change;
