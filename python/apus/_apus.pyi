@@ -174,6 +174,9 @@ class Endpoint:
         """Waits until the peers have acknowledged all messages, for example after the last reply. Returns whether
         they have within `timeout` seconds."""
 
+    def metrics(self) -> dict[str, int]:
+        """Returns all counters and gauges by name; docs/metrics.md describes them."""
+
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, threads that wait get
         `ClosedError`."""

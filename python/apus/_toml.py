@@ -21,4 +21,6 @@ def _value(name: str, value: object) -> str:
     # `bool` is a kind of `int`, and differs in TOML as in JSON.
     if isinstance(value, bool | int | str):
         return json.dumps(value, ensure_ascii=False)
-    raise TypeError(f"{name}: a number, text or bool is required, not '{type(value).__name__}'")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(name, item) for item in value)}]"
+    raise TypeError(f"{name}: a number, text, bool or list is required, not '{type(value).__name__}'")

@@ -124,6 +124,10 @@ class Endpoint:
         they have within `timeout` seconds."""
         return await asyncio.to_thread(self._endpoint.drain, timeout)
 
+    def metrics(self) -> dict[str, int]:
+        """Returns all counters and gauges by name; docs/metrics.md describes them."""
+        return self._endpoint.metrics()
+
     def close(self) -> None:
         """Shuts the endpoint down: outstanding calls fail, requests are refused, and those that wait get
         `ClosedError`."""

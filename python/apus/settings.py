@@ -29,6 +29,23 @@ class TraceSettings(TypedDict, total=False):
     obey_peers: bool
 
 
+class SecuritySettings(TypedDict, total=False):
+    """Sealed packets."""
+
+    mode: str
+    """`"tls"`, the default, `"keys"` or `"secret"`."""
+    certificate: str
+    key: str
+    ca: str
+    revoked: str
+    known: str
+    secret: str
+    allow: list[str]
+    verify_address: bool
+    plaintext: str
+    """`"local-only"`: calls to peers of this host go through shared memory."""
+
+
 class Settings(TypedDict, total=False):
     """Options of an endpoint."""
 
@@ -46,5 +63,7 @@ class Settings(TypedDict, total=False):
     """Whether calls to peers of this host use shared memory."""
     udp: UdpSettings
     trace: TraceSettings
+    security: SecuritySettings
+    """Seals every packet: peers that prove no identity which is admitted are refused. Without it packets are in the clear."""
     protocol: dict[str, int | bool | str]
     """Parameters of the protocol, such as `max_message`."""

@@ -13,6 +13,7 @@ use apus_bindings::{Failure, Patience};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
@@ -38,27 +39,51 @@ impl Endpoint {
         Ok(Self { endpoint: Owned::new(endpoint), address })
     }
 
-    /// Runs `receive`, which waits, without the GIL. Signals are handled meanwhile (PY-2).
+    /// Waits with `receive` for up to `limit` messages, without the GIL. Signals are handled meanwhile (PY-2).
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
+        limit: usize,
         timeout: Option<f64>,
-        receive: impl FnOnce(&apus_bindings::Endpoint, Patience<'_>) -> Result<T, Closed> + Send,
-    ) -> PyResult<T> {
+        receive: Receive<T>,
+    ) -> PyResult<Vec<T>> {
         let timeout = timeout.map(options::duration).transpose()?;
         let timeout = timeout.filter(|timeout| *timeout < Duration::MAX);
         let endpoint = self.endpoint.get(py)?;
         let mut signal = None;
         let received = py.detach(|| {
             let mut keep_waiting = || handle_signals(&mut signal);
-            receive(endpoint, Patience { timeout, keep_waiting: Some(&mut keep_waiting) })
+            let patience = Patience { timeout, keep_waiting: Some(&mut keep_waiting) };
+            let mut received = Vec::new();
+            receive(endpoint, &mut received, limit, patience).map(|_| received)
         });
         match signal {
             Some(error) => Err(error),
             None => received.map_err(|closed| errors::raise(py, &closed.into())),
         }
     }
+
+    /// Waits for messages, and returns them as a list of `class`.
+    fn wait_for_many<'py, T: Send, C: IntoPyObject<'py>>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        timeout: Option<f64>,
+        receive: Receive<T>,
+        class: impl Fn(Python<'py>, T) -> PyResult<C>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        if limit == 0 {
+            return Err(PyValueError::new_err("limit is at least 1"));
+        }
+        let received = self.wait(py, limit, timeout, receive)?;
+        let list = received.into_iter().map(|message| class(py, message));
+        PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)
+    }
 }
+
+/// A function that waits for messages, and appends up to a number of them.
+type Receive<T> =
+    fn(&apus_bindings::Endpoint, &mut Vec<T>, usize, Patience<'_>) -> Result<usize, Closed>;
 
 /// Runs Python's handlers of signals. Returns whether none of them has raised an exception.
 fn handle_signals(signal: &mut Option<PyErr>) -> bool {
@@ -201,25 +226,15 @@ impl Endpoint {
         limit: usize,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        check_limit(limit)?;
-        let received = self.wait(py, timeout, |endpoint, patience| {
-            let mut received = Vec::new();
-            endpoint.recv_completions(&mut received, limit, patience)?;
-            Ok(received)
-        })?;
-        let list = received.into_iter().map(|completion| Completion::new(py, completion));
-        PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)
+        self.wait_for_many(py, limit, timeout, apus_bindings::Endpoint::recv_completions, Completion::new)
     }
 
     /// Waits for a request. Returns `None` if none has arrived in time.
     #[pyo3(signature = (timeout = None))]
     fn recv_request(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
-        let received = self.wait(py, timeout, |endpoint, patience| {
-            let mut received = Vec::new();
-            endpoint.recv_requests(&mut received, 1, patience)?;
-            Ok(received.pop())
-        })?;
-        received.map(|request| Request::new(py, request)).transpose()
+        let mut received =
+            self.wait(py, 1, timeout, apus_bindings::Endpoint::recv_requests)?;
+        received.pop().map(|request| Request::new(py, request)).transpose()
     }
 
     /// Waits for requests.
@@ -230,14 +245,7 @@ impl Endpoint {
         limit: usize,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        check_limit(limit)?;
-        let received = self.wait(py, timeout, |endpoint, patience| {
-            let mut received = Vec::new();
-            endpoint.recv_requests(&mut received, limit, patience)?;
-            Ok(received)
-        })?;
-        let list = received.into_iter().map(|request| Request::new(py, request));
-        PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)
+        self.wait_for_many(py, limit, timeout, apus_bindings::Endpoint::recv_requests, Request::new)
     }
 
     /// Waits until the peers have acknowledged everything. Returns whether they have in time.
@@ -245,6 +253,12 @@ impl Endpoint {
         let timeout = options::duration(timeout)?;
         let endpoint = self.endpoint.get(py)?;
         Ok(py.detach(|| endpoint.drain(timeout)))
+    }
+
+    /// All counters and gauges by name.
+    fn metrics(&self, py: Python<'_>) -> PyResult<BTreeMap<String, u64>> {
+        let endpoint = self.endpoint.get(py)?;
+        Ok(py.detach(|| endpoint.metrics()))
     }
 
     /// Shuts the endpoint down.
@@ -296,8 +310,4 @@ impl Endpoint {
 fn is_closed(py: Python<'_>, error: &PyErr) -> bool {
     let kind = error.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
     kind.is_ok_and(|kind| kind == "closed")
-}
-
-fn check_limit(limit: usize) -> PyResult<()> {
-    if limit > 0 { Ok(()) } else { Err(PyValueError::new_err("limit is at least 1")) }
 }

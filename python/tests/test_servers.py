@@ -106,7 +106,7 @@ def test_options_that_are_wrong_are_named() -> None:
     ]:
         with pytest.raises(apus.OptionsError, match=problem):
             apus.Endpoint.client(**settings)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="poll: a number, text or bool"):
+    with pytest.raises(TypeError, match="poll: a number, text, bool or list"):
         apus.Endpoint.client(poll=None)  # type: ignore[arg-type]
     with pytest.raises(apus.OpenError):
         apus.Endpoint.bind("192.0.2.1:1")

@@ -4,9 +4,11 @@ use crate::event_endpoint::EventEndpoint;
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::status::Status;
+use apus::snapshot::EndpointSnapshot;
 use apus::{
     Bytes, CallError, CallId, CallOptions, Closed, Completion, EndpointHandle, Payload, Settings,
 };
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -105,6 +107,16 @@ impl Endpoint {
             Kind::Blocking(endpoint) => endpoint,
             Kind::Events(events) => &events.endpoint,
         }
+    }
+
+    /// Returns all counters and gauges by name, the sum of all shards; docs/metrics.md describes them.
+    #[must_use]
+    pub fn metrics(&self) -> BTreeMap<String, u64> {
+        let handle = self.handle();
+        let EndpointSnapshot { mut counters, mut gauges, .. } =
+            EndpointSnapshot::new(handle.local_addr(), &handle.metrics());
+        counters.append(&mut gauges);
+        counters
     }
 
     /// Sends a request and waits for the response; see [`apus::Endpoint::call_with`]. The limit of

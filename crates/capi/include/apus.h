@@ -523,6 +523,35 @@ int apus_endpoint_completion_descriptor(const struct apus_endpoint *endpoint,
 int apus_endpoint_request_descriptor(const struct apus_endpoint *endpoint, struct apus_error *error);
 
 /**
+ * Reads a counter or a gauge of an endpoint by its name in docs/metrics.md, such as "client_responses_done". A name that
+ * there is not is `APUS_STATUS_INVALID_ARGUMENT`.
+ *
+ * Each call reads all of them: use `apus_endpoint_metrics` for many.
+ *
+ * # Safety
+ *
+ * `endpoint` is null or an endpoint, `name` null or a text with 0 at its end, `value` null or memory for a number, and
+ * `error` null or memory for an error.
+ */
+enum apus_status apus_endpoint_metric(const struct apus_endpoint *endpoint,
+                                      const char *name,
+                                      uint64_t *value,
+                                      struct apus_error *error);
+
+/**
+ * Writes all counters and gauges of an endpoint as text, a line `NAME VALUE` for each, sorted by name. The text has no 0 at
+ * its end; `apus_buffer_free` frees it.
+ *
+ * # Safety
+ *
+ * `endpoint` is null or an endpoint, `lines` null or memory for a buffer, whose content is not freed, and `error` null or
+ * memory for an error.
+ */
+enum apus_status apus_endpoint_metrics(const struct apus_endpoint *endpoint,
+                                       struct apus_buffer *lines,
+                                       struct apus_error *error);
+
+/**
  * Waits for requests from any client, and writes up to `capacity` of them. Writes their number to `count`.
  *
  * Waits up to `timeout_ns` nanoseconds: 0 does not wait, negative is no limit. If none has arrived by then, it succeeds

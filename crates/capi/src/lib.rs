@@ -17,6 +17,7 @@ mod call;
 mod completion;
 mod endpoint;
 mod error;
+mod metrics;
 mod request;
 mod version;
 
@@ -31,6 +32,7 @@ pub use endpoint::{
     apus_endpoint_request_descriptor, apus_endpoint_shutdown,
 };
 pub use error::{APUS_ERROR_TEXT_SIZE, ErrorC, ExecutionC};
+pub use metrics::{apus_endpoint_metric, apus_endpoint_metrics};
 pub use request::{
     RequestC, apus_recv_requests, apus_reply, apus_request_address, apus_request_free,
     apus_request_payload,

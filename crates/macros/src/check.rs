@@ -5,7 +5,8 @@ use syn::spanned::Spanned;
 use syn::{FnArg, Item, ItemTrait, Pat, TraitItem, TraitItemFn, Type};
 
 /// Names of methods that generated clients have.
-const RESERVED: [&str; 4] = ["new", "with_timeout", "with_metadata", "clone"];
+const RESERVED: [&str; 6] =
+    ["new", "with_timeout", "with_metadata", "with_notifications", "notifications", "clone"];
 
 fn error<T>(at: &impl Spanned, message: &str) -> syn::Result<T> {
     Err(syn::Error::new(at.span(), message))

@@ -11,6 +11,7 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
     let checks = expand_checks(service);
     let methods = expand_methods(service);
     let client = expand_client(service);
+    let blocking = crate::blocking::expand(service);
     let server = expand_server(service);
     quote! {
         // First, so that the compiler reports a type that cannot be sent there, in words, before anything else.
@@ -19,6 +20,7 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
         };
         #the_trait
         #client
+        #blocking
         #server
         #methods
     }
@@ -107,12 +109,12 @@ fn expand_methods(service: &Service) -> TokenStream {
     quote!(#(#statics)*)
 }
 
-fn method_function(service: &Service, method: &Method) -> Ident {
+pub(crate) fn method_function(service: &Service, method: &Method) -> Ident {
     format_ident!("{}_{}", methods_module(service), wire_name(method))
 }
 
 /// The arguments but a stream, as a tuple.
-fn arguments_type(method: &Method) -> TokenStream {
+pub(crate) fn arguments_type(method: &Method) -> TokenStream {
     let types = method.arguments.iter().map(|(_, of)| of);
     quote!((#(#types,)*))
 }
@@ -123,6 +125,30 @@ fn expand_client(service: &Service) -> TokenStream {
     let client = format_ident!("{the_trait}Client");
     let summary = format!("Client of [`{the_trait}`].");
     let methods = service.methods.iter().map(|method| expand_client_method(service, method));
+    let notifies = service.methods.iter().any(|method| method.notify);
+    // In the client and not in its options: `typed` is below notifications.
+    let (field, start) = match notifies {
+        true => (
+            quote!(notifications: #krate::Notifications,),
+            quote!(notifications: ::core::default::Default::default(),),
+        ),
+        false => (quote!(), quote!()),
+    };
+    let accessors = notifies.then(|| {
+        quote! {
+            /// Sets what sends the notifications, and limits and counts them. Clones of a client share it.
+            #[must_use]
+            #visibility fn with_notifications(mut self, notifications: #krate::Notifications) -> Self {
+                self.notifications = notifications;
+                self
+            }
+
+            /// Returns what sends the notifications of this client and its clones, and counts how they end.
+            #visibility const fn notifications(&self) -> &#krate::Notifications {
+                &self.notifications
+            }
+        }
+    });
     quote! {
         #[doc = #summary]
         ///
@@ -131,13 +157,14 @@ fn expand_client(service: &Service) -> TokenStream {
         #visibility struct #client<S = #krate::Channel> {
             service: S,
             options: #krate::typed::ClientOptions,
+            #field
         }
 
         #[allow(dead_code)]
         impl<S: #krate::typed::Service> #client<S> {
             /// Returns a client that sends its calls through `service`: a channel, or layers around one.
             #visibility fn new(service: S) -> Self {
-                Self { service, options: ::core::default::Default::default() }
+                Self { service, options: ::core::default::Default::default(), #start }
             }
 
             /// Sets the time after which a call fails. A call that a handler makes also ends with the call that it serves.
@@ -153,6 +180,8 @@ fn expand_client(service: &Service) -> TokenStream {
                 self.options.metadata = metadata;
                 self
             }
+
+            #accessors
 
             #(#methods)*
         }
@@ -191,6 +220,23 @@ fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
         (true, None) => quote!(stream::<#codec, #value>),
         (true, Some(error)) => quote!(stream_or_error::<#codec, #value, #error>),
     };
+    if method.notify {
+        return quote_spanned! {method.span=>
+            #(#docs)*
+            ///
+            /// Returns when the request is sent, and does not wait for its answer: `notifications` counts how it ends.
+            ///
+            /// # Errors
+            ///
+            /// The status of a request that could not be sent.
+            #visibility async fn #name(
+                &self, #(#parameters,)*
+            ) -> ::core::result::Result<(), #krate::Status> {
+                let request = #request?;
+                self.notifications.send(&self.service, request).await
+            }
+        };
+    }
     let errors = if error.is_some() {
         "The method's own error, or the status of a call that failed. `execution` says whether it may have been executed."
     } else {

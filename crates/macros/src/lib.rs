@@ -3,6 +3,7 @@
 //! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what it generates uses the
 //! crate `apus-rpc`.
 
+mod blocking;
 mod check;
 mod expand;
 mod model;
@@ -30,10 +31,13 @@ use proc_macro::TokenStream;
 /// - `StoreClient`, with the methods of the trait. A method that returns `T` returns `Result<T, Status>` at the client; one
 ///   that returns `Result<T, E>` returns `Result<T, ServiceError<E>>`. `StoreClient::new` takes a `Channel`, or layers
 ///   around one.
+/// - `StoreBlockingClient`, with the methods that have no streams, for threads: `StoreBlockingClient::new` takes a
+///   `BlockingChannel`.
 /// - `StoreServer`, a handler: `Server::new(endpoint).add_service(StoreServer::new(store))`.
 ///
 /// Arguments and results are types of serde that own what they have. `Streaming<T>` as the last argument, as the result, or as
-/// the `T` of a `Result` is a stream. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
+/// the `T` of a `Result` is a stream. A `#[notify]` method has no result: its client returns when the request is sent, and
+/// `StoreClient::notifications` counts how requests end. `#[idempotent]` declares that executing a request twice is harmless, so that it may be
 /// retried and hedged.
 ///
 /// # Options

@@ -23,6 +23,8 @@ pub(crate) struct Method {
     pub(crate) ident: Ident,
     pub(crate) docs: Vec<Attribute>,
     pub(crate) idempotent: bool,
+    /// Clients do not wait for the answer.
+    pub(crate) notify: bool,
     /// Names and types of the arguments but a stream.
     pub(crate) arguments: Vec<(Ident, Type)>,
     /// Name and type of the parts of the last argument, if it is a stream.
@@ -57,9 +59,12 @@ impl Service {
 impl Method {
     /// Takes what is the attribute's own out of the method.
     fn new(method: &mut TraitItemFn) -> syn::Result<Self> {
-        let before = method.attrs.len();
-        method.attrs.retain(|attribute| !attribute.path().is_ident("idempotent"));
-        let idempotent = method.attrs.len() < before;
+        let mut take = |name: &str| {
+            let before = method.attrs.len();
+            method.attrs.retain(|attribute| !attribute.path().is_ident(name));
+            method.attrs.len() < before
+        };
+        let (idempotent, notify) = (take("idempotent"), take("notify"));
         let is_doc = |attribute: &&Attribute| attribute.path().is_ident("doc");
         let docs = method.attrs.iter().filter(is_doc).cloned().collect();
         let signature = &method.sig;
@@ -79,7 +84,12 @@ impl Method {
         }
         let result = Output::new(&signature.output)?;
         let (ident, span) = (signature.ident.clone(), signature.ident.span());
-        Ok(Self { ident, docs, idempotent, arguments, stream, result, span })
+        if notify && (stream.is_some() || !matches!(signature.output, ReturnType::Default)) {
+            let message =
+                "clients do not wait for a `#[notify]` method: it has no result and no stream";
+            return Err(syn::Error::new(span, message));
+        }
+        Ok(Self { ident, docs, idempotent, notify, arguments, stream, result, span })
     }
 }
 

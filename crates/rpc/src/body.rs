@@ -84,6 +84,11 @@ impl Body {
         &self.trailers
     }
 
+    /// Takes the metadata behind the content of a complete body.
+    pub(crate) fn into_trailers(self) -> Metadata {
+        self.trailers
+    }
+
     /// Returns a copy that shares the memory, if the body is complete.
     #[must_use]
     pub fn try_clone(&self) -> Option<Self> {

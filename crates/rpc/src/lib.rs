@@ -106,7 +106,8 @@
 //! | feature | adds |
 //! |---|---|
 //! | `json` | `Json`, a format of arguments and results that describes itself |
-//! | `dns` | servers from DNS: `names::dns` |
+//! | `dns` | servers from DNS: `names::dns` and `names::dns_at` |
+//! | `discover` | servers for balancers of tower: `names::Discover` |
 //! | `opentelemetry` | spans for clients and servers: `telemetry` |
 //!
 //! The bytes are specified in `docs/rpc/envelope.md` of the repository.
@@ -125,6 +126,7 @@ pub mod layers;
 mod limits;
 mod message;
 mod metadata;
+mod notifications;
 mod pieces;
 mod server;
 mod status;
@@ -139,12 +141,13 @@ pub use apus_macros::service;
 pub use balance::{Balance, names};
 pub use body::{Body, Frame};
 pub use byte_str::ByteStr;
-pub use client::Channel;
+pub use client::{BlockingChannel, Channel};
 pub use code::Code;
 pub use context::Context;
 pub use handler::{BoxFuture, Handler, from_service};
 pub use message::{Request, Response};
 pub use metadata::{Metadata, MetadataError};
+pub use notifications::{NotificationCounts, Notifications};
 pub use server::{HEALTH_METHOD, Health, Server, ServerControl};
 pub use status::Status;
 pub use trace_context::TraceContext;

@@ -6,7 +6,7 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("byte_str", &[]),
     ("code", &[]),
     ("trace_context", &[]),
@@ -34,6 +34,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
         ],
     ),
     ("typed", &["body", "byte_str", "code", "message", "metadata", "status"]),
+    ("notifications", &["message", "status", "typed"]),
     ("layers", &["code", "handler", "message", "status"]),
     ("balance", &["client", "code", "handler", "message", "server", "status"]),
     ("telemetry", &["code", "context", "handler", "message", "status", "trace_context"]),

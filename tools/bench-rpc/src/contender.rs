@@ -56,7 +56,9 @@ impl Contender {
     pub(crate) const fn settings(self) -> &'static str {
         match self {
             Self::Call => "apus::tokio::Endpoint, recv_request and reply, without shared memory",
-            Self::Service => "#[apus::service], postcard, serde's bytes, without shared memory",
+            Self::Service => {
+                "#[apus::service] and its async client, postcard, serde's bytes, without shared memory"
+            }
             Self::TonicApus => "tonic 0.14, prost, apus-tonic, without shared memory",
             Self::TonicHttp2 => "tonic 0.14, prost, its own transport, one connection, TCP_NODELAY",
             Self::Tarpc => "tarpc 0.37, bincode, serde's bytes, one TCP connection, TCP_NODELAY",

@@ -107,7 +107,7 @@ impl Options {
         ports: Ports,
     ) -> Result<Shards, BindError> {
         let Self { engine, poll, core_share, .. } = *self;
-        self.start_with(opened, ports, poll, move |shard, index| match engine {
+        self.start_with(opened, ports, move |shard, index| match engine {
             Engine::Waiters => background_poller::start(shard).map(Runner::Background),
             Engine::Dedicated { cpu } => {
                 let cpu = cpu.map(|cpu| cpu + index);
@@ -121,23 +121,22 @@ impl Options {
         &self,
         opened: Vec<DriverSetup>,
         ports: Ports,
-        poll: PollMode,
         run: impl Fn(&Arc<Shard>, usize) -> io::Result<Runner> + Send + Sync + 'static,
     ) -> Result<Shards, BindError> {
         let count = opened.len();
         if count == 1 {
-            return Ok(Shards::new(self.run_all(opened, poll, None, &run)?, None));
+            return Ok(Shards::new(self.run_all(opened, None, &run)?, None));
         }
         let has_callers = ports == Ports::Shared;
         let siblings = Siblings::new(if has_callers { 2 * count } else { count });
         let ip = opened[0].driver.local_addr().ip();
-        let first = self.run_all(opened, poll, Some((&siblings, 0)), &run)?;
+        let first = self.run_all(opened, Some((&siblings, 0)), &run)?;
         let callers = has_callers.then(|| {
             let udp = UdpConfig { bind: (ip, 0).into(), ..self.udp };
             let options = Self { udp, serve: false, trace_files: None, ..self.clone() };
             Box::new(move || {
                 let opened = options.open_paths(count)?;
-                options.run_all(opened, poll, Some((&siblings, count)), &run)
+                options.run_all(opened, Some((&siblings, count)), &run)
             }) as OpenCallers
         });
         Ok(Shards::new(first, callers))
@@ -147,7 +146,6 @@ impl Options {
     fn run_all(
         &self,
         opened: Vec<DriverSetup>,
-        poll: PollMode,
         place: Option<(&Arc<Siblings<Shard>>, usize)>,
         run: &impl Fn(&Arc<Shard>, usize) -> io::Result<Runner>,
     ) -> Result<Vec<Running>, BindError> {
@@ -155,7 +153,7 @@ impl Options {
         for (index, setup) in opened.into_iter().enumerate() {
             let address = setup.driver.local_addr();
             let sibling = place.map(|(siblings, first)| siblings.place(first + index));
-            let started = self.shard(setup, poll, sibling, index == 0).and_then(|shard| {
+            let started = self.shard(setup, sibling, index == 0).and_then(|shard| {
                 let runner = run(&shard, index);
                 let runner = runner.map_err(|source| BindError::Start { address, source })?;
                 Ok((shard, runner))
@@ -250,7 +248,6 @@ impl Options {
     fn shard(
         &self,
         setup: DriverSetup,
-        poll: PollMode,
         sibling: Option<Sibling<Shard>>,
         writes_traces: bool,
     ) -> Result<Arc<Shard>, BindError> {
@@ -259,7 +256,7 @@ impl Options {
         let Self { serve: serving, max_queueing, call_timeout, triggers, .. } = *self;
         let settings = Settings { quotas, serving, max_queueing, call_timeout, triggers };
         let auto_save = if writes_traces { self.auto_save()? } else { None };
-        let shard = Shard::new(setup, poll, settings, auto_save, sibling)
+        let shard = Shard::new(setup, self.poll, settings, auto_save, sibling)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })?;
         if let Some(sibling) = shard.sibling() {

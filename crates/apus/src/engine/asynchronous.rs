@@ -1,17 +1,24 @@
 //! The async engine: a task of a tokio runtime runs the loop, and tasks wait.
 //!
-//! One task of the runtime has the poll role for the life of the endpoint. It works until there is
-//! nothing to do, and is polled again when the driver's descriptor is readable, a timer is due, or
-//! the signal is raised. All other tasks wait until they are notified. A task that makes a call or
-//! replies sends the packets itself.
+//! One task of the runtime has the poll role for the life of the endpoint. In turns with the other
+//! tasks of the runtime it sends what they have left to it and receives; when nothing has arrived for
+//! a while ([`cooperative`](super::cooperative)), it sleeps until the driver's descriptor is readable,
+//! a timer is due, or the signal is raised. All other tasks wait until they are notified.
+//!
+//! A task that makes a call or replies on the thread that is about to run the loop's task leaves its
+//! packets to it, so that those of several tasks leave together. Otherwise, and in the main future of
+//! a runtime, they leave at once (ENGINE-4).
 
+use super::cooperative::CooperativeSpin;
 use super::descriptor::{ARRIVAL, readable};
 use super::event_loop::Sleep;
+use super::poll_loop::{LoopState, Pass};
+use super::poll_mode::PollMode;
 use super::shard::Shard;
 use super::siblings::Idle;
 use super::signal::WakeReasons;
 use super::state::WaitKind;
-use super::wait_target::WaitTarget;
+use super::wait_target::{UntilClosed, WaitTarget};
 use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
 use crate::error::Closed;
 use apus_proto::Instant;
@@ -26,6 +33,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// What the task that runs the loop sleeps on.
 struct Sources {
@@ -70,20 +78,51 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
 /// Runs the loop until the endpoint is closed.
 async fn run(guard: CloseOnDrop, sources: Sources) {
     let shard = &guard.0;
+    let mut spin = CooperativeSpin::new(shard.poll_mode());
+    let is_alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     loop {
-        let idle = shard.work();
-        if shard.lock().is_closed() {
-            return;
+        match shard.turn(spin.polls()) {
+            Turn::Closed => return,
+            Turn::Worked => {
+                spin.restart();
+                // The tasks that were woken run first, and what they send leaves before the runtime
+                // asks the system for events. With several threads this would wake another one.
+                if is_alone {
+                    run_others().await;
+                    // A task that sleeps at once yields by that.
+                    if shard.begin_turn() || shard.poll_mode().sleeps_at_once() {
+                        continue;
+                    }
+                }
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Turn::Idle if spin.go_on() => {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Turn::Idle => {}
         }
-        if !idle {
-            tokio::task::yield_now().await;
-        } else if let Some(sleep) = shard.announce_sleep() {
+        if let Some(sleep) = shard.announce_sleep() {
             recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
             let reasons = sources.sleep(shard, sleep).await;
             recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
             shard.end_sleep(reasons);
         }
     }
+}
+
+/// Lets the tasks run that are ready, but not what the runtime runs in between: its main future, timers and events.
+async fn run_others() {
+    let mut ran = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut ran, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task
@@ -100,7 +139,69 @@ impl Drop for CloseOnDrop {
     }
 }
 
+/// What a turn of the task that runs the loop has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Something arrived or was due.
+    Worked,
+    /// Nothing.
+    Idle,
+    /// The endpoint is closed.
+    Closed,
+}
+
+/// Number of passes after which the task lets others run.
+const PASSES_PER_TURN: usize = 16;
+
 impl Shard {
+    /// Sends what other tasks have left to the task that runs the loop. Returns whether there was
+    /// something. The caller has the poll role.
+    fn begin_turn(&self) -> bool {
+        self.lock().begin_turn()
+    }
+
+    /// Runs the loop until something has arrived and the socket is empty, for a number of passes at
+    /// most, or until nothing has arrived in `polls` passes. The caller has the poll role.
+    fn turn(&self, polls: usize) -> Turn {
+        {
+            let mut core = self.lock();
+            if core.is_closed() {
+                return Turn::Closed;
+            }
+            let _ = core.begin_turn();
+        }
+        let mut receiver = self.receiver();
+        let mut idle = 0;
+        // Each pass checks the timers: a round of the runtime may take long.
+        let mut state = LoopState::new(PollMode::Block, true);
+        let mut turn = Turn::Idle;
+        for _ in 0..PASSES_PER_TURN {
+            match self.pass(&mut receiver, &mut state) {
+                Pass::Worked(mut core, _) => {
+                    let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
+                    debug_assert!(none.is_none(), "the task waits for no message");
+                    turn = Turn::Worked;
+                    if !core.has_more_to_do() && !receiver.may_have_more() {
+                        break;
+                    }
+                }
+                Pass::Idle if turn == Turn::Worked => break,
+                Pass::Idle => {
+                    idle += 1;
+                    if idle >= polls {
+                        break;
+                    }
+                }
+                Pass::Broken(error) => {
+                    self.lock().close(Closed::Driver(error.into()));
+                    return Turn::Closed;
+                }
+            }
+            state.check_next();
+        }
+        turn
+    }
+
     /// Takes `target` if it is there, for a task that does not wait. If it is not, sends what is
     /// held back, as before a wait.
     ///
@@ -120,6 +221,7 @@ impl Shard {
     /// once.
     fn announce_sleep(&self) -> Option<Sleep> {
         let (sleep, mut core, _receiver) = self.prepare_sleep()?;
+        core.end_turns();
         core.polling().begin_sleep(sleep.until);
         Some(sleep)
     }
@@ -224,7 +326,7 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
             if core.is_closed() {
                 return Poll::Ready(None);
             }
-            core.transmit_held_back();
+            core.before_task_waits();
             // STEAL-1: announce first, then read what the other shards have.
             this.idle = this.shard.sibling().map(|sibling| sibling.idle(this.target.kinds()));
             if core.is_steal_requested(this.target.kinds()) || this.shard.has_to_steal(&this.target)

@@ -55,8 +55,9 @@
 //!   finds it (HANDOFF-1 in [`handoff`]).
 //! - **ENGINE-3** `spurious_wakeups` stays 0.
 //! - **ENGINE-4** (SEND-10) The packets of a command leave before the command returns, or are held
-//!   back by a cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]).
-//!   They leave before the endpoint is closed.
+//!   back by a cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]), or
+//!   left to the task that runs the loop, if the runtime of the calling task runs it on the same
+//!   thread soon ([`task_place`]). They leave before the endpoint is closed.
 //!
 //! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`model`). The folders and files below form
 //! layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
@@ -69,6 +70,8 @@ pub(crate) mod backlog;
 mod blocking;
 pub(crate) mod calls;
 mod clock;
+#[cfg(feature = "tokio")]
+mod cooperative;
 pub(crate) mod core;
 mod cpu;
 pub(crate) mod dedicated;
@@ -92,6 +95,8 @@ pub(crate) mod signal;
 mod spin;
 mod state;
 mod sync;
+#[cfg(feature = "tokio")]
+mod task_place;
 mod token;
 pub(crate) mod tracer;
 pub(crate) mod wait_target;

@@ -1,7 +1,6 @@
 //! How an async endpoint is opened.
 
 use super::Endpoint;
-use crate::PollMode;
 use crate::builder::Ports;
 use crate::engine::asynchronous;
 use crate::engine::shard::{DriverSetup, Shard};
@@ -16,8 +15,9 @@ use tokio::runtime::Handle;
 
 /// Options for a new [`Endpoint`]; every option has a default. [`Endpoint::builder`] returns one.
 ///
-/// [`Engine`](crate::Engine) and [`PollMode`] have no effect on an async endpoint: a task of the
-/// runtime runs its loop, and sleeps when there is nothing to do.
+/// [`Engine`](crate::Engine) has no effect on an async endpoint: a task of the runtime runs its loop.
+/// [`PollMode`](crate::PollMode) says for how long this task polls the network, in turns with the
+/// other tasks of the runtime, before it sleeps.
 pub type EndpointBuilder = crate::EndpointBuilder<Endpoint>;
 
 impl Endpoint {
@@ -117,7 +117,7 @@ impl EndpointBuilder {
             let _inside = runtime.enter();
             asynchronous::start(shard).map(|()| Runner::Task)
         };
-        let shards = self.options.start_with(opened, ports, PollMode::Block, run)?;
+        let shards = self.options.start_with(opened, ports, run)?;
         Ok(Endpoint::new(shards, self.options.is_observable()))
     }
 }

@@ -279,7 +279,8 @@ impl Endpoint {
             match result {
                 Err(error) if submission.should_wait(&error) => {
                     let deadline = submission.wait(shard.call_timeout());
-                    self.wait_for_room(shard, seen, deadline).await?;
+                    // In memory of its own: calls rarely wait for room, and their futures stay small.
+                    Box::pin(self.wait_for_room(shard, seen, deadline)).await?;
                 }
                 result => return result,
             }

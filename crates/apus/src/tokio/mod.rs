@@ -25,6 +25,12 @@
 //! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends. The
 //! runtime needs IO and time enabled, as `#[tokio::main]` has them.
 //!
+//! In turns with the other tasks, that task polls the network for 50 µs after the last message before
+//! it sleeps; [`PollMode`](crate::PollMode) sets the time, and `Block` has it sleep at once. What other
+//! tasks of its thread send meanwhile leaves when they have run, in few system calls. So a task that
+//! computes for long delays what tasks before it have sent: it should yield, as for any other socket of
+//! the runtime.
+//!
 //! Dropping a future cancels what it waits for; the server is notified of a cancelled call.
 
 mod builder;

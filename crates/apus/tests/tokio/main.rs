@@ -8,6 +8,7 @@ mod concurrency;
 mod lifecycle;
 mod limits;
 mod shards;
+mod turns;
 
 use apus::tokio::{Endpoint, EndpointBuilder};
 use apus_driver::loopback::LoopbackNetwork;

@@ -107,6 +107,15 @@ fn misuse_is_an_error_and_never_a_crash() {
     }
 }
 
+#[test]
+fn options_seal_packets_and_counters_can_be_read() {
+    if let Some(printed) = C.run("tests/programs/sealed.c") {
+        let expected =
+            "sealed\nuntrusted, not executed\n1 response\nin the list\ninvalid_argument\n";
+        assert_eq!(printed, expected);
+    }
+}
+
 /// The sanitizer would find a mistake of these programs: it finds one that is made.
 #[test]
 fn the_sanitizer_finds_a_buffer_that_is_not_freed() {

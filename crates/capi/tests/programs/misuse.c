@@ -33,6 +33,7 @@ int main(void)
     apus_request *requests[2];
     apus_call_options unknown = { .flags = 0x80 };
     size_t count = 77;
+    uint64_t number = 0;
     char text[8], name[64];
 
     EXPECT(strcmp(apus_version(), "0.1.0") == 0);
@@ -53,6 +54,12 @@ int main(void)
     EXPECT(apus_endpoint_client(NULL, 0, &client, NULL) == APUS_STATUS_OK);
     EXPECT(apus_endpoint_address(server, &address) == APUS_STATUS_OK);
     EXPECT(address.version == 4 && address.ip[0] == 127 && address.port != 0);
+    EXPECT(apus_endpoint_metric(NULL, "calls", NULL, NULL) == APUS_STATUS_INVALID_ARGUMENT);
+    INVALID(apus_endpoint_metric(server, NULL, &number, &error), "name");
+    INVALID(apus_endpoint_metric(server, "wakeups", NULL, &error), "value");
+    INVALID(apus_endpoint_metric(server, "none", &number, &error), "metrics.md");
+    INVALID(apus_endpoint_metrics(server, NULL, &error), "lines");
+    INVALID(apus_endpoint_metrics(NULL, &buffer, &error), "endpoint");
     EXPECT(apus_endpoint_address(NULL, &address) == APUS_STATUS_INVALID_ARGUMENT);
     EXPECT(apus_endpoint_address(server, NULL) == APUS_STATUS_INVALID_ARGUMENT);
     EXPECT(apus_endpoint_completion_descriptor(client, &error) == -1);

@@ -1,7 +1,10 @@
 //! Addresses of servers from DNS.
 
 use super::servers::{Servers, Watching};
-use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{NameServerConfig, ResolverConfig};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::{ResolverBuilder, TokioResolver};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -19,8 +22,8 @@ pub struct DnsError {
     reason: String,
 }
 
-/// Returns the servers at all addresses of a host, at `port`. The name is looked up again when its records expire, at least every
-/// minute. While that fails, the last addresses stay.
+/// Returns the servers at all addresses of a host, at `port`, as the system's name servers have them. The name is looked up
+/// again when its records expire, at least every minute. While that fails, the last addresses stay.
 ///
 /// # Errors
 ///
@@ -30,13 +33,38 @@ pub struct DnsError {
 ///
 /// Outside of a tokio runtime with IO and time enabled.
 pub async fn dns(host: &str, port: u16) -> Result<Servers, DnsError> {
-    let error = |reason: String| DnsError { name: host.to_owned(), reason };
-    let resolver = TokioResolver::builder_tokio()
-        .map_err(|cause| error(cause.to_string()))?
-        .build()
-        .map_err(|cause| error(cause.to_string()))?;
-    let (found, mut again) =
-        look_up(&resolver, host, port).await.map_err(|cause| error(cause.to_string()))?;
+    follow(TokioResolver::builder_tokio(), host, port).await
+}
+
+/// Returns the servers at all addresses of a host, at `port`, as the name server at `name_server` has them, for example that of a
+/// cluster. The name is looked up again as by [`dns`].
+///
+/// # Errors
+///
+/// [`DnsError`]: the name has no addresses now.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with IO and time enabled.
+pub async fn dns_at(name_server: SocketAddr, host: &str, port: u16) -> Result<Servers, DnsError> {
+    let mut server = NameServerConfig::udp_and_tcp(name_server.ip());
+    for connection in &mut server.connections {
+        connection.port = name_server.port();
+    }
+    let config = ResolverConfig::from_parts(None, Vec::new(), vec![server]);
+    let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    follow(Ok(builder), host, port).await
+}
+
+/// Looks up a host, and does so again when its records expire.
+async fn follow(
+    builder: Result<ResolverBuilder<TokioRuntimeProvider>, NetError>,
+    host: &str,
+    port: u16,
+) -> Result<Servers, DnsError> {
+    let error = |cause: NetError| DnsError { name: host.to_owned(), reason: cause.to_string() };
+    let resolver = builder.and_then(ResolverBuilder::build).map_err(error)?;
+    let (found, mut again) = look_up(&resolver, host, port).await.map_err(error)?;
     let (sender, addresses) = watch::channel(found);
     let host = host.to_owned();
     let task = tokio::spawn(async move {
@@ -62,7 +90,7 @@ async fn look_up(
     resolver: &TokioResolver,
     host: &str,
     port: u16,
-) -> Result<(Vec<SocketAddr>, Duration), hickory_resolver::net::NetError> {
+) -> Result<(Vec<SocketAddr>, Duration), NetError> {
     let answer = resolver.lookup_ip(host).await?;
     let mut found: Vec<SocketAddr> =
         answer.iter().map(|address| SocketAddr::new(address, port)).collect();

@@ -1,19 +1,19 @@
 //! A channel: calls to one server.
 
-use super::exchange::{malformed, options};
+use super::exchange::{answer, complete};
+use super::outgoing::Outgoing;
 use super::pull::ResponseStream;
 use super::push::Pusher;
 use crate::body::Body;
 use crate::code::Code;
-use crate::context::Context;
-use crate::envelope::{CallHead, ResponseHead};
 use crate::handler::BoxFuture;
 use crate::limits::PART;
 use crate::message::{Request, Response};
 use crate::metadata::Metadata;
 use crate::status::Status;
+use apus::Execution;
 use apus::tokio::Endpoint;
-use apus::{CallOptions, Execution, Payload};
+use bytes::Bytes;
 use std::net::SocketAddr;
 use std::task::Poll;
 use std::time::Instant;
@@ -71,47 +71,62 @@ impl Channel {
     ///
     /// [`Status`], from the server, the network, or this process; [`Status::execution`] says whether the request may
     /// have been executed.
-    pub async fn call(&self, mut request: Request) -> Result<Response, Status> {
-        let context = Context::current();
-        let deadline = context.sooner(request.deadline());
-        request.body_mut().gather(PART).await?;
-        let head = CallHead {
-            method: request.method().clone(),
-            signature: request.signature(),
-            time_left: deadline.map(time_left).transpose()?,
-            trace: request.trace().or(context.trace),
-            metadata: std::mem::take(request.metadata_mut()),
-            idempotent: request.is_idempotent(),
-            open: !request.body().is_complete(),
-        };
-        let data = request.body_mut().take_ready();
-        let envelope = head
-            .encode_with_room(data.copied_len())
-            .map_err(|error| Status::not_executed(Code::InvalidArgument, error.to_string()))?;
-        let payload = data.behind(envelope);
-        let options = options(deadline).idempotent(head.idempotent);
-        let (endpoint, to) = (self.endpoint.clone(), self.to);
-        let beginning = begin(endpoint, to, payload, options, head.signature, deadline);
-        let begun = if head.open {
-            // A task of its own: if this future is dropped before the server has named the stream, the task drops the
-            // stream when it knows it, which cancels it.
-            tokio::spawn(beginning).await.map_err(|error| lost(&error))??
-        } else {
-            beginning.await?
-        };
-        let (mut stream, metadata) = match begun {
-            Begun::Complete(response) => return Ok(response),
-            Begun::Stream(stream, metadata) => (stream, metadata),
-        };
-        if head.open {
-            let pusher = Pusher::new(self.endpoint.clone(), self.to, stream.id(), deadline);
-            stream.keep(tokio::spawn(pusher.run(request.into_body())));
+    pub fn call(
+        &self,
+        mut request: Request,
+    ) -> impl Future<Output = Result<Response, Status>> + Send + use<> {
+        let channel = self.clone();
+        async move {
+            request.body_mut().gather(PART).await?;
+            let open = !request.body().is_complete();
+            let outgoing = Outgoing::new(&mut request)?;
+            if open {
+                // In memory of its own: most requests are no streams, and their futures stay small.
+                return Box::pin(channel.call_open(outgoing, request)).await;
+            }
+            let Outgoing { payload, options, signature, deadline } = outgoing;
+            let message = channel.endpoint.call_with(channel.to, payload, options).await?;
+            match channel.read(message, signature, deadline)? {
+                Begun::Complete(response) => Ok(response),
+                Begun::Stream(stream, metadata) => Box::pin(streamed(stream, metadata)).await,
+            }
         }
-        let metadata = match metadata {
-            Some(metadata) => metadata,
-            None => stream.head().await?,
+    }
+
+    /// Makes a call whose request is a stream.
+    async fn call_open(self, outgoing: Outgoing, request: Request) -> Result<Response, Status> {
+        let Outgoing { payload, options, signature, deadline } = outgoing;
+        let channel = self.clone();
+        let beginning = async move {
+            let message = channel.endpoint.call_with(channel.to, payload, options).await?;
+            channel.read(message, signature, deadline)
         };
-        Ok(Response::new(Body::stream(stream)).with_metadata(metadata))
+        // A task of its own: if this future is dropped before the server has named the stream, the task drops the
+        // stream when it knows it, which cancels it.
+        let (mut stream, metadata) =
+            match tokio::spawn(beginning).await.map_err(|error| lost(&error))?? {
+                Begun::Complete(response) => return Ok(response),
+                Begun::Stream(stream, metadata) => (stream, metadata),
+            };
+        let pusher = Pusher::new(self.endpoint, self.to, stream.id(), deadline);
+        stream.keep(tokio::spawn(pusher.run(request.into_body())));
+        streamed(stream, metadata).await
+    }
+
+    /// Reads the answer to a CALL with this signature.
+    fn read(
+        &self,
+        message: Bytes,
+        signature: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Begun, Status> {
+        let (answer, data) = answer(message, signature)?;
+        let Some(stream) = answer.more else {
+            return Ok(Begun::Complete(complete(answer, data)));
+        };
+        let mut stream = ResponseStream::new(self.endpoint.clone(), self.to, stream, deadline);
+        stream.add(data);
+        Ok(Begun::Stream(stream, answer.head))
     }
 }
 
@@ -123,34 +138,16 @@ enum Begun {
     Stream(ResponseStream, Option<Metadata>),
 }
 
-/// Sends a CALL and reads the answer.
-async fn begin(
-    endpoint: Endpoint,
-    to: SocketAddr,
-    payload: Payload,
-    options: CallOptions,
-    signature: u32,
-    deadline: Option<Instant>,
-) -> Result<Begun, Status> {
-    let message = endpoint.call_with(to, payload, options).await?;
-    let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
-    if answer.echo != signature {
-        let text = "the server answered with the response of another method";
-        return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
-    }
-    if let Some(status) = answer.status {
-        return Err(status);
-    }
-    let Some(stream) = answer.more else {
-        let body = Body::from(data).with_trailers(answer.trailers);
-        let response = Response::new(body)
-            .with_metadata(answer.head.unwrap_or_default())
-            .with_method_error(answer.method_error);
-        return Ok(Begun::Complete(response));
+/// Waits for the beginning of a response that is a stream.
+async fn streamed(
+    mut stream: ResponseStream,
+    metadata: Option<Metadata>,
+) -> Result<Response, Status> {
+    let metadata = match metadata {
+        Some(metadata) => metadata,
+        None => stream.head().await?,
     };
-    let mut stream = ResponseStream::new(endpoint, to, stream, deadline);
-    stream.add(data);
-    Ok(Begun::Stream(stream, answer.head))
+    Ok(Response::new(Body::stream(stream)).with_metadata(metadata))
 }
 
 /// Returns the status of a call whose task ended with the runtime.
@@ -169,17 +166,6 @@ impl Service<Request> for Channel {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let channel = self.clone();
-        Box::pin(async move { Self::call(&channel, request).await })
+        Box::pin(Self::call(self, request))
     }
-}
-
-/// Returns the microseconds until the deadline, at least one.
-fn time_left(deadline: Instant) -> Result<u64, Status> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        let message = "the deadline passed before the call was sent";
-        return Err(Status::not_executed(Code::DeadlineExceeded, message));
-    }
-    Ok(u64::try_from(left.as_micros()).unwrap_or(u64::MAX).max(1))
 }

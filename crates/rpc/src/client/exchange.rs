@@ -1,9 +1,12 @@
-//! One exchange with a server: the options of a call of the transport, and a response that is none.
+//! One exchange with a server: the options of a call of the transport, and what its response says.
 
+use crate::body::Body;
 use crate::code::Code;
-use crate::envelope::EnvelopeError;
+use crate::envelope::{EnvelopeError, ResponseHead};
+use crate::message::Response;
 use crate::status::Status;
 use apus::{CallOptions, Execution};
+use bytes::Bytes;
 use std::time::Instant;
 
 /// Returns the options of a call with this deadline.
@@ -15,4 +18,25 @@ pub(super) fn options(deadline: Option<Instant>) -> CallOptions {
 pub(super) fn malformed(error: EnvelopeError) -> Status {
     let message = format!("the server's response is malformed: {error}");
     Status::new(Code::Internal, message).with_execution(Execution::Unknown)
+}
+
+/// Reads the answer to a CALL with this signature.
+pub(super) fn answer(message: Bytes, signature: u32) -> Result<(ResponseHead, Bytes), Status> {
+    let (answer, data) = ResponseHead::parse(message).map_err(malformed)?;
+    if answer.echo != signature {
+        let text = "the server answered with the response of another method";
+        return Err(Status::new(Code::Internal, text).with_execution(Execution::Unknown));
+    }
+    match answer.status {
+        Some(status) => Err(status),
+        None => Ok((answer, data)),
+    }
+}
+
+/// Returns a response of which nothing follows.
+pub(super) fn complete(answer: ResponseHead, data: Bytes) -> Response {
+    let body = Body::from(data).with_trailers(answer.trailers);
+    Response::new(body)
+        .with_metadata(answer.head.unwrap_or_default())
+        .with_method_error(answer.method_error)
 }

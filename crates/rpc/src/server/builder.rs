@@ -1,6 +1,6 @@
 //! A server and its control.
 
-use super::call::{Shared, serve};
+use super::call::{Shared, begin};
 use super::health::Health;
 use super::state::State;
 use super::streams::Streams;
@@ -104,7 +104,7 @@ impl Server {
 
     /// Returns a control of the server, and the future that serves until the endpoint is closed.
     pub fn start(self) -> (ServerControl, impl Future<Output = Result<(), Closed>> + Send) {
-        let state = State::new(self.max_calls);
+        let state = Arc::new(State::new(self.max_calls));
         state.set_health(self.health);
         let streams = Arc::new(Streams::new(self.max_streams, self.max_streams_per_host));
         let shared = Arc::new(Shared { handlers: self.handlers, state, streams });
@@ -123,14 +123,15 @@ impl Server {
 /// Receives requests until the endpoint is closed. A call runs here until it waits; then it becomes a task.
 async fn work(endpoint: Endpoint, shared: Arc<Shared>) -> Closed {
     loop {
-        let request = match endpoint.recv_request().await {
-            Ok(request) => request,
+        let mut request = match endpoint.recv_request().await {
+            Ok(request) => Some(request),
             Err(closed) => return closed,
         };
-        let mut call = Box::pin(serve(shared.clone(), request, Instant::now()));
-        let polled = std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
-        if polled.is_pending() {
-            tokio::spawn(call);
+        let begun = std::future::poll_fn(|cx| {
+            Poll::Ready(request.take().and_then(|request| begin(&shared, request, cx)))
+        });
+        if let Some(rest) = begun.await {
+            tokio::spawn(rest);
         }
     }
 }

@@ -1,10 +1,13 @@
 //! One call at a server: its limits, its handler, and its answer.
+//!
+//! A call whose handler waits for nothing is answered where its request was received, without a task and without a
+//! future around that of the handler. What a call waits with is a future of its own ([`begin`]).
 
 use super::health::{HEALTH_METHOD, Health};
 use super::incoming::Incoming;
 use super::outgoing::{self, Source, panicked};
 use super::response::Pending;
-use super::state::State;
+use super::state::{Running, State};
 use super::streams::Streams;
 use crate::body::Body;
 use crate::code::Code;
@@ -18,61 +21,82 @@ use crate::pieces::Pieces;
 use crate::status::Status;
 use bytes::Bytes;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{self, Poll};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// What all calls of a server share.
 pub(super) struct Shared {
     pub(super) handlers: HashMap<String, Arc<dyn Handler>>,
-    pub(super) state: State,
+    pub(super) state: Arc<State>,
     pub(super) streams: Arc<Streams>,
 }
 
-/// Serves one message of a client.
-pub(super) async fn serve(
-    shared: Arc<Shared>,
+/// What is left of a call.
+type Rest = BoxFuture<()>;
+
+/// Begins to serve one message of a client: runs its handler until it waits. Returns what is left to do, to be polled by
+/// a task; `None` if the message is answered.
+pub(super) fn begin(
+    shared: &Arc<Shared>,
     mut request: apus::tokio::Request,
-    received: Instant,
-) {
+    cx: &mut task::Context<'_>,
+) -> Option<Rest> {
     let peer = request.peer_addr();
     match RequestEnvelope::parse(request.take_payload()) {
         Ok(RequestEnvelope::Call(head, data)) => {
             let pending = Pending::new(request, head.signature);
-            call(shared, head, data, pending, peer, received).await;
+            begin_call(shared, head, data, pending, peer, cx)
         }
         Ok(RequestEnvelope::Stream(head, data)) => {
-            shared.streams.step(peer, head, data, request).await;
+            let streams = shared.streams.clone();
+            let step = async move { streams.step(peer, head, data, request).await };
+            unless_ready(Box::pin(step), cx)
         }
         Err(error) => {
             let status = Status::not_executed(Code::InvalidArgument, error.to_string());
-            Pending::new(request, 0).fail(status).await;
+            unless_ready(Box::pin(Pending::new(request, 0).fail(status)), cx)
         }
     }
 }
 
-async fn call(
+/// Polls a future once. Returns it if it waits.
+fn unless_ready(mut future: Rest, cx: &mut task::Context<'_>) -> Option<Rest> {
+    future.as_mut().poll(cx).is_pending().then_some(future)
+}
+
+/// A call that was admitted and waits for its answer.
+struct Admitted {
     shared: Arc<Shared>,
+    pending: Pending,
+    peer: SocketAddr,
+    context: Context,
+    running: Running,
+}
+
+fn begin_call(
+    shared: &Arc<Shared>,
     head: CallHead,
     data: Bytes,
     pending: Pending,
-    peer: std::net::SocketAddr,
-    received: Instant,
-) {
+    peer: SocketAddr,
+    cx: &mut task::Context<'_>,
+) -> Option<Rest> {
     if head.method.as_str() == HEALTH_METHOD {
         let health = Bytes::copy_from_slice(&[shared.state.health().number()]);
-        let head = Some(Metadata::new());
-        return pending.answer(ResponseHead { head, ..Default::default() }, health.into()).await;
+        let head = ResponseHead { head: Some(Metadata::new()), ..Default::default() };
+        return unless_ready(Box::pin(pending.answer(head, health.into())), cx);
     }
-    let deadline = head.timeout().and_then(|left| received.checked_add(left));
-    let admitted = admit(&shared, &head, deadline);
-    let (handler, running) = match admitted {
+    let deadline = head.timeout().and_then(|left| Instant::now().checked_add(left));
+    let (handler, running) = match admit(shared, &head, deadline) {
         Ok(admitted) => admitted,
-        Err(status) => return pending.fail(status).await,
+        Err(status) => return unless_ready(Box::pin(pending.fail(status)), cx),
     };
     let context = Context { deadline, trace: head.trace };
+    let admitted = Admitted { shared: shared.clone(), pending, peer, context, running };
     let open = head.open;
     let mut request = Request::new(head.method, Body::empty())
         .with_signature(head.signature)
@@ -81,34 +105,21 @@ async fn call(
         .with_trace(head.trace)
         .with_idempotent(head.idempotent)
         .with_peer(peer);
-    let served = async {
+    context.sync_scope(|| {
         if open {
-            let (sender, parts) = mpsc::channel(MAX_AHEAD as usize);
-            let opened = match shared.streams.open(peer, Some(sender)) {
-                Ok(opened) => opened,
-                Err(status) => return pending.fail(status).await,
-            };
-            let more = Some(opened.id);
-            pending.answer(ResponseHead { more, ..Default::default() }, Pieces::default()).await;
-            *request.body_mut() = Body::followed_by(data, Incoming::new(parts));
-            // A panic of `Handler::call` itself is one of the future's.
-            let handler = handler.clone();
-            let served: BoxFuture<_> = Box::pin(async move { handler.call(request).await });
-            return outgoing::run(opened, Source::Handler(served), deadline).await;
+            let served = admitted.serve_open(handler.clone(), request, data);
+            return unless_ready(Box::pin(context.scope(served)), cx);
         }
         *request.body_mut() = Body::from(data);
-        let handled = no_panic(async { handler.call(request).await });
-        let result = match deadline {
-            Some(deadline) => {
-                let timed = tokio::time::timeout_at(deadline.into(), handled).await;
-                timed.unwrap_or_else(|_| Err(outgoing::too_late()))
-            }
-            None => handled.await,
+        // A panic of `Handler::call` itself is one of the future's.
+        let Ok(mut handled) = catch_unwind(AssertUnwindSafe(|| handler.call(request))) else {
+            return admitted.respond(Err(panicked()), cx);
         };
-        respond(&shared, peer, pending, result, deadline).await;
-    };
-    context.scope(served).await;
-    drop(running);
+        match poll_no_panic(&mut handled, cx) {
+            Poll::Ready(result) => admitted.respond(result, cx),
+            Poll::Pending => Some(Box::pin(context.scope(admitted.finish(handled)))),
+        }
+    })
 }
 
 /// Decides whether a call is served, and by which handler. Nothing of its payload was read.
@@ -116,7 +127,7 @@ fn admit<'a>(
     shared: &'a Shared,
     head: &CallHead,
     deadline: Option<Instant>,
-) -> Result<(&'a Arc<dyn Handler>, super::state::Running<'a>), Status> {
+) -> Result<(&'a Arc<dyn Handler>, Running), Status> {
     if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
         let message = "the deadline passed before the server read the request";
         return Err(Status::not_executed(Code::DeadlineExceeded, message));
@@ -144,51 +155,123 @@ fn admit<'a>(
     Ok((handler, running))
 }
 
-/// Answers a call with the response, or with its beginning, whose rest the client pulls.
-async fn respond(
-    shared: &Arc<Shared>,
-    peer: std::net::SocketAddr,
-    pending: Pending,
-    result: Result<Response, Status>,
-    deadline: Option<Instant>,
-) {
-    let response = match result {
-        Ok(response) => response,
-        Err(status) => return pending.fail(status).await,
-    };
-    let method_error = response.is_method_error();
-    let (metadata, mut body) = response.into_parts();
-    let gathered = no_panic(body.gather(PART)).await;
-    let mut head = ResponseHead { head: Some(metadata), method_error, ..Default::default() };
-    if let Err(status) = gathered {
-        if body.ready_len() == 0 {
-            head.status = Some(status);
-            return pending.answer(head, Pieces::default()).await;
+impl Admitted {
+    /// Waits for a handler that waits, up to the deadline, and answers.
+    async fn finish(self, mut handled: BoxFuture<Result<Response, Status>>) {
+        let handled = std::future::poll_fn(|cx| poll_no_panic(&mut handled, cx));
+        let result = match self.context.deadline {
+            Some(deadline) => {
+                let timed = tokio::time::timeout_at(deadline.into(), handled).await;
+                timed.unwrap_or_else(|_| Err(outgoing::too_late()))
+            }
+            None => handled.await,
+        };
+        let mut ended = Some((self, result));
+        let respond = std::future::poll_fn(|cx| {
+            Poll::Ready(ended.take().and_then(|(call, result)| call.respond(result, cx)))
+        });
+        if let Some(rest) = respond.await {
+            rest.await;
         }
-        // Some content came before the failure: the failure is the stream's next part.
-        body = Body::failing(body, status);
     }
-    let data = body.take_ready();
-    if body.is_complete() {
-        head.trailers = body.trailers().clone();
-        return pending.answer(head, data).await;
-    }
-    match shared.streams.open(peer, None) {
-        Ok(opened) => {
-            head.more = Some(opened.id);
-            pending.answer(head, data).await;
-            outgoing::run(opened, Source::Body(body), deadline).await;
+
+    /// Answers a call with the response, or with its beginning, whose rest the client pulls. Returns what is left to do.
+    fn respond(self, result: Result<Response, Status>, cx: &mut task::Context<'_>) -> Option<Rest> {
+        match Answer::new(result, cx) {
+            Answer::Complete(head, data) => {
+                let Self { pending, running, .. } = self;
+                let answer = pending.answer(head, data);
+                let answered = async move {
+                    answer.await;
+                    drop(running);
+                };
+                unless_ready(Box::pin(answered), cx)
+            }
+            Answer::Beginning(head, body) => {
+                let context = self.context;
+                unless_ready(Box::pin(context.scope(self.respond_with_stream(head, body))), cx)
+            }
         }
-        Err(status) => pending.fail(status.with_execution(apus::Execution::Executed)).await,
+    }
+
+    async fn respond_with_stream(self, mut head: ResponseHead, mut body: Body) {
+        match self.shared.streams.open(self.peer, None) {
+            Ok(opened) => {
+                head.more = Some(opened.id);
+                self.pending.answer(head, body.take_ready()).await;
+                outgoing::run(opened, Source::Body(body), self.context.deadline).await;
+            }
+            Err(status) => {
+                self.pending.fail(status.with_execution(apus::Execution::Executed)).await;
+            }
+        }
+    }
+
+    /// Serves a call whose request is a stream that begins with `data`.
+    async fn serve_open(self, handler: Arc<dyn Handler>, mut request: Request, data: Bytes) {
+        let (sender, parts) = mpsc::channel(MAX_AHEAD as usize);
+        let opened = match self.shared.streams.open(self.peer, Some(sender)) {
+            Ok(opened) => opened,
+            Err(status) => return self.pending.fail(status).await,
+        };
+        let head = ResponseHead { more: Some(opened.id), ..Default::default() };
+        self.pending.answer(head, Pieces::default()).await;
+        *request.body_mut() = Body::followed_by(data, Incoming::new(parts));
+        // A panic of `Handler::call` itself is one of the future's.
+        let served: BoxFuture<_> = Box::pin(async move { handler.call(request).await });
+        outgoing::run(opened, Source::Handler(served), self.context.deadline).await;
     }
 }
 
-/// Runs a future; a panic in it is a failure of the call.
-async fn no_panic<T>(future: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
-        polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
-    })
-    .await
+/// What the client gets at once.
+enum Answer {
+    /// All of it.
+    Complete(ResponseHead, Pieces),
+    /// The beginning of a response that goes on.
+    Beginning(ResponseHead, Body),
+}
+
+impl Answer {
+    /// Takes what is available of a response at once.
+    fn new(result: Result<Response, Status>, cx: &mut task::Context<'_>) -> Self {
+        let response = match result {
+            Ok(response) => response,
+            Err(status) => return Self::failure(status),
+        };
+        let method_error = response.is_method_error();
+        let (metadata, mut body) = response.into_parts();
+        let mut head = ResponseHead { head: Some(metadata), method_error, ..Default::default() };
+        if !body.is_complete() {
+            let gathered = catch_unwind(AssertUnwindSafe(|| body.poll_gather(cx, PART)));
+            if let Err(status) = gathered.unwrap_or_else(|_| Err(panicked())) {
+                if body.ready_len() == 0 {
+                    head.status = Some(status);
+                    return Self::Complete(head, Pieces::default());
+                }
+                // Some content came before the failure: the failure is the stream's next part.
+                body = Body::failing(body, status);
+            }
+        }
+        if !body.is_complete() {
+            return Self::Beginning(head, body);
+        }
+        let data = body.take_ready();
+        head.trailers = body.into_trailers();
+        Self::Complete(head, data)
+    }
+
+    fn failure(status: Status) -> Self {
+        let head = Some(Metadata::new());
+        let head = ResponseHead { status: Some(status), head, ..Default::default() };
+        Self::Complete(head, Pieces::default())
+    }
+}
+
+/// Polls a handler; a panic in it is a failure of the call.
+fn poll_no_panic(
+    handled: &mut BoxFuture<Result<Response, Status>>,
+    cx: &mut task::Context<'_>,
+) -> Poll<Result<Response, Status>> {
+    let polled = catch_unwind(AssertUnwindSafe(|| handled.as_mut().poll(cx)));
+    polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
 }

@@ -17,10 +17,18 @@ impl Pending {
     }
 
     /// Answers. If the client has gone there is nothing to do: the transport has ended its call.
-    pub(super) async fn answer(self, head: ResponseHead, data: Pieces) {
+    pub(super) fn answer(
+        self,
+        head: ResponseHead,
+        data: Pieces,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        // At once, and not in the future: the head is larger than its bytes.
         let head = ResponseHead { echo: self.echo, ..head };
         let envelope = head.encode_with_room(data.copied_len());
-        let _ = self.request.reply(data.behind(envelope)).await;
+        let payload = data.behind(envelope);
+        async move {
+            let _ = self.request.reply(payload).await;
+        }
     }
 
     /// Answers that the call failed.

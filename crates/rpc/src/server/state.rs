@@ -1,11 +1,13 @@
 //! What a server is doing: the calls that run, and whether new ones are accepted.
 
 use super::health::Health;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The state of a server, shared by its workers and controls.
+#[derive(Debug)]
 pub(super) struct State {
     health: AtomicU8,
     running: AtomicUsize,
@@ -17,7 +19,8 @@ pub(super) struct State {
 }
 
 /// A call that runs.
-pub(super) struct Running<'a>(&'a State);
+#[derive(Debug)]
+pub(super) struct Running(Arc<State>);
 
 impl State {
     pub(super) fn new(max_running: usize) -> Self {
@@ -58,9 +61,9 @@ impl State {
     }
 
     /// Counts a call, unless too many run.
-    pub(super) fn begin(&self) -> Option<Running<'_>> {
+    pub(super) fn begin(self: &Arc<Self>) -> Option<Running> {
         let before = self.running.fetch_add(1, Ordering::AcqRel);
-        let running = Running(self);
+        let running = Running(self.clone());
         (before < self.max_running).then_some(running)
     }
 
@@ -80,7 +83,7 @@ impl State {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_waiters();

@@ -1,6 +1,6 @@
 //! The client's side of a typed call.
 
-use super::codec::{Codec, CodecError, Message};
+use super::codec::{Codec, CodecError, Message, ROOM};
 use super::error::ServiceError;
 use super::framing::{MAX_PART, Parts, frame};
 use super::method::Method;
@@ -13,14 +13,20 @@ use crate::status::Status;
 
 /// What sends the calls of a generated client: a [`Channel`](crate::Channel), or layers around one.
 pub trait Service:
-    tower_service::Service<Request, Response = Response, Error = Status, Future: Send> + Clone + Send
+    tower_service::Service<Request, Response = Response, Error = Status, Future: Send + 'static>
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
 }
 
 impl<S> Service for S where
-    S: tower_service::Service<Request, Response = Response, Error = Status, Future: Send>
+    S: tower_service::Service<Request, Response = Response, Error = Status, Future: Send + 'static>
         + Clone
         + Send
+        + Sync
+        + 'static
 {
 }
 
@@ -34,7 +40,8 @@ pub fn request<C: Codec, A: Message>(
     method: &Method,
     arguments: &A,
 ) -> Result<Request, Status> {
-    let body = C::encode(arguments, Vec::new()).map_err(|error| unsendable(&error))?;
+    let body =
+        C::encode(arguments, Vec::with_capacity(ROOM)).map_err(|error| unsendable(&error))?;
     Ok(prepared(options, method, body.into()))
 }
 
@@ -135,8 +142,12 @@ pub async fn stream_or_error<C: Codec, T: Message, E: Message>(
 }
 
 async fn decoded<C: Codec, T: Message>(body: Body) -> Result<T, Status> {
-    let bytes = body.into_bytes(MAX_PART).await?;
-    C::decode(&bytes).map_err(|error| {
+    read::<C, T>(&body.into_bytes(MAX_PART).await?)
+}
+
+/// Returns the value that a response has.
+pub(super) fn read<C: Codec, T: Message>(bytes: &[u8]) -> Result<T, Status> {
+    C::decode(bytes).map_err(|error| {
         Status::new(Code::Internal, format!("the server's response is malformed: {error}"))
     })
 }

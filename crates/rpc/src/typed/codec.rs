@@ -3,6 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Bytes for which the memory of a message has room at first, so that most need no more.
+pub(super) const ROOM: usize = 256;
+
 /// What a method takes and returns: a type that serde can write and read.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument or a result of a service",

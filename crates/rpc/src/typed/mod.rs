@@ -3,6 +3,7 @@
 //! The traits and types are public because generated code names them. Applications use [`Streaming`], [`ServiceError`]
 //! and the codecs.
 
+pub mod blocking;
 mod call;
 mod codec;
 mod error;

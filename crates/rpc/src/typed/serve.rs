@@ -1,6 +1,6 @@
 //! The server's side of a typed call.
 
-use super::codec::{Codec, CodecError, Message};
+use super::codec::{Codec, CodecError, Message, ROOM};
 use super::framing::{MAX_PART, Parts};
 use super::method::Method;
 use super::streaming::Streaming;
@@ -67,7 +67,7 @@ fn malformed(error: &CodecError) -> Status {
 ///
 /// [`Code::Internal`]: the result cannot be written.
 pub fn reply<C: Codec, T: Message>(result: &T) -> Result<Response, Status> {
-    let body = C::encode(result, Vec::new()).map_err(|error| unsendable(&error))?;
+    let body = C::encode(result, Vec::with_capacity(ROOM)).map_err(|error| unsendable(&error))?;
     Ok(Response::new(body))
 }
 

@@ -4,6 +4,7 @@
 mod deadlines;
 mod failures;
 mod hostile;
+mod notifications;
 mod streams;
 mod unary;
 

@@ -1,7 +1,9 @@
 //! Typed services: all kinds of methods, errors, and services that do not match.
 
+mod blocking;
 mod kinds;
 mod mismatches;
+mod notify;
 
 use apus::tokio::Endpoint;
 use apus_driver::loopback::LoopbackNetwork;

@@ -6,6 +6,8 @@
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
 use crate::engine::local::{ConnectStart, LocalState};
+#[cfg(feature = "tokio")]
+use crate::engine::task_place::TaskPlace;
 use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Work;
@@ -24,10 +26,14 @@ pub(crate) struct UnlockActions {
 
 impl Core {
     /// After a command: makes its events visible, and sends its packets unless a cork holds them
-    /// back.
+    /// back, or the calling thread is about to run the task that sends them.
     pub(super) fn after_command(&mut self) {
         self.deliver();
-        if self.cork.is_corked() { self.hold_back() } else { self.transmit() }
+        if self.cork.is_corked() || self.cork.is_deferred() {
+            self.hold_back();
+        } else {
+            self.transmit();
+        }
     }
 
     /// After a reply. While too many requests wait for a thread of the application, the reply
@@ -43,9 +49,36 @@ impl Core {
     }
 
     fn hold_back(&mut self) {
-        if self.cork.hold_back() {
+        if self.cork.hold_back(self.time.now()) {
             self.transmit_held_back();
         }
+    }
+
+    /// Before a task waits: sends what is held back, unless the task of the loop does so next.
+    #[cfg(feature = "tokio")]
+    pub(in crate::engine) fn before_task_waits(&mut self) {
+        if !self.cork.is_deferred() || self.cork.is_corked() {
+            self.transmit_held_back();
+        }
+    }
+
+    /// Begins a turn of the task that runs the loop: sends what other tasks have left to it. Until the
+    /// task sleeps, those of its runtime on this thread leave their packets to it. Returns whether there was something to send.
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub(in crate::engine) fn begin_turn(&mut self) -> bool {
+        self.cork.set_sender(TaskPlace::current());
+        let holds = self.cork.holds_messages() && !self.cork.is_corked();
+        if holds {
+            self.transmit_held_back();
+        }
+        holds
+    }
+
+    /// Before the task that runs the loop sleeps.
+    #[cfg(feature = "tokio")]
+    pub(in crate::engine) fn end_turns(&mut self) {
+        self.cork.set_sender(None);
     }
 
     /// Sends what is held back.

@@ -1,15 +1,42 @@
-//! Corks, and the messages over the network that are held back.
+//! Corks, tasks that send for others, and the messages over the network that are held back.
+
+#[cfg(feature = "tokio")]
+use crate::engine::task_place::TaskPlace;
+use apus_proto::Instant;
+use std::time::Duration;
 
 /// Largest number of messages that are held back: half of what one send carries, so that the peer
 /// starts to work earlier.
 const MAX_HELD_BACK: u32 = 32;
 
+/// Longest time for which a message waits for the task that sends, if other tasks of the thread send
+/// more meanwhile. Chosen by us: several times what a system call takes.
+const MAX_DEFERRAL: Duration = Duration::from_micros(20);
+
 /// The number of corks, and of messages over the network that were held back since the last
-/// transmission: by a cork, or because the backlog is too long.
-#[derive(Clone, Copy, Debug, Default)]
+/// transmission: by a cork, because the backlog is too long, or for the task that runs the loop.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CorkState {
     corks: u32,
     held_back: u32,
+    /// When the first of them was held back.
+    since: Instant,
+    /// Where the task of the loop runs next, which sends what is held back; `None` if there is no
+    /// such task, or it sleeps.
+    #[cfg(feature = "tokio")]
+    sender: Option<TaskPlace>,
+}
+
+impl Default for CorkState {
+    fn default() -> Self {
+        Self {
+            corks: 0,
+            held_back: 0,
+            since: Instant::ZERO,
+            #[cfg(feature = "tokio")]
+            sender: None,
+        }
+    }
 }
 
 impl CorkState {
@@ -28,11 +55,35 @@ impl CorkState {
         self.corks > 0
     }
 
+    /// Sets where the task of the loop runs next; `None` before it sleeps.
+    #[cfg(feature = "tokio")]
+    pub(crate) const fn set_sender(&mut self, place: Option<TaskPlace>) {
+        self.sender = place;
+    }
+
+    /// Returns whether the calling task's runtime is about to run, on this thread, the task that sends
+    /// what is held back.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.sender.is_some_and(|sender| sender.is_current())
+    }
+
+    /// Returns `false`: no task runs the loop.
+    #[cfg(not(feature = "tokio"))]
+    pub(crate) const fn is_deferred(&self) -> bool {
+        let Self { .. } = self;
+        false
+    }
+
     /// Counts a message that is held back. Returns whether it is time to send.
     #[must_use]
-    pub(crate) const fn hold_back(&mut self) -> bool {
+    pub(crate) fn hold_back(&mut self, now: Instant) -> bool {
+        if self.held_back == 0 {
+            self.since = now;
+        }
         self.held_back += 1;
-        self.held_back >= MAX_HELD_BACK
+        let is_late = self.corks == 0 && self.is_deferred() && now - self.since > MAX_DEFERRAL;
+        self.held_back >= MAX_HELD_BACK || is_late
     }
 
     /// Returns whether messages are held back.

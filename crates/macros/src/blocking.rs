@@ -1,0 +1,87 @@
+//! The client for threads.
+
+use crate::expand::{arguments_type, method_function};
+use crate::model::{Method, Service};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+
+/// Returns the client of the methods without streams; nothing if there are none.
+pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
+    let unary =
+        |method: &&Method| method.stream.is_none() && !method.result.is_stream && !method.notify;
+    let methods: Vec<_> = service.methods.iter().filter(unary).collect();
+    if methods.is_empty() {
+        return None;
+    }
+    let krate = &service.krate;
+    let (the_trait, visibility) = (&service.item.ident, &service.item.vis);
+    let client = format_ident!("{the_trait}BlockingClient");
+    let summary = format!("Client of [`{the_trait}`] for threads: its methods without streams.");
+    let methods = methods.into_iter().map(|method| expand_method(service, method));
+    Some(quote! {
+        #[doc = #summary]
+        ///
+        /// A clone is cheap, and any number of threads may call at a time.
+        #[derive(Clone, Debug)]
+        #[allow(dead_code)]
+        #visibility struct #client {
+            channel: #krate::BlockingChannel,
+            options: #krate::typed::ClientOptions,
+        }
+
+        #[allow(dead_code)]
+        impl #client {
+            /// Returns a client that sends its calls through `channel`.
+            #visibility fn new(channel: #krate::BlockingChannel) -> Self {
+                Self { channel, options: ::core::default::Default::default() }
+            }
+
+            /// Sets the time after which a call fails.
+            #[must_use]
+            #visibility fn with_timeout(mut self, timeout: ::core::time::Duration) -> Self {
+                self.options.timeout = ::core::option::Option::Some(timeout);
+                self
+            }
+
+            /// Sets the metadata that is sent with each call.
+            #[must_use]
+            #visibility fn with_metadata(mut self, metadata: #krate::Metadata) -> Self {
+                self.options.metadata = metadata;
+                self
+            }
+
+            #(#methods)*
+        }
+    })
+}
+
+fn expand_method(service: &Service, method: &Method) -> TokenStream {
+    let (krate, codec, visibility) = (&service.krate, &service.codec, &service.item.vis);
+    let (name, docs) = (&method.ident, &method.docs);
+    let method_fn = method_function(service, method);
+    let parameters = method.arguments.iter().map(|(name, of)| quote!(#name: #of));
+    let names = method.arguments.iter().map(|(name, _)| name);
+    let (arguments, value) = (arguments_type(method), &method.result.value);
+    let (failure, read) = match &method.result.error {
+        Some(error) => (
+            quote!(#krate::ServiceError<#error>),
+            quote!(result_or_error::<#codec, #value, #error>),
+        ),
+        None => (quote!(#krate::Status), quote!(result::<#codec, #value>)),
+    };
+    quote_spanned! {method.span=>
+        #(#docs)*
+        ///
+        /// # Errors
+        ///
+        /// The method's own error, if it has one, or the status of a call that failed. `execution` says whether it may have been
+        /// executed.
+        #visibility fn #name(&self, #(#parameters,)*) -> ::core::result::Result<#value, #failure> {
+            let request = #krate::typed::request::<#codec, #arguments>(
+                &self.options, #method_fn(), &(#(#names,)*),
+            )?;
+            let response = self.channel.call(request)?;
+            #krate::typed::blocking::#read(response)
+        }
+    }
+}

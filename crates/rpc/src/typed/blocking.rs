@@ -1,0 +1,47 @@
+//! The client's side of a typed call that a thread waits for.
+
+use super::call::read;
+use super::codec::{Codec, Message};
+use super::error::ServiceError;
+use super::framing::MAX_PART;
+use crate::body::Body;
+use crate::code::Code;
+use crate::message::Response;
+use crate::status::Status;
+use bytes::Bytes;
+
+/// Returns the result in a response that is complete.
+///
+/// # Errors
+///
+/// [`Code::Internal`]: the response is malformed. The method was executed.
+pub fn result<C: Codec, T: Message>(response: Response) -> Result<T, Status> {
+    if response.is_method_error() {
+        let message = "the method has no error, and the server answered with one";
+        return Err(Status::new(Code::Internal, message));
+    }
+    read::<C, T>(&bytes(response.into_body())?)
+}
+
+/// Returns the result in a response, which is complete, of a method that has an error.
+///
+/// # Errors
+///
+/// [`ServiceError`]
+pub fn result_or_error<C: Codec, T: Message, E: Message>(
+    response: Response,
+) -> Result<T, ServiceError<E>> {
+    if response.is_method_error() {
+        return Err(ServiceError::Method(read::<C, E>(&bytes(response.into_body())?)?));
+    }
+    Ok(result::<C, T>(response)?)
+}
+
+/// Returns the bytes of a body that is complete.
+fn bytes(mut body: Body) -> Result<Bytes, Status> {
+    let mut pieces = body.take_ready();
+    if !body.is_complete() || pieces.count() > 1 || pieces.len() > MAX_PART {
+        return Err(Status::new(Code::Internal, "the response is not one message"));
+    }
+    Ok(pieces.pop().unwrap_or_default())
+}
