@@ -26,7 +26,7 @@ impl TaskPlace {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(apus_loom)))]
 mod tests {
     use super::*;
 
