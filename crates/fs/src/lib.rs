@@ -23,9 +23,12 @@
 //! - **FSRUN-4** A mount ends with all changes at the server, unless a person ends it at once.
 //! - **FSRUN-5** No lease is given back later because an operation of the kernel waits for a lease.
 //! - **FSRUN-6** A request reaches no other export than that which its session belongs to, or which its Hello names.
+//! - **FSRUN-7** Short work does not wait for bulk work that waits itself: a mount sends replies with few bytes before those with
+//!   many, a server serves all other requests before reads of many bytes, and both look for new work after each bulk item.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod bulk;
 mod clock;
 mod mailbox;
 mod metrics;
@@ -35,6 +38,7 @@ pub mod serve;
 pub mod server_status;
 mod stations;
 pub mod status;
+mod time_slice;
 pub mod trust;
 
 pub use clock::boot_time;

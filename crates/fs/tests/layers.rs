@@ -6,17 +6,36 @@ mod imports;
 use imports::Modules;
 
 /// Modules, and what each may import. Serving and mounting know nothing of each other, and trust nothing of processes.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
+    ("bulk", &[]),
     ("clock", &[]),
     ("mailbox", &[]),
     ("metrics", &["mailbox"]),
     ("poll", &[]),
     ("trust", &[]),
     ("stations", &[]),
+    ("time_slice", &[]),
     ("status", &[]),
     ("server_status", &[]),
-    ("serve", &["clock", "mailbox", "metrics", "poll", "stations", "trust", "status", ""]),
-    ("mount", &["clock", "mailbox", "metrics", "poll", "stations", "status", ""]),
+    (
+        "serve",
+        &[
+            "bulk",
+            "clock",
+            "mailbox",
+            "metrics",
+            "poll",
+            "stations",
+            "time_slice",
+            "trust",
+            "status",
+            "",
+        ],
+    ),
+    (
+        "mount",
+        &["bulk", "clock", "mailbox", "metrics", "poll", "stations", "time_slice", "status", ""],
+    ),
 ];
 
 #[test]

@@ -18,10 +18,6 @@ use crate::stations;
 /// Messages that are received before the kernel is served again.
 const BURST: usize = 64;
 
-/// Bytes after which no further message is received before the kernel is served again: handing out read-ahead costs a copy, and a
-/// program that looks up a name must not wait for all that has arrived.
-const BURST_BYTES: usize = 256 << 10;
-
 /// How soon a call that found no room is sent again, if nothing else happens. Room comes with the end of other calls.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -83,18 +79,11 @@ impl Network {
     ///
     /// The endpoint is closed.
     pub(super) fn receive(&mut self, client: &mut Client, clock: &Clock) -> Result<bool, Closed> {
-        let mut bytes = 0;
         for count in 0..BURST {
             let Some(arrival) = self.endpoint.recv_arrival(&[], Duration::ZERO)? else {
                 return Ok(count > 0);
             };
-            if let Arrival::Completion(Completion { result: Ok(response), .. }) = &arrival {
-                bytes += response.len();
-            }
             self.take(client, clock, arrival);
-            if bytes >= BURST_BYTES {
-                break;
-            }
         }
         Ok(true)
     }

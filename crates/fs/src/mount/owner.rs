@@ -25,12 +25,14 @@ use super::network::Network;
 use super::notifications::Notifications;
 use super::settings::MountSettings;
 use crate::Report;
+use crate::bulk::BulkQueue;
 use crate::clock::{boot_time as now, clock};
 use crate::mailbox::Mailbox;
 use crate::metrics;
 use crate::poll::{Awaited, Idleness};
 use crate::stations;
 use crate::status::{Role, Status, StatusService};
+use crate::time_slice;
 
 /// Time for the server to learn that the mount has ended. Chosen by us: if it does not, the session ends with its term.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -79,6 +81,8 @@ pub struct Mounted {
     network: Network,
     /// `None` when the connection to the kernel has ended.
     kernel: Option<Kernel>,
+    /// Replies of many bytes.
+    bulk: BulkQueue<(OpToken, Result<Reply, Errno>)>,
     notifications: Option<Notifications>,
     mailbox: Arc<Mailbox<Letter>>,
     idleness: Idleness,
@@ -98,13 +102,15 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts, and waits until the server has responded.
+    /// Mounts, and waits until the server has responded. The calling thread has short time slices from then on (ADR 65).
     ///
     /// # Errors
     ///
     /// [`MountFailure`]; nothing is mounted then.
     pub fn new(settings: &MountSettings, report: Report) -> Result<Self, MountFailure> {
         let system = |operation| move |source| MountFailure::System { operation, source };
+        // A system that refuses it only answers later beside busy threads.
+        let _ = time_slice::shorten();
         let mailbox = Arc::new(Mailbox::new().map_err(system("create an event descriptor"))?);
         let network = Network::open(settings)?;
         stations::name_values();
@@ -130,6 +136,7 @@ impl Mounted {
             client: Client::new(client, &clock()),
             network,
             kernel: Some(kernel),
+            bulk: BulkQueue::new(),
             notifications: Some(notifications),
             _status: status_service(settings, mailbox.clone()),
             _metrics: metrics::publish(mailbox.clone(), Letter::Metrics, metrics::mount_families),
@@ -222,6 +229,7 @@ impl Mounted {
             self.turn((!has_said_so).then_some(impatient_at))?;
             self.client.flush(&clock());
         }
+        while self.reply_bulk(&clock()) {}
         Ok(())
     }
 
@@ -250,6 +258,7 @@ impl Mounted {
         let mut worked = self.serve_kernel()?;
         // Calls of programs that wait leave before what has arrived for others is handed out.
         worked |= self.carry_out();
+        worked |= self.reply_bulk(&clock);
         worked |= self.network.receive(&mut self.client, &clock).map_err(network)?;
         worked |= self.read_letters();
         if self.client.next_deadline().is_some_and(|deadline| deadline <= clock.now) {
@@ -304,6 +313,13 @@ impl Mounted {
         any
     }
 
+    /// Sends one reply of many bytes. Returns whether there was any.
+    fn reply_bulk(&mut self, clock: &apus_fs_core::client::Clock) -> bool {
+        let Some((operation, result)) = self.bulk.pop() else { return false };
+        self.reply(clock, operation, &result);
+        true
+    }
+
     /// Carries out what the core wants done. Returns whether there was anything.
     fn carry_out(&mut self) -> bool {
         let mut any = false;
@@ -325,7 +341,12 @@ impl Mounted {
             ClientEffect::Reply { operation, result } if operation == OWN_OPERATION => {
                 self.own_reply = Some(result);
             }
-            ClientEffect::Reply { operation, result } => self.reply(clock, operation, &result),
+            ClientEffect::Reply { operation, result } => {
+                let bytes = bytes_of(&result);
+                if let Some((operation, result)) = self.bulk.admit(bytes, (operation, result)) {
+                    self.reply(clock, operation, &result);
+                }
+            }
             ClientEffect::Call { call, kind, header, payload } => {
                 stations::call(call, kind);
                 self.network.call(call, header, payload);
@@ -374,6 +395,14 @@ impl Mounted {
         if let Some(kernel) = &mut self.kernel {
             kernel.reply(&mut self.client, clock, operation, result);
         }
+    }
+}
+
+/// Returns the bytes of a file in a reply.
+fn bytes_of(result: &Result<Reply, Errno>) -> u64 {
+    match result {
+        Ok(Reply::Data(pieces)) => pieces.iter().map(|piece| piece.len() as u64).sum(),
+        _ => 0,
     }
 }
 

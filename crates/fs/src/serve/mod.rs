@@ -17,14 +17,17 @@ use apus::{Arrival, Completion, Endpoint, PollMode, Request};
 use apus_fs_core::server::{ServerEffect, ServerMetrics};
 use apus_fs_core::store::Store;
 use apus_fs_wire::{Response, frame};
+use bytes::Bytes;
 
 use crate::Report;
+use crate::bulk::BulkQueue;
 use crate::clock::boot_time as now;
 use crate::mailbox::Mailbox;
 use crate::metrics;
 use crate::poll::{Awaited, Idleness};
 use crate::stations;
 use crate::status::{Role, Status, StatusService};
+use crate::time_slice;
 
 use callbacks::Callee;
 pub use error::ServeError;
@@ -62,6 +65,8 @@ pub struct Service<S> {
     endpoint: Endpoint,
     exports: Exports<S>,
     requests: Requests,
+    /// Reads of many bytes, with their messages.
+    bulk: BulkQueue<(Request, Bytes)>,
     mailbox: Arc<Mailbox<Letter>>,
     idleness: Idleness,
     report: Report,
@@ -97,6 +102,7 @@ impl<S: Store> Service<S> {
             endpoint,
             exports,
             requests: Requests::default(),
+            bulk: BulkQueue::new(),
             idleness: Idleness::new(poll),
             report,
             _status: StatusService::fixed(&status),
@@ -110,21 +116,25 @@ impl<S: Store> Service<S> {
         Stopper(self.mailbox.clone())
     }
 
-    /// Serves until it is stopped, and returns the stores. Everything to which it has responded is durable.
+    /// Serves until it is stopped, and returns the stores. Everything to which it has responded is durable. The calling thread has
+    /// short time slices from then on (ADR 65).
     ///
     /// # Errors
     ///
     /// A store can promise nothing any more, or the network fails.
     pub fn run(mut self) -> Result<Vec<S>, ServeError> {
+        // A system that refuses it only answers later beside busy threads.
+        let _ = time_slice::shorten();
         loop {
             let worked = self.receive_burst()?;
             if worked || self.is_due() {
                 self.commit()?;
             }
-            if worked {
+            if self.serve_bulk()? || worked {
                 self.idleness.end();
             }
             if self.read_letters() {
+                while self.serve_bulk()? {}
                 self.commit()?;
                 self.endpoint.drain(LAST_RESPONSES);
                 return Ok(self.exports.into_iter().map(|it| it.server.into_store()).collect());
@@ -168,7 +178,7 @@ impl<S: Store> Service<S> {
 
     /// How long the loop may sleep now.
     fn patience(&mut self) -> Duration {
-        if !self.idleness.may_sleep(Awaited::Request) {
+        if !self.bulk.is_empty() || !self.idleness.may_sleep(Awaited::Request) {
             return Duration::ZERO;
         }
         match self.next_deadline() {
@@ -189,17 +199,12 @@ impl<S: Store> Service<S> {
     fn take_request(&mut self, mut request: Request) {
         let peer = request.peer_addr();
         let message = request.take_payload();
-        let refusal = match self.exports.find(peer, &message) {
-            Ok(export) => {
-                let call = self.requests.add(request);
-                let began = stations::stamp();
-                let kind = export.server.handle_request(now(), peer, call, message);
-                if let Some(kind) = kind {
-                    stations::request(began, call, kind);
-                }
-                return;
+        let Err(refusal) = self.exports.find(peer, &message) else {
+            let bytes = requests::bytes_to_read(&message);
+            if let Some((request, message)) = self.bulk.admit(bytes, (request, message)) {
+                self.handle(request, message);
             }
-            Err(refusal) => refusal,
+            return;
         };
         if let Some(name) = refusal.export {
             let ip = peer.ip().to_canonical();
@@ -211,6 +216,26 @@ impl<S: Store> Service<S> {
         }
         // A client that no longer waits needs no response.
         let _ = request.reply(frame::encode(&Response::Failed(refusal.failure)));
+    }
+
+    /// Hands a request of a trusted peer to the server of its export.
+    fn handle(&mut self, request: Request, message: Bytes) {
+        let peer = request.peer_addr();
+        let Ok(export) = self.exports.find(peer, &message) else { return };
+        let call = self.requests.add(request);
+        let began = stations::stamp();
+        let kind = export.server.handle_request(now(), peer, call, message);
+        if let Some(kind) = kind {
+            stations::request(began, call, kind);
+        }
+    }
+
+    /// Serves one read of many bytes. Returns whether there was any.
+    fn serve_bulk(&mut self) -> Result<bool, ServeError> {
+        let Some((request, message)) = self.bulk.pop() else { return Ok(false) };
+        self.handle(request, message);
+        self.commit()?;
+        Ok(true)
     }
 
     fn take_completion(&mut self, completion: Completion) {

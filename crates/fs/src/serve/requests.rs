@@ -4,7 +4,12 @@ use std::collections::HashMap;
 
 use apus::{Payload, Request};
 use apus_fs_core::server::CallToken;
+use apus_fs_wire::frame::decode;
+use apus_fs_wire::{Decoded, Request as FileRequest, SessionRequest};
 use bytes::Bytes;
+
+/// Length of a message from which it is not decoded for its bytes to read. A client asks for few ranges at once.
+const LONG: usize = 512;
 
 /// Requests that wait for their responses.
 #[derive(Debug, Default)]
@@ -28,5 +33,41 @@ impl Requests {
         let message = Payload::from_iter(std::iter::once(header).chain(payload));
         // A client that no longer waits asks again, if it still wants to know.
         let _ = request.reply(message);
+    }
+}
+
+/// Returns how many bytes of files a request asks for; 0 if it is no short request to read.
+pub(super) fn bytes_to_read(message: &Bytes) -> u64 {
+    if message.len() >= LONG {
+        return 0;
+    }
+    match decode::<FileRequest>(message.clone()) {
+        Ok(Decoded {
+            message: FileRequest::Of { request: SessionRequest::Read { ranges }, .. },
+            ..
+        }) => ranges.iter().map(|range| u64::from(range.length)).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_fs_wire::frame::encode;
+    use apus_fs_wire::{Handle, Ino, NodeRange};
+
+    #[test]
+    fn only_reads_have_bytes_to_read() {
+        let file = Handle { ino: Ino(7), proof: 0 };
+        let of = |request| encode(&FileRequest::Of { session: 1, request });
+        let range = NodeRange { file, offset: 5, length: 1_000 };
+        let read = of(SessionRequest::Read { ranges: vec![range, range] });
+        assert_eq!(bytes_to_read(&read), 2_000);
+        assert_eq!(bytes_to_read(&read.slice(..read.len() - 1)), 0);
+        assert_eq!(
+            bytes_to_read(&of(SessionRequest::GetXattr { node: file, name: "a".into() })),
+            0
+        );
+        assert_eq!(bytes_to_read(&Bytes::new()), 0);
     }
 }

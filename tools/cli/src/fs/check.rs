@@ -83,6 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         workers: usize::from(arguments.workers),
         operations: arguments.operations,
         seed: arguments.seed,
+        atomic_reads: true,
     };
     let began = Instant::now();
     let progress = Progress::of(Work::ALL.len());

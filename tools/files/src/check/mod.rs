@@ -33,6 +33,9 @@ pub struct CheckSettings {
     pub operations: u64,
     /// Seed of the choices.
     pub seed: u64,
+    /// Whether a read beside a write has all of the write or nothing. apus promises it. Local directories other than those of XFS do not:
+    /// they read without the lock that a write has, so a read may have a part of what is being written.
+    pub atomic_reads: bool,
 }
 
 /// What was found.

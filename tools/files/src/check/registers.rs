@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use apus_fs_sim::checker::file;
-use apus_fs_sim::history::{Event, FileAction, Happening};
+use apus_fs_sim::history::{Event, FileAction, Happening, Moment};
 use bytes::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -35,6 +35,9 @@ pub(super) fn run(settings: &CheckSettings, places: &Places) -> Result<CheckRepo
         })?;
         let mut history: Vec<_> = histories.into_iter().flatten().collect();
         history.sort_by_key(|event| event.invoked);
+        if !settings.atomic_reads {
+            forget_reads_beside_changes(&mut history);
+        }
         report.operations += history.len() as u64;
         match file::check(&name, &history) {
             Ok(true) => {}
@@ -43,6 +46,30 @@ pub(super) fn run(settings: &CheckSettings, places: &Places) -> Result<CheckRepo
         }
     }
     Ok(report)
+}
+
+/// Forgets the results of reads during which another worker changed the file.
+fn forget_reads_beside_changes(history: &mut [Event<Happening<FileAction>>]) {
+    let is_change = |action: &FileAction| {
+        matches!(action, FileAction::Write { .. } | FileAction::Truncate { .. })
+    };
+    let changes: Vec<_> = history
+        .iter()
+        .filter(|event| matches!(&event.action, Happening::Action(action) if is_change(action)))
+        .map(|event| (event.invoked, event.returned))
+        .collect();
+    for event in history {
+        let Happening::Action(FileAction::Read { result, .. }) = &mut event.action else {
+            continue;
+        };
+        let (began, ended) = (event.invoked, event.returned);
+        let overlaps = |&(from, until): &(Moment, Option<Moment>)| {
+            until.is_none_or(|until| until > began) && ended.is_none_or(|ended| from < ended)
+        };
+        if changes.iter().any(overlaps) {
+            *result = None;
+        }
+    }
 }
 
 fn work(
@@ -90,4 +117,32 @@ fn work(
         history.push(Event { mount, invoked, returned, action: Happening::Action(action) });
     }
     Ok(history)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_fs_sim::history::MountId;
+
+    fn event(from: u64, until: u64, action: FileAction) -> Event<Happening<FileAction>> {
+        let action = Happening::Action(action);
+        Event { mount: MountId(0), invoked: Moment(from), returned: Some(Moment(until)), action }
+    }
+
+    /// Writes `ab`, then reads what no state of the file has, from `from` to `until`.
+    fn is_accepted(from: u64, until: u64) -> bool {
+        let write = FileAction::Write { offset: 0, data: "ab".into(), is_done: true };
+        let result = Some(Bytes::from_static(b"a"));
+        let read = FileAction::Read { offset: 0, length: 9, result };
+        let mut history = vec![event(10, 20, write), event(from, until, read)];
+        forget_reads_beside_changes(&mut history);
+        history.sort_by_key(|event| event.invoked);
+        file::check("register", &history).is_ok()
+    }
+
+    #[test]
+    fn only_reads_beside_a_change_are_forgotten() {
+        assert!(is_accepted(5, 11) && is_accepted(12, 15) && is_accepted(19, 30));
+        assert!(!is_accepted(1, 9) && !is_accepted(21, 30));
+    }
 }
