@@ -66,6 +66,7 @@ pub const IDLE: f64 = 0.4;
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     options.check()?;
     venue.check(options)?;
+    let (options, _folder) = &options.prepared()?;
     let steps = options.alone().len() + options.repetition.runs * options.transports.len();
     let repeater = Repeater::of(steps, Progress::of(steps));
     let phases = Phases::new(venue, options, &repeater)?;

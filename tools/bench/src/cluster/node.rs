@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
+use apus_contenders::keys::ThrowAwayKeys;
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
 use apus_contenders::transport::{self, Client, Node, NodeOptions, Transport, Work as Application};
 use apus_report::stats::Latencies;
@@ -41,6 +42,8 @@ pub(super) struct Setup {
     pub(super) mtu: usize,
     /// Parameters of the transport.
     pub(super) parameters: Vec<(String, u64)>,
+    /// Keys of a transport that encrypts.
+    pub(super) keys: Option<ThrowAwayKeys>,
 }
 
 /// The instructions for a node when all are open.
@@ -134,6 +137,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         mtu: setup.mtu,
         work: Application::NONE,
         parameters: setup.parameters,
+        keys: setup.keys,
     };
     let transport = transport::parse(&setup.transport)?;
     let node: Arc<dyn Node> = transport.open(&opening)?.into();

@@ -7,13 +7,15 @@ use apus::PollMode;
 use apus_workload::Workload;
 use apus_workload::{Rate, units};
 use clap::Args;
+use tempfile::TempDir;
 
 use crate::options::{Repetition, workload};
 use crate::slowdown::OURS;
 use apus_contenders::contender::Plan;
-use apus_contenders::transport;
+use apus_contenders::keys::ThrowAwayKeys;
+use apus_contenders::transport::{self, Apus};
 use apus_report::experiment::defaults;
-use apus_testbed::error::{Error, require};
+use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::fabric::Spec;
 
 /// Options of the cluster benchmark, except for where its hosts are.
@@ -39,7 +41,7 @@ pub struct Options {
     /// ssh and env: the rate that their links have
     #[arg(long, value_name = "RATE", default_value_t = Link::Auto, value_parser = parse::<Link>)]
     pub link: Link,
-    /// The transports: `apus`, `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
+    /// The transports: `apus`, `apus-sealed` (every packet encrypted and authenticated, with throw-away keys), `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
     /// 4 by default), `tcp-per-request` (one for each outstanding request); TCP with another congestion
     /// control as `tcp:bbr`. `apus+tcp` runs both at the same time, each with half of the load
     #[arg(
@@ -50,6 +52,9 @@ pub struct Options {
         value_parser = parse::<Mix>
     )]
     pub transports: Vec<Mix>,
+    /// Also measure `apus-sealed`
+    #[arg(long)]
+    pub sealed: bool,
     /// Maximum outstanding requests per host, 1 to 10000; further requests queue, and their latency includes the
     /// wait. The `--client-max` of the kernel module's `cp_node`
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
@@ -70,6 +75,9 @@ pub struct Options {
     /// Parameters of apus by name, where they are not the default.
     #[arg(skip)]
     pub parameters: Vec<(String, u64)>,
+    /// Keys of `apus-sealed`, while it is measured.
+    #[arg(skip)]
+    pub keys: Option<ThrowAwayKeys>,
 }
 
 /// Parses the value of an option. The error is without the name of the option, which clap adds.
@@ -127,6 +135,30 @@ impl Options {
         self.workload().map(drop)
     }
 
+    /// Returns the options with the transport that `--sealed` adds, and with keys if a transport needs some. They are in
+    /// the folder, which is removed with the value.
+    ///
+    /// # Errors
+    ///
+    /// No folder can be made.
+    pub(super) fn prepared(&self) -> Result<(Self, Option<TempDir>), Error> {
+        let mut prepared = self.clone();
+        if self.sealed && !self.is_sealed() {
+            let place = 1.min(self.transports.len());
+            prepared.transports.insert(place, Mix(vec![Apus::SEALED.to_owned()]));
+        }
+        let folder = prepared.is_sealed().then(tempfile::tempdir).transpose();
+        let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
+        let keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path()));
+        prepared.keys = keys.transpose()?;
+        Ok((prepared, folder))
+    }
+
+    /// Returns whether a transport takes part whose packets are sealed.
+    fn is_sealed(&self) -> bool {
+        self.transports.iter().flat_map(Mix::parts).any(|name| name == Apus::SEALED)
+    }
+
     /// Checks that the options can be measured on provided hosts, whose network cannot be set.
     ///
     /// # Errors
@@ -137,6 +169,8 @@ impl Options {
         let problem =
             "auto is for links that can be set; give the rate of those of these hosts, like 10gbit";
         require(self.link != Link::Auto, "link", problem)?;
+        let problem = "throw-away keys are files of this machine, which these hosts do not have";
+        require(!self.sealed && !self.is_sealed(), "sealed", problem)?;
         let unset = [
             ("buffer", ours.buffer == usual.buffer),
             ("loss", ours.loss == usual.loss),
@@ -232,7 +266,7 @@ impl Mix {
 
     /// Returns whether apus is among them.
     pub(super) fn has_apus(&self) -> bool {
-        self.parts().any(|name| name == OURS)
+        self.parts().any(|name| name == OURS || name == Apus::SEALED)
     }
 
     /// Returns the name of a part in results: the transport, and the ones beside it.
@@ -273,6 +307,24 @@ mod tests {
     }
 
     #[test]
+    fn sealed_adds_a_transport_once_and_keys_for_as_long_as_it_is_measured() {
+        let names = |options: &Options| {
+            options.transports.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let options = Options { sealed: true, ..Options::default() };
+        let (prepared, folder) = options.prepared().unwrap();
+        assert_eq!(names(&prepared)[..3], ["apus", "apus-sealed", "tcp"]);
+        assert!(prepared.keys.is_some());
+        let folder = folder.unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(names(&prepared.prepared().unwrap().0), names(&prepared), "it is there already");
+        drop(folder);
+        assert!(!path.exists());
+        let (clear, folder) = Options::default().prepared().unwrap();
+        assert!(clear.keys.is_none() && folder.is_none());
+    }
+
+    #[test]
     fn what_runs_together_has_a_row_for_each() {
         let mix: Mix = "apus+tcp-pool=4".parse().unwrap();
         assert_eq!(mix.to_string(), "apus+tcp-pool");
@@ -290,6 +342,7 @@ mod tests {
         };
         assert_eq!(elsewhere(|_| ()), "");
         assert_eq!(elsewhere(|options| options.fabric.mtu = 9000), "");
+        assert!(elsewhere(|options| options.sealed = true).starts_with("sealed: throw-away keys"));
         assert!(elsewhere(|options| options.link = Link::Auto).contains("like 10gbit"));
         assert!(elsewhere(|options| options.fabric.loss = 0.1).starts_with("loss: "));
         assert!(elsewhere(|options| options.fabric.buffer = 5000).starts_with("buffer: "));

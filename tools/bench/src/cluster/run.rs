@@ -267,6 +267,7 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
         link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
         mtu: options.fabric.mtu as usize,
         parameters: options.parameters.clone(),
+        keys: options.keys.clone(),
     };
     let (name, job) = (transport.to_owned(), JOB.to_owned());
     Task { name, core: None, bind: None, job, details: json!(setup) }

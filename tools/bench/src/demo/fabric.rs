@@ -63,6 +63,7 @@ fn settings(options: &Options) -> cluster::Options {
         load: LOAD,
         link: Link::Rate(link()),
         transports: TRANSPORTS.iter().map(|name| mix(name)).collect(),
+        sealed: options.sealed,
         repetition: options.repetition(&defaults.repetition),
         fabric: Spec { nodes: HOSTS, ..defaults.fabric.clone() },
         ..defaults

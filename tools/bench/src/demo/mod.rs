@@ -64,6 +64,9 @@ fn without_fabric(
     }];
     say(&reasons[0]);
     say("Instead, the same messages go through the simulator, and loopback is measured.");
+    if options.sealed {
+        reasons.push("packets are not sealed in the simulator: `apus bench rtt --sealed` measures that over loopback".to_owned());
+    }
     match simulator::run(options, host) {
         Ok(mut findings) => {
             // The simulator has answered the question; this is an addition.

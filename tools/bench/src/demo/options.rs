@@ -25,7 +25,8 @@ use apus_testbed::error::{Error, require};
   apus demo
   apus demo --html demo.html
   apus demo --json --no-html > demo.json
-  apus demo --seconds 5 --runs 5")]
+  apus demo --seconds 5 --runs 5
+  apus demo --sealed")]
 pub struct Options {
     /// Seconds that count, for each transport in each run: 0.01 to 3600. In the simulator, 8000 messages stand for a
     /// second
@@ -38,6 +39,9 @@ pub struct Options {
     /// Seed of everything random: the same seed draws the same messages
     #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
+    /// Also measure `apus-sealed`: every packet encrypted and authenticated, with throw-away keys. Not in the simulator
+    #[arg(long)]
+    pub sealed: bool,
 }
 
 impl Default for Options {
@@ -59,7 +63,7 @@ impl Options {
 
     /// Returns the same as options of other experiments, whose threads wait as `base` says.
     pub(super) fn repetition(&self, base: &Repetition) -> Repetition {
-        let Self { seconds, runs, seed } = *self;
+        let Self { seconds, runs, seed, .. } = *self;
         Repetition { seconds, runs, seed, ..base.clone() }
     }
 }

@@ -55,6 +55,19 @@ fn notes(json: &Value) -> String {
 }
 
 #[test]
+fn sealed_packets_are_a_transport_of_their_own() {
+    let Some(output) = on_a_fabric(&format!("{TINY} --workload 1000 --sealed --json")) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("cluster", &text(&output.stdout)).unwrap();
+    let sealed = row(&json, "apus-sealed");
+    assert_eq!(sealed["errors"], 0, "{json}");
+    assert!(sealed["short_p99"].is_number(), "{json}");
+    assert!(json["ratios"]["short_p99 apus-sealed/apus"]["median"].is_number(), "{json}");
+}
+
+#[test]
 fn a_fabric_gives_one_object_as_promised() {
     for workload in ["1000", "w1"] {
         let words = format!("{TINY} --workload {workload} --json");

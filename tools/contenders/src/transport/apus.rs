@@ -11,33 +11,45 @@ use std::time::Duration;
 
 use apus::{
     Bytes, CallOptions, Completion, Config, ConfigError, Endpoint, EndpointBuilder, FailureKind,
-    PARAMETERS, Parameter, Refusal, RpcError, UdpConfig,
+    PARAMETERS, Parameter, Refusal, RpcError, Settings, UdpConfig,
 };
 use apus_wire::Kind;
 
 use super::interface::{Client, Completions, Node, NodeOptions, Start, Transport};
 use super::work::Work;
-use crate::apus::{Path, builder, server};
+use crate::apus::{Path, configured, server};
+use crate::keys::ThrowAwayKeys;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
 /// Calls between endpoints.
-#[derive(Clone, Copy, Debug)]
-pub struct Apus;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apus {
+    /// Whether every packet is sealed, with the keys of [`NodeOptions::keys`].
+    pub sealed: bool,
+}
 
 impl Apus {
-    pub(crate) const NAME: &'static str = "apus";
+    /// Name of sealed endpoints.
+    pub const SEALED: &'static str = "apus-sealed";
+
+    /// Returns the transport of this name; `None` if it is another one's.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [false, true].map(|sealed| Self { sealed }).into_iter().find(|apus| apus.name() == name)
+    }
 }
 
 impl Transport for Apus {
     fn name(&self) -> String {
-        Self::NAME.to_owned()
+        if self.sealed { Self::SEALED } else { "apus" }.to_owned()
     }
 
     fn settings(&self) -> String {
-        "one endpoint at each node, default parameters except those given; requests that are due leave \
-         together, as do replies that are ready, and a reply at once if it took work"
-            .to_owned()
+        let sealed = if self.sealed { "; every packet sealed (TLS 1.3, AES-128-GCM)" } else { "" };
+        format!(
+            "one endpoint at each node, default parameters except those given; requests that are due leave together, as do \
+             replies that are ready, and a reply at once if it took work{sealed}"
+        )
     }
 
     fn connections(&self, _outstanding: usize) -> usize {
@@ -47,7 +59,10 @@ impl Transport for Apus {
     fn open(&self, opening: &NodeOptions) -> Result<Box<dyn Node>, Error> {
         let address = SocketAddr::from((opening.at, 0));
         let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
-        let settings = builder(Path::Udp)
+        let missing = || Error::Peer(format!("{} without keys", Self::SEALED));
+        let keys = self.sealed.then(|| opening.keys.as_ref().ok_or_else(missing)).transpose()?;
+        let security = keys.map(ThrowAwayKeys::security);
+        let settings = configured(&Settings { security, ..Settings::default() }, Path::Udp)
             .poll_mode(opening.poll)
             .serve(opening.serve)
             .config(config(opening.link_mbps, &opening.parameters)?)

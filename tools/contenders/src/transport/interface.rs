@@ -7,6 +7,7 @@ use std::time::Duration;
 use apus::PollMode;
 
 use super::work::Work;
+use crate::keys::ThrowAwayKeys;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
@@ -60,6 +61,8 @@ pub struct NodeOptions {
     pub work: Work,
     /// Parameters of the transport by name.
     pub parameters: Vec<(String, u64)>,
+    /// Keys of a transport that encrypts.
+    pub keys: Option<ThrowAwayKeys>,
 }
 
 impl NodeOptions {
@@ -75,6 +78,7 @@ impl NodeOptions {
             mtu: 65_535,
             work: Work::NONE,
             parameters: Vec::new(),
+            keys: None,
         }
     }
 }

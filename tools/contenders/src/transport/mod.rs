@@ -25,19 +25,19 @@ pub use self::work::Work;
 /// Parameters of apus that can be set by name, and the check of their values.
 pub use self::apus::{check_parameters, parameters};
 
-/// Returns the transport of this name: `apus`, or `tcp`, `tcp-pool[=N]` or `tcp-per-request`, each
-/// of the latter with an optional suffix `:CONGESTION_CONTROL`.
+/// Returns the transport of this name: `apus`, `apus-sealed`, or `tcp`, `tcp-pool[=N]` or
+/// `tcp-per-request`, each of the latter with an optional suffix `:CONGESTION_CONTROL`.
 ///
 /// # Errors
 ///
 /// No transport has this name, or the kernel lacks the congestion control.
 pub fn parse(name: &str) -> Result<Box<dyn Transport>, Error> {
-    if name == Apus::NAME {
-        return Ok(Box::new(Apus));
+    if let Some(apus) = Apus::named(name) {
+        return Ok(Box::new(apus));
     }
     let tcp: Option<Tcp> = name.parse().ok();
     let problem = format!(
-        "there is no transport `{name}`; try apus, tcp, tcp-pool=4 or tcp-per-request, and for TCP with \
+        "there is no transport `{name}`; try apus, apus-sealed, tcp, tcp-pool=4 or tcp-per-request, and for TCP with \
          another congestion control tcp:bbr"
     );
     require(tcp.is_some(), "transports", &problem)?;

@@ -39,6 +39,7 @@ pub fn sweep(
     venue: &Venue,
     out: Option<&Path>,
 ) -> Result<Findings, Error> {
+    let (options, _folder) = &options.prepared()?;
     let plan = Plan::new(options, settings, venue)?;
     let mut finder = Finder::new(&plan, venue, out)?;
     let found = finder.all()?;
