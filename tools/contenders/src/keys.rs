@@ -27,7 +27,9 @@ impl ThrowAwayKeys {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
             .map_err(|error| Error::endpoint("draw a secret".to_owned(), error))?;
-        write(&keys.secret(), &secret)?;
+        // As text: white space around a secret does not count, and a random byte may be some.
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        write(&keys.secret(), secret.as_bytes())?;
         let failed = |error| Error::endpoint("make a certificate".to_owned(), error);
         let rcgen::CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(failed)?;

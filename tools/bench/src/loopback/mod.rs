@@ -34,7 +34,11 @@ use serde_json::Value;
 pub(crate) fn contenders() -> Vec<Box<dyn Transport>> {
     let tcp =
         |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
-    vec![Box::new(Apus { sealed: false }), Box::new(tcp(Connections::One)), Box::new(tcp(Connections::PerRequest))]
+    vec![
+        Box::new(Apus { sealed: false }),
+        Box::new(tcp(Connections::One)),
+        Box::new(tcp(Connections::PerRequest)),
+    ]
 }
 
 /// The kind of task that [`agent`] does.

@@ -36,6 +36,13 @@ pub(super) struct Arguments {
 /// Days for which the certificate of a host is valid.
 pub(super) const HOST_DAYS: u32 = 365;
 
+/// Returns a secret as a line of hexadecimal digits. A reader takes the end of a line for what an editor has added, and a
+/// random byte may be one.
+fn in_text(secret: &[u8]) -> String {
+    let digits = secret.iter().map(|byte| format!("{byte:02x}"));
+    digits.chain(["\n".to_owned()]).collect()
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = folder(arguments.dir.as_ref())?;
     create_folder(&folder)?;
@@ -43,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let path = folder.join("secret");
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| Failure::of("draw a secret", &error))?;
-        write_secret(&path, &secret)?;
+        write_secret(&path, in_text(&secret).as_bytes())?;
         return output::line(&format!(
             "wrote {}\nCopy it to the other hosts, and use it there and here with\n  [security]\n  mode = \"secret\"\n  \
              secret = \"{}\"",
@@ -69,4 +76,17 @@ fn host_name() -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
     if name.is_empty() { "host".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_whose_last_byte_is_a_line_end_keeps_its_length() {
+        let secret = [[1; 31].as_slice(), b"\n"].concat();
+        let text = in_text(&secret);
+        assert_eq!(text.trim_end().len(), 64);
+        assert!(text.ends_with("0a\n"));
+    }
 }
