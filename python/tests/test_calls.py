@@ -115,6 +115,8 @@ def test_a_closed_endpoint_says_so(client: apus.Endpoint, echo: apus.Address) ->
 def test_signals_are_handled_while_a_call_waits(
     client: apus.Endpoint, serve: Callable[..., apus.Address]
 ) -> None:
+    # Ignored where the tests run in the background of a shell, and Python leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     held: list[apus.Request] = []
 
     def interrupt(request: apus.Request) -> None:
