@@ -1,6 +1,6 @@
 //! The client for threads.
 
-use crate::expand::{arguments_type, method_function};
+use crate::expand::{arguments_type, method_function, option_setters};
 use crate::model::{Method, Service};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -18,6 +18,7 @@ pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
     let client = format_ident!("{the_trait}BlockingClient");
     let summary = format!("Client of [`{the_trait}`] for threads: its methods without streams.");
     let methods = methods.into_iter().map(|method| expand_method(service, method));
+    let setters = option_setters(service);
     Some(quote! {
         #[doc = #summary]
         ///
@@ -36,19 +37,7 @@ pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
                 Self { channel, options: ::core::default::Default::default() }
             }
 
-            /// Sets the time after which a call fails.
-            #[must_use]
-            #visibility fn with_timeout(mut self, timeout: ::core::time::Duration) -> Self {
-                self.options.timeout = ::core::option::Option::Some(timeout);
-                self
-            }
-
-            /// Sets the metadata that is sent with each call.
-            #[must_use]
-            #visibility fn with_metadata(mut self, metadata: #krate::Metadata) -> Self {
-                self.options.metadata = metadata;
-                self
-            }
+            #setters
 
             #(#methods)*
         }

@@ -74,8 +74,8 @@ pub(crate) struct Shard {
     /// Sampled processor time.
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
-    /// What seals the driver's packets. Without the feature nothing asks it.
-    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
+    /// What seals the driver's packets.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing is sealed without it"))]
     sealing: Sealing,
     /// Has traces written to files for as long as the endpoint lives.
     _auto_save: Option<AutoSave>,

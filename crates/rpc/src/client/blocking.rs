@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 
 /// Sends the calls of any number of threads to one server, over a blocking endpoint that other channels may share.
 ///
-/// The thread that calls receives its own response, so a call takes about half as long as one of a [`Channel`](crate::Channel),
-/// and needs no runtime. Streams, and the layers for several servers, need a `Channel`.
+/// The thread that calls receives its own response, and needs no runtime. Streams, and the layers for several servers, need a
+/// [`Channel`](crate::Channel).
 ///
 /// A clone is cheap.
 #[derive(Clone, Debug)]

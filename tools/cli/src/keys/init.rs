@@ -39,8 +39,7 @@ pub(super) const HOST_DAYS: u32 = 365;
 /// Returns a secret as a line of hexadecimal digits. A reader takes the end of a line for what an editor has added, and a
 /// random byte may be one.
 fn in_text(secret: &[u8]) -> String {
-    let digits = secret.iter().map(|byte| format!("{byte:02x}"));
-    digits.chain(["\n".to_owned()]).collect()
+    super::hex(secret) + "\n"
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -51,3 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Show(arguments) => show::run(arguments),
     }
 }
+
+/// Returns bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -90,7 +90,7 @@ fn show(folder: &Path, file: &'static str) -> Shown {
     if file == "secret"
         && let Ok(credentials) = Credentials::secret(&path)
     {
-        properties.push(("fingerprint", hex(&credentials.fingerprint())));
+        properties.push(("fingerprint", super::hex(&credentials.fingerprint())));
     }
     Shown { file, properties, fault }
 }
@@ -104,7 +104,7 @@ fn show_certificate(folder: &Path, file: &'static str, path: &Path) -> Shown {
     let own = &chain[0];
     let names = describe_certificate(own).unwrap_or_default();
     properties.push(("names", names.join(" ")));
-    properties.push(("fingerprint", hex(&fingerprint_of(own))));
+    properties.push(("fingerprint", super::hex(&fingerprint_of(own))));
     let mut fault = None;
     if file == "host.pem"
         && let Ok(roots) = pem_certificates(&folder.join("cluster.pem"))
@@ -136,10 +136,6 @@ pub(super) fn names(pem: &str) -> Vec<String> {
 fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |now| now.as_secs())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the day of a time in seconds since 1970, as `2026-11-25`.
