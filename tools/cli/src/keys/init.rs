@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::authority::{Authority, create_folder, write_secret};
+use super::digits::hex;
 use crate::failure::Failure;
 use crate::output;
 use crate::sealing::folder;
@@ -39,7 +40,7 @@ pub(super) const HOST_DAYS: u32 = 365;
 /// Returns a secret as a line of hexadecimal digits. A reader takes the end of a line for what an editor has added, and a
 /// random byte may be one.
 fn in_text(secret: &[u8]) -> String {
-    super::hex(secret) + "\n"
+    hex(secret) + "\n"
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!   authority   the CA: its files, and the certificates that it issues
+//!   digits      bytes as hexadecimal digits
 //!   init        makes a CA, and the keys of this host; or a secret
 //!   issue       makes the keys of another host
 //!   show        names, fingerprints, dates and permissions of what is there
 //! ```
 
 mod authority;
+mod digits;
 mod init;
 mod issue;
 mod show;
@@ -50,9 +52,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Issue(arguments) => issue::run(arguments),
         Command::Show(arguments) => show::run(arguments),
     }
-}
-
-/// Returns bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -9,6 +9,7 @@ use apus::security::{
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::digits::hex;
 use crate::failure::Failure;
 use crate::output;
 use crate::sealing::{folder, host_settings};
@@ -90,7 +91,7 @@ fn show(folder: &Path, file: &'static str) -> Shown {
     if file == "secret"
         && let Ok(credentials) = Credentials::secret(&path)
     {
-        properties.push(("fingerprint", super::hex(&credentials.fingerprint())));
+        properties.push(("fingerprint", hex(&credentials.fingerprint())));
     }
     Shown { file, properties, fault }
 }
@@ -104,7 +105,7 @@ fn show_certificate(folder: &Path, file: &'static str, path: &Path) -> Shown {
     let own = &chain[0];
     let names = describe_certificate(own).unwrap_or_default();
     properties.push(("names", names.join(" ")));
-    properties.push(("fingerprint", super::hex(&fingerprint_of(own))));
+    properties.push(("fingerprint", hex(&fingerprint_of(own))));
     let mut fault = None;
     if file == "host.pem"
         && let Ok(roots) = pem_certificates(&folder.join("cluster.pem"))
