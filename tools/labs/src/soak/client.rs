@@ -25,7 +25,7 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// Calls outstanding to each server.
-const OUTSTANDING: usize = 4;
+const OUTSTANDING: usize = 16;
 
 /// Time without calls to a server after one has failed: some failures are immediate, and would come by the million.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);

@@ -1,12 +1,26 @@
 //! Messages: their contents are a function of the call and of their length, so that a byte of another call, or of another
 //! place, is noticed.
 
+use std::sync::LazyLock;
+
 use apus::Bytes;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 /// Bytes of the header of a request: magic number, client, number of the call, length of the reply.
 pub(super) const HEADER: usize = 20;
 
 const MAGIC: u32 = 0x5350_4130;
+
+/// Bytes that are drawn together.
+const BLOCK: usize = 4_096;
+
+/// Random bytes. Each block of a message is a copy from a place of its own: a copy leaves the processor to the transport.
+static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut noise = vec![0; 64 * BLOCK];
+    SmallRng::seed_from_u64(MAGIC.into()).fill_bytes(&mut noise);
+    noise
+});
 
 /// Which of the two messages of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,19 +43,20 @@ pub(super) struct Call {
 impl Call {
     /// Returns the request of `length` bytes, at least [`HEADER`].
     pub(super) fn request(&self, length: usize) -> Bytes {
-        let mut bytes = Vec::with_capacity(length);
-        bytes.extend(MAGIC.to_le_bytes());
-        bytes.extend(self.client.to_le_bytes());
-        bytes.extend(self.number.to_le_bytes());
-        bytes.extend(self.reply.to_le_bytes());
-        self.fill(&mut bytes, length.max(HEADER), Part::Request);
+        let mut bytes = vec![0; length.max(HEADER)];
+        let (header, rest) = bytes.split_at_mut(HEADER);
+        header[..4].copy_from_slice(&MAGIC.to_le_bytes());
+        header[4..8].copy_from_slice(&self.client.to_le_bytes());
+        header[8..16].copy_from_slice(&self.number.to_le_bytes());
+        header[16..].copy_from_slice(&self.reply.to_le_bytes());
+        self.fill(rest, Part::Request);
         bytes.into()
     }
 
     /// Returns the reply.
     pub(super) fn reply(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(self.reply as usize);
-        self.fill(&mut bytes, self.reply as usize, Part::Reply);
+        let mut bytes = vec![0; self.reply as usize];
+        self.fill(&mut bytes, Part::Reply);
         bytes.into()
     }
 
@@ -63,18 +78,13 @@ impl Call {
         reply == self.reply()
     }
 
-    /// Extends `bytes` to `length`.
-    fn fill(&self, bytes: &mut Vec<u8>, length: usize, part: Part) {
+    /// Fills `bytes` with what this call has there.
+    fn fill(&self, bytes: &mut [u8], part: Part) {
         let key = u64::from(self.client) << 40 ^ self.number << 1 ^ u64::from(part == Part::Reply);
-        let mut state = mixed(key ^ (length as u64) << 20);
-        while bytes.len() < length {
-            // Xorshift64 (Marsaglia, 2003): never zero, and a nanosecond for eight bytes.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let word = state.to_le_bytes();
-            let room = (length - bytes.len()).min(word.len());
-            bytes.extend(&word[..room]);
+        let seed = mixed(key ^ (bytes.len() as u64) << 20);
+        for (index, block) in bytes.chunks_mut(BLOCK).enumerate() {
+            let at = mixed(seed ^ index as u64) as usize % (NOISE.len() - BLOCK);
+            block.copy_from_slice(&NOISE[at..at + block.len()]);
         }
     }
 }
@@ -96,11 +106,11 @@ pub(super) fn lengths(seed: u64, client: u32, number: u64, least: u32) -> (usize
     (request as usize, reply as u32)
 }
 
-/// Mixes the bits of `x` (the finaliser of SplitMix64); not zero.
+/// Mixes the bits of `x` (the finaliser of SplitMix64).
 fn mixed(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ x >> 31) | 1
+    x ^ x >> 31
 }
 
 #[cfg(test)]
