@@ -1,7 +1,9 @@
 //! A client's kernel: caches names, attributes and pages for as long as it may, and drops them when it is asked to.
 //!
-//! It does what Linux does with FUSE's `EXPLICIT_INVAL_DATA`: names and attributes are valid for the time that a reply says, pages
-//! until they are invalidated. What its own operations change, it changes in its caches.
+//! It does what Linux does with FUSE's `AUTO_INVAL_DATA`, which a mount asks for: names and attributes are valid for the time that a
+//! reply says, or until they are invalidated. Pages are used while attributes are valid, and dropped when other attributes come, by
+//! size and time of modification. Source: Linux `fuse_cache_read_iter`, `fuse_change_attributes`. The pages of a node that is
+//! invalidated stay: the thread that drops them (`notifications` in `apus-fs`) may be late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +22,7 @@ const WHOLE: u32 = 4096;
 pub(super) struct Kernel {
     /// Nodes of names, absent ones included, and until when they are valid.
     names: BTreeMap<(Ino, Name), (Option<NodeEntry>, Duration)>,
+    /// Attributes of nodes, and until when they are valid.
     attributes: BTreeMap<Ino, (Attributes, Duration)>,
     pages: BTreeMap<Ino, Vec<u8>>,
 }
@@ -42,14 +45,9 @@ impl Kernel {
             }
             Intent::Read { file, offset, length } => {
                 let bytes = self.pages.get(file)?;
-                // Beyond the end, the size must be valid. Source: Linux `fuse_cache_read_iter`.
-                let end = offset + u64::from(*length);
-                let is_current = |(attributes, until): &&(Attributes, Duration)| {
+                self.attributes.get(file).filter(|(attributes, until)| {
                     *until > now && attributes.size == bytes.len() as u64
-                };
-                if end > bytes.len() as u64 {
-                    self.attributes.get(file).filter(is_current)?;
-                }
+                })?;
                 let start = bytes.len().min(*offset as usize);
                 let end = bytes.len().min(start.saturating_add(*length as usize));
                 Reply::Data(vec![Bytes::copy_from_slice(&bytes[start..end])])
@@ -72,42 +70,47 @@ impl Kernel {
                 Reply::Entry(entry) | Reply::Created(entry),
             ) => {
                 self.names.insert(at.clone(), (Some(*entry), now + entry.name_valid));
-                let until = now + entry.attributes_valid;
-                self.attributes.insert(entry.node, (entry.attributes, until));
+                self.change(entry.node, entry.attributes, now + entry.attributes_valid);
             }
             (Intent::LookUp(at), Reply::Absent(valid)) => {
                 self.names.insert(at.clone(), (None, now + *valid));
             }
-            (Intent::Size(node), Reply::Attributes(_, attributes, valid)) => {
-                self.attributes.insert(*node, (*attributes, now + *valid));
-            }
-            (Intent::Truncate { file, size }, Reply::Attributes(_, attributes, valid)) => {
-                self.attributes.insert(*file, (*attributes, now + *valid));
-                if let Some(pages) = self.pages.get_mut(file) {
-                    pages.resize(*size as usize, 0);
-                }
-            }
+            (
+                Intent::Size(node) | Intent::Truncate { file: node, .. },
+                Reply::Attributes(_, attributes, valid),
+            ) => self.change(*node, *attributes, now + *valid),
             (Intent::Read { file, offset: 0, length }, Reply::Data(pieces)) if *length >= WHOLE => {
                 self.pages.insert(*file, pieces.concat());
             }
-            (Intent::Write { file, offset, data }, Reply::Written(_)) => {
-                self.attributes.remove(file);
-                if let Some(pages) = self.pages.get_mut(file) {
-                    let (start, end) = (*offset as usize, *offset as usize + data.len());
-                    pages.resize(pages.len().max(end), 0);
-                    pages[start..end].copy_from_slice(data);
-                }
-            }
-            (Intent::Append { file, .. }, _) => {
-                self.attributes.remove(file);
+            // A file that is open for writing bypasses the cache, which forgets what is written.
+            (Intent::Write { file, .. } | Intent::Append { file, .. }, _) => {
+                self.expire(*file);
                 self.pages.remove(file);
             }
             (Intent::Open(file), Reply::Opened { keep_cache: false, .. }) => {
                 self.pages.remove(file);
             }
             // The number of links has changed.
-            (Intent::Remove { .. } | Intent::Rename { .. }, _) => self.attributes.clear(),
+            (Intent::Remove { .. } | Intent::Rename { .. }, _) => {
+                self.attributes.values_mut().for_each(|(_, until)| *until = Duration::ZERO);
+            }
             _ => {}
+        }
+    }
+
+    /// Takes attributes in, and drops the pages if they are those of other contents.
+    fn change(&mut self, node: Ino, attributes: Attributes, until: Duration) {
+        let before = self.attributes.insert(node, (attributes, until));
+        let contents = |attributes: &Attributes| (attributes.size, attributes.mtime);
+        if before.is_none_or(|(before, _)| contents(&before) != contents(&attributes)) {
+            self.pages.remove(&node);
+        }
+    }
+
+    /// Has the attributes of a node asked for before they are used.
+    fn expire(&mut self, node: Ino) {
+        if let Some((_, until)) = self.attributes.get_mut(&node) {
+            *until = Duration::ZERO;
         }
     }
 
@@ -131,12 +134,7 @@ impl Kernel {
         for item in items {
             match item {
                 Invalidation::Names => self.names.clear(),
-                Invalidation::Node { node, data } => {
-                    self.attributes.remove(node);
-                    if *data {
-                        self.pages.remove(node);
-                    }
-                }
+                Invalidation::Node { node, .. } => self.expire(*node),
             }
         }
     }
