@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
+use apus_fs_wire::{Ino, LeaseKind, LockKind, LockOwner, Name, SessionRequest};
 
 use super::effect::{ClientCall, OpToken};
 
@@ -16,6 +16,10 @@ pub(super) enum Purpose {
     Reclaim(Vec<Ino>),
     /// A lock that the client had in the session before.
     Relock(Ino, LockOwner),
+    /// Withdrawal of an owner's lock requests that wait at the server.
+    CancelLock(Ino, LockOwner),
+    /// What an owner had before it asked for a lock that nothing waits for any more.
+    Restore(Ino, LockOwner, LockKind),
     /// Renew.
     Renew,
     /// A name, or a node itself.

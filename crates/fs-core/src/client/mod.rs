@@ -14,6 +14,7 @@
 //! - **FSCLIENT-6** Nothing that the server says makes the client panic or allocate without bound.
 //! - **FSCLIENT-7** A lease that was lent goes back with the changes of the operations that waited for it, or when these have ended
 //!   without a change. Until the server has applied them, the client neither uses the lease nor takes another one of the node.
+//! - **FSCLIENT-8** A lock that the server grants to an operation that a signal has ended goes back.
 
 mod calls;
 mod cancellation;
@@ -36,6 +37,7 @@ mod renames;
 mod responses;
 mod session;
 mod status;
+mod unsettled;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -65,6 +67,7 @@ use renames::Renames;
 pub use session::{ClientSettings, Lost};
 use session::{Session, SessionState};
 pub use status::ClientStatus;
+use unsettled::Unsettled;
 
 /// Nodes in the cache from which unused ones are dropped.
 const MOST_NODES: usize = 200_000;
@@ -137,6 +140,7 @@ pub struct Client {
     locks: BTreeMap<Ino, Vec<HeldLock<LockOwner>>>,
     /// Those of the session that has ended, which are taken again after the leases.
     to_relock: Vec<(Ino, HeldLock<LockOwner>)>,
+    unsettled: Unsettled,
     directories: HashMap<u64, DirectoryHandle>,
     last_handle: u64,
     last_notification: u64,
@@ -169,6 +173,7 @@ impl Client {
             to_reclaim: Vec::new(),
             locks: BTreeMap::new(),
             to_relock: Vec::new(),
+            unsettled: Unsettled::default(),
             directories: HashMap::new(),
             last_handle: 0,
             last_notification: 0,

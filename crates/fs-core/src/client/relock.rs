@@ -36,12 +36,17 @@ impl Client {
             if let Some(locks) = self.locks.get_mut(&ino) {
                 locks.retain(|held| *held != lock);
             }
-            self.counters.locks_lost += 1;
-            let kind = if owner.is_flock { "flock" } else { "fcntl" };
-            let warning =
-                format!("a lock ({kind}) on file {} is lost: it may be another client's", ino.0);
-            self.effects.push_back(ClientEffect::Warn(warning));
+            self.lock_lost(ino, owner);
         }
         self.reclaim_next(clock);
+    }
+
+    /// Says that a lock is lost which an application believes that it has.
+    pub(super) fn lock_lost(&mut self, ino: Ino, owner: LockOwner) {
+        self.counters.locks_lost += 1;
+        let kind = if owner.is_flock { "flock" } else { "fcntl" };
+        let warning =
+            format!("a lock ({kind}) on file {} is lost: it may be another client's", ino.0);
+        self.effects.push_back(ClientEffect::Warn(warning));
     }
 }

@@ -77,6 +77,10 @@ impl Client {
             (Purpose::Relock(ino, owner), response) => {
                 self.relocked(clock, ino, owner, &response);
             }
+            (Purpose::CancelLock(ino, owner), _) => self.lock_cancelled(clock, ino, owner),
+            (Purpose::Restore(ino, owner, kind), response) => {
+                self.lock_restored(clock, (ino, owner, kind), &response);
+            }
             (Purpose::Batch(_), Response::BatchDone(done)) => self.batch_done(clock, &done),
             (Purpose::Batch(number), Response::Failed(failure)) => {
                 self.batch_refused(clock, number, &failure);
@@ -151,7 +155,10 @@ impl Client {
                 }
                 self.give(&outstanding.waiters, &Response::Xattrs(names));
             }
-            (Purpose::Operation(token), response) => self.give(&[token], &response),
+            (Purpose::Operation(token), response) => {
+                self.lock_answered(clock, token, &response);
+                self.give(&[token], &response);
+            }
             (_, Response::Failed(failure)) => {
                 self.effects.push_back(ClientEffect::Warn(failure.to_string()));
                 self.fail_waiters(&outstanding.waiters, Errno::IO);
@@ -329,6 +336,7 @@ impl Client {
         self.call(clock, Purpose::Farewell, SessionRequest::Reclaim { leases: Vec::new() });
         self.session.state = SessionState::Live;
         self.unsent_paths.clear();
+        self.restore_all_locks(clock);
         self.ready.extend(self.for_session.drain(..));
     }
 

@@ -1,7 +1,7 @@
 //! FS-3, FS-13: locks and restarts of the server.
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange};
+use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Response};
 
 use crate::world::World;
 
@@ -90,4 +90,54 @@ fn an_unlock_that_is_interrupted_unlocks() {
         let other = lock(file, is_flock, LockKind::Write);
         assert_eq!(world.run(1, other), Ok(Reply::Done));
     }
+}
+
+/// A client whose program has been told that a signal ended its request, though the server has granted the lock.
+fn granted_and_interrupted(is_flock: bool) -> (World, Ino) {
+    let (mut world, file) = locked(is_flock);
+    world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
+    world.hold_back(0, |response| *response == Response::Locked(None));
+    let locking = world.begin(0, lock(file, is_flock, LockKind::Write));
+    world.interrupt(0, locking);
+    assert_eq!(world.wait(0, locking), Err(Errno::INTR));
+    (world, file)
+}
+
+/// FSCLIENT-8.
+#[test]
+fn a_lock_that_is_granted_after_a_signal_goes_back() {
+    for is_flock in [false, true] {
+        let (mut world, file) = granted_and_interrupted(is_flock);
+        world.release();
+        assert_eq!(world.run(1, lock(file, is_flock, LockKind::Write)), Ok(Reply::Done));
+        assert_eq!(world.warnings, [""; 0]);
+    }
+}
+
+/// FSCLIENT-8: what an earlier request got is not what goes back.
+#[test]
+fn a_lock_that_is_asked_for_again_after_a_signal_stays() {
+    for is_flock in [false, true] {
+        let (mut world, file) = granted_and_interrupted(is_flock);
+        let again = world.begin(0, lock(file, is_flock, LockKind::Write));
+        assert!(world.ended(0, again).is_none(), "it waits for the response to the first request");
+        world.release();
+        assert_eq!(world.wait(0, again), Ok(Reply::Done));
+        assert_eq!(world.run(1, lock(file, is_flock, LockKind::Write)), Err(Errno::AGAIN));
+        world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
+        assert_eq!(world.run(1, lock(file, is_flock, LockKind::Write)), Ok(Reply::Done));
+    }
+}
+
+/// FSCLIENT-8: a lock that the owner had before the request is the owner's afterwards.
+#[test]
+fn a_signal_during_a_stronger_request_leaves_the_weaker_lock() {
+    let (mut world, file) = locked(false);
+    world.run(0, lock(file, false, LockKind::Read)).unwrap();
+    world.hold_back(0, |response| *response == Response::Locked(None));
+    let stronger = world.begin(0, lock(file, false, LockKind::Write));
+    world.interrupt(0, stronger);
+    world.release();
+    assert_eq!(world.run(1, lock(file, false, LockKind::Read)), Ok(Reply::Done));
+    assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
 }

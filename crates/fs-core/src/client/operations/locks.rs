@@ -4,7 +4,7 @@ use apus_fs_wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, S
 
 use super::{Turn, unexpected};
 use crate::client::operation::Reply;
-use crate::client::{Attempt, Client};
+use crate::client::{Attempt, Client, Stop};
 use crate::held_locks::{HeldLock, replace};
 
 /// All bytes of a file.
@@ -26,6 +26,12 @@ impl Client {
             Some(Response::Locked(Some(_))) => Err(Errno::AGAIN.into()),
             Some(other) => Err(unexpected(&other)),
             None => {
+                if self.unsettled.wait(ino, owner, turn.token) {
+                    if kind == LockKind::Unlock {
+                        self.note_lock(ino, owner, kind, range);
+                    }
+                    return Err(Stop::Wait);
+                }
                 let has_locks = self.node(ino)?.lock_owners.contains(&owner);
                 if kind == LockKind::Unlock && !has_locks {
                     return Ok(Reply::Done);
@@ -56,6 +62,7 @@ impl Client {
         if locks.is_empty() {
             self.locks.remove(&ino);
         }
+        self.locks_changed(ino, holder);
     }
 
     /// The request that takes all locks from an owner.

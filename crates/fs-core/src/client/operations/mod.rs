@@ -137,12 +137,8 @@ impl Client {
 
     /// Withdraws what an operation that was interrupted has asked of the server.
     pub(super) fn withdraw(&mut self, clock: &Clock, token: OpToken, operation: &Operation) {
-        if let Operation::Lock { node, owner, wait: true, .. } = operation
-            && self.calls.find(&Purpose::Operation(token)).is_some()
-            && let Ok(file) = self.handle(*node)
-        {
-            let request = SessionRequest::CancelLock { file, owner: *owner };
-            self.call(clock, Purpose::Farewell, request);
+        if let Operation::Lock { node, owner, .. } = operation {
+            self.withdraw_lock(clock, token, (*node, *owner));
         }
     }
 
