@@ -193,6 +193,17 @@ pub trait Store {
     /// Returns whether a client is fenced.
     fn is_fenced(&self, client: ClientId) -> bool;
 
+    /// Notes durably that clients whose ranges all begin below `first` have returned too late: in a life of the server in which they
+    /// were away, others have learned of nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn set_returns_from(&mut self, first: u64) -> Result<(), StoreError>;
+
+    /// Returns the number noted last; 0 if there is none.
+    fn returns_from(&self) -> u64;
+
     /// Reserves `count` numbers for new nodes and returns the first one. No other call returns any of them, also after a crash.
     ///
     /// # Errors

@@ -16,8 +16,12 @@ impl<S: Store> Server<S> {
 
     /// Notes that a session learns of a node as it is in the store.
     pub(super) fn reveal(&mut self, session: u64, ino: Ino) {
+        let client = self.sessions.get(session).map(|session| session.client);
+        if let Some(client) = client {
+            self.note_learned(client, ino);
+        }
         let Some(owner) = self.abandoned.owner(ino) else { return };
-        if self.sessions.get(session).is_none_or(|session| session.client != owner) {
+        if client != Some(owner) {
             self.fence(owner);
         }
     }
@@ -25,7 +29,7 @@ impl<S: Store> Server<S> {
     /// Ends the return of a client: it has claimed all that it has.
     pub(super) fn end_return(&mut self, session: u64) {
         let Some(session) = self.sessions.get_mut(session) else { return };
-        session.is_fenced = false;
+        (session.is_fenced, session.is_late) = (false, false);
         let client = session.client;
         self.abandoned.forget(client);
         if self.store.is_fenced(client) {
@@ -34,7 +38,7 @@ impl<S: Store> Server<S> {
     }
 
     /// Declares the changes of a client void that it has not sent.
-    fn fence(&mut self, client: ClientId) {
+    pub(super) fn fence(&mut self, client: ClientId) {
         self.abandoned.forget(client);
         // It may be on its way back.
         let session = self.sessions.of_client(client);

@@ -40,8 +40,9 @@
 //!   it back with the changes of the operations that waited for it. It is recalled only if it does not come back in time, so nothing
 //!   but time depends on a client that does so. After a time without a change of the holder it is granted again.
 //! - **FSSERVE-15** If a session ends with an exclusive lease on a node, and another client learns of the node before the client has come
-//!   back, then the client's changes that were not sent are void, also after a restart of the server. Exception: what others learn after a
-//!   restart, while the client is still away.
+//!   back, then the client's changes that were not sent are void, also after a restart of the server. So they are if another client
+//!   learns of the node after a restart, when the grace period has passed; and if the client was away for a whole life of the server in
+//!   which others have learned of anything.
 //!
 //! The response with a lease and a recall of it may overtake each other on the network. A client therefore treats each lease in
 //! a response as reduced by all recalls that arrived while the request was outstanding.
@@ -53,6 +54,7 @@ mod effect;
 mod fences;
 mod grants;
 mod handles;
+mod latecomers;
 mod leases;
 mod lists;
 mod lock_requests;
@@ -84,6 +86,7 @@ use abandoned::Abandoned;
 use batches::Appended;
 use contention::Contention;
 use handles::Proofs;
+use latecomers::{Learned, MAX_LEARNED};
 use leases::Leases;
 use lock_requests::EarlyLock;
 use locks::Locks;
@@ -116,6 +119,9 @@ pub struct Server<S> {
     early_locks: Vec<EarlyLock>,
     orphans: Orphans,
     abandoned: Abandoned,
+    /// First number of the first range of this life of the server.
+    life_starts: Option<u64>,
+    learned: Learned,
     effects: VecDeque<ServerEffect>,
     counters: metrics::Counters,
     /// Whether the store has failed; the error, until `poll` returns it.
@@ -147,6 +153,8 @@ impl<S: Store> Server<S> {
             early_locks: Vec::new(),
             orphans: Orphans::default(),
             abandoned: Abandoned::default(),
+            life_starts: None,
+            learned: Learned::new(MAX_LEARNED),
             effects: VecDeque::new(),
             counters: metrics::Counters::default(),
             is_broken: false,

@@ -41,6 +41,8 @@ pub(super) struct Session {
     pub(super) is_known: bool,
     /// Whether the changes that the client brings are void: it was fenced, and has not learned of it.
     pub(super) is_fenced: bool,
+    /// Whether the client was not heard in this life of the server before, but in an earlier one.
+    pub(super) is_late: bool,
     /// Whether a batch failed since the last greeting.
     pub(super) is_stopped: bool,
     /// Number of the last greeting. A Hello with the same number was sent before the client knew of a failure since then.
@@ -71,6 +73,7 @@ impl Session {
             expected: applied + 1,
             is_known: false,
             is_fenced: false,
+            is_late: false,
             is_stopped: false,
             greeting: 0,
             held: BTreeMap::new(),

@@ -83,6 +83,7 @@ impl<S: Store> Server<S> {
         session.is_fenced = self.store.is_fenced(client);
         session.greeting = hello.greeting;
         self.sessions.insert(number, session);
+        self.note_return(number, first, hello);
         self.accept(call, number, Some(first), hello, version);
     }
 
@@ -224,6 +225,9 @@ impl<S: Store> Server<S> {
     ) {
         if leases.is_empty() {
             self.end_return(session);
+        }
+        for (handle, _, _) in leases.iter().filter(|(_, kind, _)| *kind == LeaseKind::Exclusive) {
+            self.check_late_claim(session, handle.ino);
         }
         let reclaimed = leases.iter().map(|(handle, kind, version)| {
             let ino = handle.ino;

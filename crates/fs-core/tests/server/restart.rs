@@ -147,3 +147,48 @@ fn orphans_are_kept_for_clients_that_return() {
     world.apply(0, &[Record::Close { node: files[0] }], b"");
     assert_eq!(world.server.store().orphans(), []);
 }
+
+/// Has a client return after the grace period and claim the root to change it. Returns what it gets.
+fn claim_late(world: &mut World, range: InoRange) -> LeaseKind {
+    let hello = Hello { session: Some(1), ranges: vec![range], ..World::hello(0) };
+    world.greet(0, hello).unwrap();
+    let claim = (world.root, Exclusive, Version::default());
+    reclaim(world, 0, &[claim])[0].0
+}
+
+/// Two clients, the first of which may have changed the root when the server was restarted. The grace period has passed, and only the
+/// second one is back.
+fn first_is_away() -> (World, [InoRange; 2]) {
+    let mut world = World::with_clients(2);
+    world.lease(0, &[(world.root, Exclusive)]);
+    let ranges = [world.range(0), world.range(1)];
+    world.restart();
+    rejoin(&mut world, 1, ranges[1]);
+    reclaim(&mut world, 1, &[]);
+    world.pass(TERM);
+    (world, ranges)
+}
+
+/// FSSERVE-15.
+#[test]
+fn a_latecomer_changes_nothing_that_another_client_has_seen() {
+    let (mut world, ranges) = first_is_away();
+    assert_eq!(claim_late(&mut world, ranges[0]), Exclusive, "nobody has seen the root");
+    let (mut world, ranges) = first_is_away();
+    world.lease(1, &[(world.root, Shared)]);
+    assert_eq!(claim_late(&mut world, ranges[0]), LeaseKind::None);
+}
+
+/// FSSERVE-15.
+#[test]
+fn a_client_that_was_away_for_a_life_of_the_server_changes_nothing() {
+    for is_seen in [false, true] {
+        let (mut world, ranges) = first_is_away();
+        if is_seen {
+            world.lease(1, &[(world.root, Shared)]);
+        }
+        world.restart();
+        let wanted = if is_seen { LeaseKind::None } else { Exclusive };
+        assert_eq!(claim_late(&mut world, ranges[0]), wanted, "seen: {is_seen}");
+    }
+}

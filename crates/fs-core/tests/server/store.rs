@@ -23,6 +23,7 @@ pub(crate) struct SmallStore {
     applied: BTreeMap<ClientId, u64>,
     failures: BTreeMap<ClientId, FailedBatch>,
     fenced: BTreeSet<ClientId>,
+    returns_from: u64,
     appended: Vec<ClientBatch>,
     next_ino: u64,
     changes: u64,
@@ -65,6 +66,7 @@ impl SmallStore {
             applied: BTreeMap::new(),
             failures: BTreeMap::new(),
             fenced: BTreeSet::new(),
+            returns_from: 0,
             appended: Vec::new(),
             next_ino: 1 << 20,
             changes: 0,
@@ -274,6 +276,15 @@ impl Store for SmallStore {
 
     fn space(&mut self) -> Result<SpaceStatus, Errno> {
         Ok(SpaceStatus::default())
+    }
+
+    fn set_returns_from(&mut self, first: u64) -> Result<(), StoreError> {
+        self.returns_from = first;
+        Ok(())
+    }
+
+    fn returns_from(&self) -> u64 {
+        self.returns_from
     }
 
     fn append(&mut self, batch: ClientBatch) {

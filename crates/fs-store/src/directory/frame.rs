@@ -62,6 +62,8 @@ pub(crate) enum Observation {
     Fenced { client: [u8; 16], is_fenced: bool },
     /// A batch failed, and why.
     Failed { client: [u8; 16], failed: FailedBatch },
+    /// Clients whose ranges all begin below `first` have returned too late.
+    ReturnsFrom { first: u64 },
 }
 
 /// One life of a mounted file system: as long as it lasts, no change is lost when the server's process ends.

@@ -151,6 +151,7 @@ impl Journeys {
             Observation::Fenced { client, is_fenced } => {
                 knowledge.set_fenced(ClientId(*client), *is_fenced);
             }
+            Observation::ReturnsFrom { first } => knowledge.returns_from = *first,
             Observation::Failed { client, failed } => {
                 knowledge.failures.insert(ClientId(*client), *failed);
             }

@@ -232,6 +232,21 @@ impl DirectoryStore {
     }
 }
 
+impl DirectoryStore {
+    fn note_durably(
+        &mut self,
+        observation: Observation,
+        operation: &'static str,
+    ) -> Result<(), StoreError> {
+        self.check_works()?;
+        if !self.write_entries(&[(Entry::Observed(vec![observation]), Bytes::new())])? {
+            let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
+            return Err(error::failed(operation, &self.files.state.path.join("log"))(full));
+        }
+        Ok(())
+    }
+}
+
 impl Store for DirectoryStore {
     fn attributes(&mut self, node: Ino) -> Result<Attributes, Errno> {
         self.kind(node)?;
@@ -342,20 +357,24 @@ impl Store for DirectoryStore {
     }
 
     fn set_fenced(&mut self, client: ClientId, is_fenced: bool) -> Result<(), StoreError> {
-        self.check_works()?;
         let observation = Observation::Fenced { client: client.0, is_fenced };
-        if !self.write_entries(&[(Entry::Observed(vec![observation]), Bytes::new())])? {
-            let full = std::io::Error::from_raw_os_error(Errno::NOSPC.0.into());
-            return Err(error::failed("fence a client in", &self.files.state.path.join("log"))(
-                full,
-            ));
-        }
+        self.note_durably(observation, "fence a client in")?;
         self.knowledge.set_fenced(client, is_fenced);
         Ok(())
     }
 
     fn is_fenced(&self, client: ClientId) -> bool {
         self.knowledge.fenced.contains(&client)
+    }
+
+    fn set_returns_from(&mut self, first: u64) -> Result<(), StoreError> {
+        self.note_durably(Observation::ReturnsFrom { first }, "fence clients in")?;
+        self.knowledge.returns_from = first;
+        Ok(())
+    }
+
+    fn returns_from(&self) -> u64 {
+        self.knowledge.returns_from
     }
 
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError> {

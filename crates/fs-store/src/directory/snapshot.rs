@@ -31,6 +31,8 @@ pub(crate) struct Knowledge {
     pub(crate) failures: HashMap<ClientId, FailedBatch>,
     /// Numbers below this one may have been given to clients.
     pub(crate) reserved: u64,
+    /// Clients whose ranges all begin below this number have returned too late.
+    pub(crate) returns_from: u64,
 }
 
 impl Knowledge {
@@ -75,6 +77,7 @@ pub(crate) fn write(
     let failures: Failures =
         knowledge.failures.iter().map(|(client, failed)| (client.0, *failed)).collect();
     let bytes = postcard::to_extend(&failures, bytes).expect("vectors grow");
+    let bytes = postcard::to_extend(&knowledge.returns_from, bytes).expect("vectors grow");
     state.replace(NAME, &[MAGIC, &crc32c::crc32c(&bytes).to_le_bytes(), &bytes])
 }
 
@@ -82,10 +85,11 @@ pub(crate) fn write(
 pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), OpenError> {
     let mut table = Table::new(secret);
     let Some(bytes) = state.read(NAME)? else {
-        let (clients, fenced, failures) = Default::default();
-        return Ok((Knowledge { table, clients, fenced, failures, reserved: FIRST_CREATED }, 0));
+        let (clients, fenced, failures, returns_from) = Default::default();
+        let reserved = FIRST_CREATED;
+        return Ok((Knowledge { table, clients, fenced, failures, reserved, returns_from }, 0));
     };
-    let Some((snapshot, fenced, failures)) = decode(&bytes) else {
+    let Some((snapshot, Additions { fenced, failures, returns_from })) = decode(&bytes) else {
         let path = state.path.join(NAME).display().to_string();
         return Err(OpenError::Damaged { path, position: 0 });
     };
@@ -100,22 +104,37 @@ pub(crate) fn read(state: &State, secret: [u8; 16]) -> Result<(Knowledge, u64), 
     let fenced = fenced.into_iter().map(ClientId).collect();
     let failures = failures.into_iter().map(|(client, failed)| (ClientId(client), failed));
     let (failures, reserved) = (failures.collect(), snapshot.reserved);
-    Ok((Knowledge { table, clients, fenced, failures, reserved }, snapshot.next))
+    let next = snapshot.next;
+    Ok((Knowledge { table, clients, fenced, failures, reserved, returns_from }, next))
 }
 
 /// Each client's last batch that failed.
 type Failures = Vec<([u8; 16], FailedBatch)>;
 
-fn decode(bytes: &[u8]) -> Option<(Snapshot, Vec<[u8; 16]>, Failures)> {
+/// What follows the snapshot. Older snapshots have none of it, or the first parts.
+struct Additions {
+    fenced: Vec<[u8; 16]>,
+    failures: Failures,
+    returns_from: u64,
+}
+
+fn decode(bytes: &[u8]) -> Option<(Snapshot, Additions)> {
     let bytes = bytes.strip_prefix(MAGIC)?;
     let (crc, bytes) = bytes.split_first_chunk()?;
     if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
         return None;
     }
     let (snapshot, rest) = postcard::take_from_bytes(bytes).ok()?;
-    // Older snapshots end here, or behind what follows.
-    let (fenced, rest) =
-        if rest.is_empty() { Default::default() } else { postcard::take_from_bytes(rest).ok()? };
-    let failures = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
-    Some((snapshot, fenced, failures))
+    let (fenced, rest) = next(rest)?;
+    let (failures, rest) = next(rest)?;
+    let (returns_from, rest) = next(rest)?;
+    rest.is_empty().then_some((snapshot, Additions { fenced, failures, returns_from }))
+}
+
+/// Reads the next part, which is empty in a snapshot that ends before it.
+fn next<'a, T: Default + Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
+    if bytes.is_empty() {
+        return Some((T::default(), bytes));
+    }
+    postcard::take_from_bytes(bytes).ok()
 }

@@ -30,6 +30,7 @@ pub struct MemoryStore {
     applied: BTreeMap<ClientId, u64>,
     failures: BTreeMap<ClientId, FailedBatch>,
     fenced: BTreeSet<ClientId>,
+    returns_from: u64,
     last_changers: BTreeMap<Ino, ClientId>,
     appended: Vec<ClientBatch>,
     next_ino: u64,
@@ -54,6 +55,7 @@ impl MemoryStore {
             applied: BTreeMap::new(),
             failures: BTreeMap::new(),
             fenced: BTreeSet::new(),
+            returns_from: 0,
             last_changers: BTreeMap::new(),
             appended: Vec::new(),
             next_ino: FIRST_INO,
@@ -289,6 +291,15 @@ impl Store for MemoryStore {
 
     fn is_fenced(&self, client: ClientId) -> bool {
         self.fenced.contains(&client)
+    }
+
+    fn set_returns_from(&mut self, first: u64) -> Result<(), StoreError> {
+        self.returns_from = first;
+        Ok(())
+    }
+
+    fn returns_from(&self) -> u64 {
+        self.returns_from
     }
 
     fn reserve_inos(&mut self, count: u64) -> Result<u64, StoreError> {
