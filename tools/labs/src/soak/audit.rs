@@ -31,6 +31,26 @@ pub(super) struct Audit {
     pub(super) examples: Vec<String>,
 }
 
+/// What the lives of a server did with one call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Executed {
+    /// Lives that executed it; 255 are 255 or more.
+    lives: u8,
+    /// One of them did so more than once.
+    is_repeated: bool,
+    /// One of them got a wrong request.
+    is_wrong: bool,
+}
+
+impl Executed {
+    /// Adds what the ledger says of one life.
+    fn add(&mut self, what: u8) {
+        self.lives = self.lives.saturating_add(1);
+        self.is_repeated |= what == REPEATED;
+        self.is_wrong |= what == WRONG_REQUEST;
+    }
+}
+
 impl Audit {
     /// Audits the calls of all clients to all servers.
     pub(super) fn of(record: &Record) -> io::Result<Self> {
@@ -61,27 +81,31 @@ impl Audit {
         lives: &[u32],
     ) -> io::Result<()> {
         let ended = ledger.ended(client, index)?;
-        let executed: Vec<Vec<u8>> =
-            lives.iter().map(|life| ledger.executed(*life, client)).collect::<Result<_, _>>()?;
-        let longest = executed.iter().map(Vec::len).max().unwrap_or_default().max(ended.len());
-        for number in 0..longest {
+        let mut executed = vec![Executed::default(); ended.len()];
+        // One life at a time: an hour has hundreds, each with a byte for every call of the client.
+        for life in lives {
+            let by_life = ledger.executed(*life, client)?;
+            executed.resize(executed.len().max(by_life.len()), Executed::default());
+            for (call, what) in executed.iter_mut().zip(by_life).filter(|(_, what)| *what != 0) {
+                call.add(what);
+            }
+        }
+        for (number, executed) in executed.into_iter().enumerate() {
             let ending = ended.get(number).copied().and_then(Ending::of_byte);
-            let by_life = executed.iter().filter_map(|life| life.get(number)).copied();
-            let by_life: Vec<u8> = by_life.filter(|what| *what != 0).collect();
             let words = || format!("call {number} of client life {client} to server {}", index + 1);
-            self.call(ending, &by_life, words);
+            self.call(ending, executed, words);
         }
         Ok(())
     }
 
     /// Audits one call.
-    fn call(&mut self, ending: Option<Ending>, executed: &[u8], words: impl Fn() -> String) {
-        let lives = executed.len();
-        if executed.contains(&REPEATED) {
+    fn call(&mut self, ending: Option<Ending>, executed: Executed, words: impl Fn() -> String) {
+        let lives = executed.lives;
+        if executed.is_repeated {
             self.executed_twice += 1;
             self.example(|| format!("{} was executed twice in one life", words()));
         }
-        if executed.contains(&WRONG_REQUEST) {
+        if executed.is_wrong {
             self.wrong_bytes += 1;
             self.example(|| format!("{} arrived with wrong bytes", words()));
         }
@@ -143,7 +167,9 @@ mod tests {
 
     fn audited(ending: Option<Ending>, executed: &[u8]) -> Audit {
         let mut audit = Audit::default();
-        audit.call(ending, executed, || "call 1".to_owned());
+        let mut all = Executed::default();
+        executed.iter().for_each(|what| all.add(*what));
+        audit.call(ending, all, || "call 1".to_owned());
         audit
     }
 
