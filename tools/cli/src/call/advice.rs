@@ -1,12 +1,17 @@
 //! Advice: what to do about a call that failed, by the kind of its failure.
 
+use apus::security::HandshakeError;
 use apus::{CallError, Execution, FailureKind, Refusal, RpcError};
 
-/// Returns what the user can do; empty if the error itself says everything.
-pub(super) fn advice(error: &CallError) -> &'static str {
-    match error {
-        CallError::Failed(RpcError { kind, .. }) => for_kind(kind),
-        _ => "",
+/// Returns what the user can do; empty if the error itself says everything. `handshake` is the failed handshake with the peer, if there
+/// was one lately.
+pub(super) fn advice(error: &CallError, handshake: Option<HandshakeError>) -> String {
+    let CallError::Failed(RpcError { kind, .. }) = error else { return String::new() };
+    match (kind, handshake) {
+        (FailureKind::Untrusted, Some(cause)) => {
+            format!("Cause: {cause}. `apus keys show` shows the keys of each host.")
+        }
+        _ => for_kind(kind).to_owned(),
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for number in 1..=arguments.count {
         let request = source.request(number);
         let (result, time) = service.call(&request);
-        let call = Call::new(number, time, &request, &result);
+        let call = Call::new(number, time, &request, &result, service.handshake_failure());
         if !arguments.json && !arguments.quiet && result.is_ok() {
             output::line(&call.text(service.address()))?;
         }

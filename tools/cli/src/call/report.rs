@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use apus::security::HandshakeError;
 use apus::{Bytes, CallError};
 use apus_report::result::{Figure, Outcome, Row};
 use apus_report::stats::Latencies;
@@ -31,24 +32,25 @@ enum End {
     Failure {
         error: String,
         execution: &'static str,
-        advice: &'static str,
+        advice: String,
     },
 }
 
 impl Call {
-    /// Compares the reply with the request.
+    /// Compares the reply with the request. `handshake` is what the endpoint says of a failed handshake with the service.
     pub(super) fn new(
         number: u64,
         time: Duration,
         request: &Bytes,
         result: &Result<Bytes, CallError>,
+        handshake: Option<HandshakeError>,
     ) -> Self {
         let end = match result {
             Ok(reply) => End::Reply { bytes: reply.len(), differs_at: difference(request, reply) },
             Err(error) => End::Failure {
                 error: error.to_string(),
                 execution: execution(error),
-                advice: advice(error),
+                advice: advice(error, handshake),
             },
         };
         Self { number, time, end }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use apus::security::HandshakeError;
 use apus::{Bytes, CallError, CallOptions, Endpoint, Execution, FailureKind, RpcError};
 
 /// A service under all addresses of its name. `localhost`, for instance, has an IPv4 and an IPv6 address, and the
@@ -35,6 +36,11 @@ impl Service {
     /// Returns the address in use.
     pub(super) fn address(&self) -> SocketAddr {
         self.addresses[self.current]
+    }
+
+    /// Returns why there are no keys with the address in use, if a handshake has failed.
+    pub(super) fn handshake_failure(&self) -> Option<HandshakeError> {
+        self.endpoint.handshake_failure(self.address())
     }
 
     /// Makes one call and measures its time. The first call tries the addresses in order until one is reachable.

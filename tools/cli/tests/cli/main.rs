@@ -22,6 +22,7 @@ mod lab;
 mod metrics;
 mod ranks;
 mod raw_ip;
+mod sealed_calls;
 mod shell;
 mod simulations;
 mod soak;

@@ -1,0 +1,32 @@
+//! `apus call --sealed`: what a user learns when the keys do not fit.
+
+use std::path::Path;
+
+use crate::harness::{Service, object, run, text};
+
+/// Makes a certificate authority and a host's keys in a new folder, and returns the option that names it.
+fn keys(folder: &Path, name: &str) -> String {
+    let folder = folder.join(name);
+    let folder = folder.to_str().unwrap();
+    let output = run(["keys", "init", "--dir", folder]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    format!("--sealed={folder}")
+}
+
+#[test]
+fn a_refused_handshake_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ours, theirs] = ["ours", "theirs"].map(|name| keys(folder.path(), name));
+    let service = Service::start(&["--path", "udp", &theirs]);
+    let address = service.address();
+    let output = run(["call", "--path", "udp", &theirs, &address]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = run(["call", "--path", "udp", &ours, &address]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("compare the `ca` files of both hosts"), "{said}");
+    let output = run(["call", "--path", "udp", &ours, &address, "--json"]);
+    let call = &object(&output)["rows"][0]["by_call"][0];
+    assert_eq!(call["outcome"], "not executed", "{call}");
+    assert!(call["advice"].as_str().unwrap().starts_with("Cause: "), "{call}");
+}
