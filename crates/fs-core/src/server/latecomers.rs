@@ -76,11 +76,11 @@ impl<S: Store> Server<S> {
             return;
         }
         self.learned.insert(ino, client);
-        if let Some(first) = self.life_starts.filter(|first| *first > self.store.returns_from()) {
-            if let Err(error) = self.store.set_returns_from(first) {
-                self.is_broken = true;
-                self.store_error = Some(error);
-            }
+        if let Some(first) = self.life_starts.filter(|first| *first > self.store.returns_from())
+            && let Err(error) = self.store.set_returns_from(first)
+        {
+            self.is_broken = true;
+            self.store_error = Some(error);
         }
     }
 

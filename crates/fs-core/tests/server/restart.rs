@@ -173,7 +173,7 @@ fn first_is_away() -> (World, [InoRange; 2]) {
 #[test]
 fn a_latecomer_changes_nothing_that_another_client_has_seen() {
     let (mut world, ranges) = first_is_away();
-    assert_eq!(claim_late(&mut world, ranges[0]), Exclusive, "nobody has seen the root");
+    assert_eq!(claim_late(&mut world, ranges[0]), Exclusive, "no other client has seen the root");
     let (mut world, ranges) = first_is_away();
     world.lease(1, &[(world.root, Shared)]);
     assert_eq!(claim_late(&mut world, ranges[0]), LeaseKind::None);

@@ -92,7 +92,7 @@ fn an_unlock_that_is_interrupted_unlocks() {
     }
 }
 
-/// A client whose program has been told that a signal ended its request, though the server has granted the lock.
+/// A client whose program learns that a signal has ended its request, though the server has granted the lock.
 fn granted_and_interrupted(is_flock: bool) -> (World, Ino) {
     let (mut world, file) = locked(is_flock);
     world.run(0, lock(file, is_flock, LockKind::Unlock)).unwrap();
