@@ -152,9 +152,8 @@ impl Audit {
 pub(super) fn recovery_ms(ledger: &Ledger, incident: &Incident) -> io::Result<Option<f64>> {
     let mut longest = 0;
     for (client, server) in &incident.pairs {
-        let answers = ledger.answers(*client, *server)?;
-        let next = answers.partition_point(|time| *time < incident.ended);
-        let Some(answer) = answers.get(next) else { return Ok(None) };
+        let answer = ledger.first_answer(*client, *server, incident.ended)?;
+        let Some(answer) = answer else { return Ok(None) };
         longest = longest.max(answer - incident.ended);
     }
     Ok(Some(longest as f64 / 1e6))

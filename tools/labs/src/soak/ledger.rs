@@ -158,21 +158,30 @@ impl Ledger {
         Ok(self.read(&format!("malformed-{server}"))?.len())
     }
 
-    /// Returns the times of the answers of a server, in order.
-    pub(super) fn answers(&self, client: u32, index: usize) -> io::Result<Vec<u64>> {
-        let bytes = self.read(&format!("answers-{client}-{index}"))?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|time| u64::from_le_bytes(*time)).collect())
+    /// Returns the time of the first answer of a server at or after `time`.
+    pub(super) fn first_answer(
+        &self,
+        client: u32,
+        index: usize,
+        time: u64,
+    ) -> io::Result<Option<u64>> {
+        let Some(answers) = Answers::open(self, client, index)? else { return Ok(None) };
+        let (mut start, mut end) = (0, answers.count);
+        while start < end {
+            let middle = start.midpoint(end);
+            if answers.time(middle)? < time {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        if start == answers.count { Ok(None) } else { answers.time(start).map(Some) }
     }
 
     /// Returns the time of the last answer of a server; 0 if there is none.
     pub(super) fn last_answer(&self, client: u32, index: usize) -> io::Result<u64> {
-        let file = File::open(self.0.join(format!("answers-{client}-{index}")))?;
-        let whole = file.metadata()?.len() / 8;
-        let mut time = [0; 8];
-        if whole > 0 {
-            file.read_exact_at(&mut time, (whole - 1) * 8)?;
-        }
-        Ok(u64::from_le_bytes(time))
+        let Some(answers) = Answers::open(self, client, index)? else { return Ok(0) };
+        if answers.count == 0 { Ok(0) } else { answers.time(answers.count - 1) }
     }
 
     /// Reads a file that its process may not have made before it was killed.
@@ -181,6 +190,32 @@ impl Ledger {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             other => other,
         }
+    }
+}
+
+/// The file of a server's answers: times, in order.
+struct Answers {
+    file: File,
+    count: u64,
+}
+
+impl Answers {
+    /// Opens the file; `None` if its process was killed before it made it.
+    fn open(ledger: &Ledger, client: u32, index: usize) -> io::Result<Option<Self>> {
+        match File::open(ledger.0.join(format!("answers-{client}-{index}"))) {
+            Ok(file) => {
+                let count = file.metadata()?.len() / 8;
+                Ok(Some(Self { file, count }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn time(&self, at: u64) -> io::Result<u64> {
+        let mut time = [0; 8];
+        self.file.read_exact_at(&mut time, at * 8)?;
+        Ok(u64::from_le_bytes(time))
     }
 }
 
@@ -268,7 +303,10 @@ mod tests {
         for (number, now) in [5_000_000, 5_900_000, 6_000_001].into_iter().enumerate() {
             client.end(number as u64, Ending::Answered, now).unwrap();
         }
-        assert_eq!(ledger.answers(4, 1).unwrap(), [5_000_000, 6_000_001]);
+        let first = |time| ledger.first_answer(4, 1, time).unwrap();
+        assert_eq!(first(0), Some(5_000_000));
+        assert_eq!((first(5_000_000), first(5_000_001)), (Some(5_000_000), Some(6_000_001)));
+        assert_eq!((first(6_000_002), ledger.first_answer(9, 9, 0).unwrap()), (None, None));
         assert_eq!(ledger.last_answer(4, 1).unwrap(), 6_000_001);
         assert_eq!(ledger.ended(4, 1).unwrap(), [1, 1, 1]);
     }
