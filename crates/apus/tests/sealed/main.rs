@@ -6,3 +6,4 @@ mod keys;
 mod lifecycle;
 mod metrics;
 mod packets;
+mod secrecy;

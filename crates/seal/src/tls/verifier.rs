@@ -48,7 +48,7 @@ impl CertificateVerifier {
         Ok(Self { server, client, names_address })
     }
 
-    /// Checks a chain that was verified earlier once more, at the present time. `is_client` is the role that it was shown in.
+    /// Checks a chain that was verified earlier once more, at the present time.
     pub(super) fn recheck(&self, chain: &[Vec<u8>]) -> Result<(), Failure> {
         let chain: Vec<_> = chain.iter().map(|der| CertificateDer::from(&der[..])).collect();
         let Some((own, others)) = chain.split_first() else { return Err(Failure::NoCertificate) };

@@ -54,7 +54,7 @@ pub(super) fn findings(
     let header = ["fault", "times", "recovery ms, median", "longest"];
     let faults = Table::new("From the end of a fault until the next answer", header, faults);
     let grown = found.iter().flat_map(Found::process_lines).collect();
-    let header = ["process", "rss kB", "kB/min", "noise", "descriptors", "per min", "noise"];
+    let header = ["process", "anon. kB", "kB/min", "noise", "descriptors", "per min", "noise"];
     let grown =
         Table::new("Memory and descriptors of processes that are never killed", header, grown);
     Ok(Findings::new(outcome, "Does every promise hold while everything fails?", lead)
@@ -134,9 +134,9 @@ impl<'a> Found<'a> {
     }
 
     fn processes(&self) -> Value {
-        let process = |(watched, [rss_kb, descriptors]): &(&Watched, [Option<Trend>; 2])| {
+        let process = |(watched, [anonymous_kb, descriptors]): &(&Watched, [Option<Trend>; 2])| {
             let mut process = json!({ "name": watched.name });
-            for (name, trend) in [("rss_kb", rss_kb), ("descriptors", descriptors)] {
+            for (name, trend) in [("anonymous_kb", anonymous_kb), ("descriptors", descriptors)] {
                 if let Some(trend) = trend {
                     process[name] = json!(trend);
                 }
@@ -247,5 +247,5 @@ fn trends(watched: &Watched) -> [Option<Trend>; 2] {
             watched.samples.iter().map(|sample| (sample.seconds, value(sample))).collect();
         Trend::fit(&values)
     };
-    [over(|sample| sample.rss_kb), over(|sample| sample.descriptors)]
+    [over(|sample| sample.anonymous_kb), over(|sample| sample.descriptors)]
 }

@@ -10,7 +10,9 @@ use apus_report::result::rounded;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) seconds: f64,
-    pub(super) rss_kb: f64,
+    /// Memory of the process alone. Pages of the program come when a fault first needs their code, and rings of other processes come and
+    /// go with these: the process keeps neither.
+    pub(super) anonymous_kb: f64,
     pub(super) descriptors: f64,
 }
 
@@ -18,10 +20,10 @@ impl Sample {
     /// Reads the sizes of a process; `None` if it has ended.
     pub(super) fn of(pid: u32, seconds: f64) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let rss_kb = rss.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+        let anonymous_kb = anonymous.trim().strip_suffix("kB")?.trim().parse().ok()?;
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as f64;
-        Some(Self { seconds, rss_kb, descriptors })
+        Some(Self { seconds, anonymous_kb, descriptors })
     }
 }
 
@@ -134,6 +136,6 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_descriptors() {
         let sample = Sample::of(std::process::id(), 1.0).unwrap();
-        assert!(sample.rss_kb > 100.0 && sample.descriptors >= 3.0, "{sample:?}");
+        assert!(sample.anonymous_kb > 100.0 && sample.descriptors >= 3.0, "{sample:?}");
     }
 }
