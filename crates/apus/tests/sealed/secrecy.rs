@@ -4,8 +4,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs};
 
+use apus::Endpoint;
 use apus::trace::{self, FreezeReason, Sampling};
-use apus::{Endpoint, prometheus};
 
 use crate::keys::{Ca, Cluster, serve};
 
@@ -30,7 +30,7 @@ fn shows_everything() {
         let client = builder().client().unwrap();
         client.call(server.local_addr(), vec![1; 100_000]).unwrap();
         println!("{client:?} {server:?} {:?}", client.metrics());
-        println!("{}", prometheus::text());
+        println!("{:?}", server.metrics());
         let stranger = Ca::new().builder("stranger").client().unwrap();
         println!("{:?}", stranger.call(server.local_addr(), "hello").unwrap_err());
         println!("{:?}", stranger.handshake_failure(server.local_addr()));
@@ -88,7 +88,7 @@ fn what_can_be_shown_has_no_key() {
     let secrets = secrets(&text("log"), &text("private"));
     assert!(has(&read("log"), &secrets[0]), "what is searched for is found where it is");
     let trace = read("trace");
-    assert!(trace.len() > 1_000 && child.stdout.len() > 10_000);
+    assert!(trace.len() > 1_000 && child.stdout.len() > 1_000);
     for (place, shown) in [("trace", &trace), ("output", &child.stdout), ("errors", &child.stderr)]
     {
         let found = secrets.iter().find(|secret| has(shown, secret));
