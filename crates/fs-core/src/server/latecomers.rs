@@ -4,7 +4,7 @@
 //! that claims such a node to change it has changes which the others have not seen, though its applications were answered before.
 //!
 //! The next life of the server does not remember that either. So the store keeps the first number of this life's ranges, from
-//! the moment at which something is learned: a client whose newest range is older was away for a whole life, and is fenced.
+//! the moment at which something is learned: a client whose newest range is older was away for a whole life, and is fenced (ADR 66).
 
 use std::collections::HashMap;
 
