@@ -31,9 +31,9 @@ fn shows_everything() {
         client.call(server.local_addr(), vec![1; 100_000]).unwrap();
         println!("{client:?} {server:?} {:?}", client.metrics());
         println!("{:?}", server.metrics());
-        let stranger = Ca::new().builder("stranger").client().unwrap();
-        println!("{:?}", stranger.call(server.local_addr(), "hello").unwrap_err());
-        println!("{:?}", stranger.handshake_failure(server.local_addr()));
+        let untrusted = Ca::new().builder("untrusted").client().unwrap();
+        println!("{:?}", untrusted.call(server.local_addr(), "hello").unwrap_err());
+        println!("{:?}", untrusted.handshake_failure(server.local_addr()));
         server.shutdown();
         thread.join().unwrap();
     }

@@ -139,6 +139,9 @@ impl Client {
         response: &Response,
     ) {
         if kind != LockKind::Unlock && *response != Response::Locked(None) {
+            if let Some(locks) = self.locks.get_mut(&ino) {
+                locks.retain(|held| held.holder != owner || held.kind != kind);
+            }
             self.lock_lost(ino, owner);
         }
         self.restore_next(clock, ino, owner);

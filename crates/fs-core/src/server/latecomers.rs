@@ -11,11 +11,10 @@ use std::collections::HashMap;
 use apus_fs_wire::{Hello, Ino};
 
 use super::Server;
-use super::settings::MAX_LEASES;
 use crate::store::{ClientId, Store};
 
-/// Nodes that are remembered. Chosen by us: what eight clients can have leased. Behind that, all nodes count as learned.
-pub(super) const MAX_LEARNED: usize = 8 * MAX_LEASES;
+/// Nodes that are remembered. Chosen by us: a few megabytes. With more of them, all nodes count as learned.
+pub(super) const MAX_LEARNED: usize = 1 << 16;
 
 /// Nodes of which clients have learned in this life of the server, after the grace period.
 #[derive(Debug)]
