@@ -61,7 +61,7 @@ impl<S: Store> Server<S> {
             .iter()
             .filter(|range| self.proofs.range(client, range.first, range.count) == **range);
         let newest = proven.map(|range| range.first).max();
-        if newest.is_some_and(|newest| newest < self.store.returns_from()) {
+        if newest.is_some_and(|newest| newest < self.returns_from) {
             self.fence(client);
         }
         if let Some(session) = self.sessions.get_mut(session) {

@@ -121,6 +121,8 @@ pub struct Server<S> {
     abandoned: Abandoned,
     /// First number of the first range of this life of the server.
     life_starts: Option<u64>,
+    /// What the store said in the beginning: since which range clients may return in this life.
+    returns_from: u64,
     learned: Learned,
     effects: VecDeque<ServerEffect>,
     counters: metrics::Counters,
@@ -137,6 +139,7 @@ impl<S: Store> Server<S> {
     /// The store's.
     pub fn new(store: S, settings: ServerSettings, now: Duration) -> Result<Self, StoreError> {
         let proofs = Proofs::new(store.secret());
+        let returns_from = store.returns_from();
         let mut server = Self {
             grace_ends: settings.grace.then(|| now + settings.term),
             store,
@@ -154,6 +157,7 @@ impl<S: Store> Server<S> {
             orphans: Orphans::default(),
             abandoned: Abandoned::default(),
             life_starts: None,
+            returns_from,
             learned: Learned::new(MAX_LEARNED),
             effects: VecDeque::new(),
             counters: metrics::Counters::default(),
