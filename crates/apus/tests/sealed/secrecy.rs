@@ -1,10 +1,12 @@
 //! KEY-2: no text that a program can show has a key.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs};
 
 use apus::Endpoint;
+use apus::security::Security;
 use apus::trace::{self, FreezeReason, Sampling};
 
 use crate::keys::{Ca, Cluster, serve};
@@ -17,12 +19,16 @@ const FOLDER: &str = "APUS_TEST_SECRECY";
 #[test]
 #[ignore = "run by `what_can_be_shown_has_no_key`"]
 fn shows_everything() {
-    let folder = env::var(FOLDER).unwrap();
+    let folder = PathBuf::from(env::var(FOLDER).unwrap());
     apus::security::log_keys();
     trace::set_sampling(Sampling::All);
     let (ca, cluster) = (Ca::new(), Cluster::new(0xd7));
+    // Once: all endpoints have the key that is searched for.
+    ca.issue("host");
     let builders: [&dyn Fn() -> apus::EndpointBuilder; 2] =
-        [&|| ca.builder("host"), &|| cluster.builder()];
+        [&|| Endpoint::builder().security(Security::new(ca.settings("host"))), &|| {
+            cluster.builder()
+        }];
     for builder in builders {
         println!("{:?}", builder());
         let server = Arc::new(builder().bind("127.0.0.1:0").unwrap());
@@ -40,9 +46,9 @@ fn shows_everything() {
     println!("{:?}", ca.settings("host"));
     println!("{:?} {:?}", cluster.security(), Endpoint::builder().security(cluster.security()));
     trace::freeze(FreezeReason::Demand);
-    trace::dump_to(&std::path::Path::new(&folder).join("trace")).unwrap();
+    trace::dump_to(&folder.join("trace")).unwrap();
     let private = fs::read_to_string(ca.path("host.key")).unwrap();
-    fs::write(std::path::Path::new(&folder).join("private"), private).unwrap();
+    fs::write(folder.join("private"), private).unwrap();
 }
 
 /// The secrets of the child process, as bytes and as the texts in which they could be shown.

@@ -50,16 +50,18 @@ impl Unsettled {
 }
 
 impl Client {
-    /// Withdraws the request of a lock operation that was interrupted, if it has made one.
+    /// Withdraws the request of a lock operation that was interrupted, if it has made one. `waits`: the request may wait at the server, from
+    /// where it is withdrawn with all others of the owner on the file; other requests are answered soon.
     pub(super) fn withdraw_lock(
         &mut self,
         clock: &Clock,
         token: OpToken,
         (ino, owner): (Ino, LockOwner),
+        waits: bool,
     ) {
         if self.calls.find(&Purpose::Operation(token)).is_some() {
             self.unsettled.owners.insert((ino, owner), Settling::Unanswered(token));
-            if let Some(request) = self.cancel_request(ino, owner) {
+            if waits && let Some(request) = self.cancel_request(ino, owner) {
                 self.call(clock, Purpose::CancelLock(ino, owner), request);
             }
         }

@@ -137,8 +137,8 @@ impl Client {
 
     /// Withdraws what an operation that was interrupted has asked of the server.
     pub(super) fn withdraw(&mut self, clock: &Clock, token: OpToken, operation: &Operation) {
-        if let Operation::Lock { node, owner, .. } = operation {
-            self.withdraw_lock(clock, token, (*node, *owner));
+        if let Operation::Lock { node, owner, wait, .. } = operation {
+            self.withdraw_lock(clock, token, (*node, *owner), *wait);
         }
     }
 
