@@ -3,7 +3,7 @@
 use apus_fs_wire::{LockKind, LockRange};
 
 /// A range that an owner has locked, or wants to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeldLock<H> {
     pub(crate) holder: H,
     pub(crate) kind: LockKind,

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Ino, LeaseKind, LockKind, LockOwner, Name, SessionRequest};
+use apus_fs_wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
 
 use super::effect::{ClientCall, OpToken};
+use crate::held_locks::HeldLock;
 
 /// What a call is for. Operations that need the same wait for one call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +20,7 @@ pub(super) enum Purpose {
     /// Withdrawal of an owner's lock requests that wait at the server.
     CancelLock(Ino, LockOwner),
     /// What an owner had before it asked for a lock that nothing waits for any more.
-    Restore(Ino, LockOwner, LockKind),
+    Restore(Ino, HeldLock<LockOwner>),
     /// Renew.
     Renew,
     /// A name, or a node itself.

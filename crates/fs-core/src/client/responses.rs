@@ -78,8 +78,8 @@ impl Client {
                 self.relocked(clock, ino, owner, &response);
             }
             (Purpose::CancelLock(ino, owner), _) => self.lock_cancelled(clock, ino, owner),
-            (Purpose::Restore(ino, owner, kind), response) => {
-                self.lock_restored(clock, (ino, owner, kind), &response);
+            (Purpose::Restore(ino, part), response) => {
+                self.lock_restored(clock, (ino, part), &response);
             }
             (Purpose::Batch(_), Response::BatchDone(done)) => self.batch_done(clock, &done),
             (Purpose::Batch(number), Response::Failed(failure)) => {

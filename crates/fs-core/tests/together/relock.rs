@@ -141,3 +141,49 @@ fn a_signal_during_a_stronger_request_leaves_the_weaker_lock() {
     assert_eq!(world.run(1, lock(file, false, LockKind::Read)), Ok(Reply::Done));
     assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
 }
+
+fn lock_range(node: Ino, kind: LockKind, start: u64) -> Operation {
+    let owner = LockOwner { owner: 7, is_flock: false };
+    let range = LockRange { start, end: start + 9 };
+    Operation::Lock { node, owner, kind, range, wait: false }
+}
+
+/// FSCLIENT-8: the threads of a program are one owner, and a signal may end the requests of several.
+#[test]
+fn locks_that_are_granted_to_several_threads_after_signals_go_back() {
+    let (mut world, file) = locked(false);
+    world.hold_back(0, |response| *response == Response::Locked(None));
+    let requests = [20, 40].map(|start| {
+        let locking = world.begin(0, lock_range(file, LockKind::Write, start));
+        assert!(world.ended(0, locking).is_none());
+        locking
+    });
+    for request in requests {
+        world.interrupt(0, request);
+        assert_eq!(world.wait(0, request), Err(Errno::INTR));
+    }
+    world.release();
+    for start in [20, 40] {
+        assert_eq!(
+            world.run(1, lock_range(file, LockKind::Write, start)),
+            Ok(Reply::Done),
+            "bytes from {start}"
+        );
+    }
+    assert_eq!(world.run(1, lock_range(file, LockKind::Write, 0)), Err(Errno::AGAIN));
+    assert_eq!(world.warnings, [""; 0]);
+}
+
+/// FSCLIENT-8: nothing is asked about bytes that the request was not about.
+#[test]
+fn what_goes_back_is_what_was_asked_for() {
+    let (mut world, file) = locked(false);
+    world.hold_back(0, |response| *response == Response::Locked(None));
+    let locking = world.begin(0, lock_range(file, LockKind::Write, 20));
+    world.interrupt(0, locking);
+    assert_eq!(world.wait(0, locking), Err(Errno::INTR));
+    let before = world.requests[0];
+    world.release();
+    assert_eq!(world.run(1, lock_range(file, LockKind::Write, 20)), Ok(Reply::Done));
+    assert_eq!(world.requests[0], before + 1, "the lock at the beginning is not asked for again");
+}

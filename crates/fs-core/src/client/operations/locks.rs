@@ -10,6 +10,11 @@ use crate::held_locks::{HeldLock, replace};
 /// All bytes of a file.
 const WHOLE: LockRange = LockRange { start: 0, end: u64::MAX };
 
+/// The bytes that a request is about.
+pub(super) fn locked_range(owner: LockOwner, asked: LockRange) -> LockRange {
+    if owner.is_flock { WHOLE } else { asked }
+}
+
 impl Client {
     pub(super) fn lock(
         &mut self,
@@ -56,7 +61,7 @@ impl Client {
 
     /// Notes what an owner has, for a server that was restarted.
     fn note_lock(&mut self, ino: Ino, holder: LockOwner, kind: LockKind, range: LockRange) {
-        let range = if holder.is_flock { WHOLE } else { range };
+        let range = locked_range(holder, range);
         let locks = self.locks.entry(ino).or_default();
         replace(locks, HeldLock { holder, kind, range });
         if locks.is_empty() {

@@ -137,8 +137,9 @@ impl Client {
 
     /// Withdraws what an operation that was interrupted has asked of the server.
     pub(super) fn withdraw(&mut self, clock: &Clock, token: OpToken, operation: &Operation) {
-        if let Operation::Lock { node, owner, wait, .. } = operation {
-            self.withdraw_lock(clock, token, (*node, *owner), *wait);
+        if let Operation::Lock { node, owner, range, wait, .. } = operation {
+            let range = locks::locked_range(*owner, *range);
+            self.withdraw_lock(clock, token, (*node, *owner, range), *wait);
         }
     }
 
