@@ -56,6 +56,13 @@ pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
     .in_folder(folder)
 }
 
+/// Has the secrets of handshakes logged if the variable `SSLKEYLOGFILE` names a file for them.
+fn log_keys_if_asked() {
+    if env::var_os("SSLKEYLOGFILE").is_some_and(|path| !path.is_empty()) {
+        apus::security::log_keys();
+    }
+}
+
 impl Sealing {
     /// Returns the argument with this folder; [`USUAL`] is that of `apus keys`.
     pub(crate) const fn with(folder: PathBuf) -> Self {
@@ -76,6 +83,7 @@ impl Sealing {
     ///
     /// There are no keys in the folder.
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
+        log_keys_if_asked();
         let Some(given) = &self.sealed else { return Ok(()) };
         let folder = folder(Some(given).filter(|path| path.as_os_str() != USUAL))?;
         let security = host_settings(&folder);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Read;
 use std::net::SocketAddr;
 
-use apus_wire::Profile;
+use apus_wire::{Profile, SealedHeader};
 
 use crate::capture_file::{CaptureReader, Record};
 use crate::datagram::{Datagram, Encapsulation, IpContent, ip_content};
@@ -15,6 +15,7 @@ use crate::frame::{UnknownLink, slice};
 use crate::offload::{looks_like_header, packet_ends};
 use crate::packet::{CapturedPacket, Content, QuotedPacket, raw_header, raw_ports};
 use crate::rpc::{CapturedRpc, RpcTable};
+use crate::unseal::{KeyLog, Unsealer};
 
 /// Reads a capture and yields its packets.
 ///
@@ -28,6 +29,7 @@ use crate::rpc::{CapturedRpc, RpcTable};
 pub struct Decoder {
     capture_file: CaptureReader,
     detector: UdpDetector,
+    unsealer: Unsealer,
     rpcs: RpcTable,
     /// Packets of the last record that the iterator has not returned yet.
     ready: VecDeque<CapturedPacket>,
@@ -65,12 +67,20 @@ impl Decoder {
         Ok(Self {
             capture_file: CaptureReader::open(reader)?,
             detector: UdpDetector { ports: ports.to_vec(), flows: HashSet::new() },
+            unsealer: Unsealer::default(),
             rpcs: RpcTable::default(),
             ready: VecDeque::new(),
             start: None,
             skipped: SkippedRecords::default(),
             done: false,
         })
+    }
+
+    /// Opens sealed packets with the secrets of a key log, if the capture has the handshakes that led to them.
+    #[must_use]
+    pub fn with_keys(mut self, keys: KeyLog) -> Self {
+        self.unsealer = Unsealer::new(keys);
+        self
     }
 
     /// Returns the RPCs decoded so far; [`crate::RpcIndex`] is the position in this slice.
@@ -102,7 +112,8 @@ impl Decoder {
                 return Ok(true);
             }
         };
-        let packets = found.map_or_else(Vec::new, |found| packets(&mut self.detector, &found));
+        let packets = found
+            .map_or_else(Vec::new, |found| packets(&mut self.detector, &mut self.unsealer, &found));
         self.skipped.others += u64::from(packets.is_empty());
         let Record { number, time, .. } = record;
         for mut packet in packets {
@@ -171,12 +182,16 @@ impl UdpDetector {
 }
 
 /// Returns the packets of an IP packet, without number, times and notes.
-fn packets(detector: &mut UdpDetector, ip_content: &IpContent<'_>) -> Vec<CapturedPacket> {
+fn packets(
+    detector: &mut UdpDetector,
+    unsealer: &mut Unsealer,
+    ip_content: &IpContent<'_>,
+) -> Vec<CapturedPacket> {
     match ip_content {
         IpContent::Datagram(datagram) => match datagram.carrier {
             Encapsulation::Homa if datagram.bytes.is_empty() => Vec::new(),
             Encapsulation::Homa => vec![kernel_packet(datagram)],
-            Encapsulation::Udp if detector.observe(datagram) => udp_packets(datagram),
+            Encapsulation::Udp if detector.observe(datagram) => udp_packets(unsealer, datagram),
             Encapsulation::Udp => Vec::new(),
         },
         IpContent::Unreachable { from, to, class, what, about } => {
@@ -215,21 +230,45 @@ fn kernel_packet(datagram: &Datagram<'_>) -> CapturedPacket {
     CapturedPacket { from, to, class, ..empty_packet(Profile::Kernel, len, content) }
 }
 
-fn udp_packets(datagram: &Datagram<'_>) -> Vec<CapturedPacket> {
+fn udp_packets(unsealer: &mut Unsealer, datagram: &Datagram<'_>) -> Vec<CapturedPacket> {
     let Datagram { from, to, class, bytes, len, .. } = *datagram;
-    let ends = if looks_like_header(bytes, from.port(), to.port()) {
-        packet_ends(bytes, len, from.port(), to.port())
+    let mut packets = Vec::new();
+    for (captured, len) in split(bytes, len, (from.port(), to.port())) {
+        let opened = if captured.len() == len { unsealer.open(from, to, captured) } else { None };
+        let number = SealedHeader::parse(captured).map(|header| header.number);
+        let Some(opened) = opened else {
+            packets.push(empty_packet(
+                Profile::Udp,
+                len,
+                Content::parse(Profile::Udp, captured, len),
+            ));
+            continue;
+        };
+        for (packet, len) in split(&opened, opened.len(), (from.port(), to.port())) {
+            let content = Content::parse(Profile::Udp, packet, len);
+            let opened = empty_packet(Profile::Udp, len, content);
+            packets.push(CapturedPacket { sealed_as: number, ..opened });
+        }
+    }
+    let parts = packets.len();
+    for (index, packet) in packets.iter_mut().enumerate() {
+        (packet.from, packet.to, packet.class) = (from, to, class);
+        packet.part = (index + 1, parts);
+    }
+    packets
+}
+
+/// Splits a datagram of `len` bytes, of which `bytes` were captured, into its packets, with their lengths.
+fn split(bytes: &[u8], len: usize, (from_port, to_port): (u16, u16)) -> Vec<(&[u8], usize)> {
+    let ends = if looks_like_header(bytes, from_port, to_port) {
+        packet_ends(bytes, len, from_port, to_port)
     } else {
         vec![len]
     };
     let starts = std::iter::once(0).chain(ends.iter().copied());
-    let packet = |(index, (start, &end)): (usize, (usize, &usize))| {
-        let captured = &bytes[start..bytes.len().min(end)];
-        let content = Content::parse(Profile::Udp, captured, end - start);
-        let part = (index + 1, ends.len());
-        CapturedPacket { from, to, class, part, ..empty_packet(Profile::Udp, end - start, content) }
-    };
-    starts.zip(&ends).enumerate().map(packet).collect()
+    let packet =
+        |(start, &end): (usize, &usize)| (&bytes[start..bytes.len().min(end)], end - start);
+    starts.zip(&ends).map(packet).collect()
 }
 
 /// Returns a packet whose remaining fields have neutral values.
@@ -245,6 +284,7 @@ fn empty_packet(profile: Profile, len: usize, content: Content) -> CapturedPacke
         class: 0,
         profile,
         len,
+        sealed_as: None,
         content,
         note: None,
     }

@@ -33,6 +33,9 @@ pub fn packet(packet: &CapturedPacket, links: Links) -> Value {
     if let Some(id) = packet.sender_id() {
         put("rpc", json!(id.client_id().to_string()));
     }
+    if let Some(number) = packet.sealed_as {
+        object.insert("sealed_number".to_owned(), json!(number));
+    }
     add_content(packet, &mut object);
     if let Some(note) = &packet.note {
         add_note(packet, note, &mut object);

@@ -12,6 +12,7 @@
 //!     ├ frame            the IP packet in a record
 //!     ├ datagram         the UDP datagram, Homa packet or ICMP error in an IP packet
 //!     ├ offload          boundaries of packets that offload has merged
+//!     ├ unseal           sealed packets, opened with a key log
 //!     ├ packet           one packet: its fields, or its violation of the wire format
 //!     └ rpc, message,    RPCs and messages: relates each packet
 //!       note             to earlier ones
@@ -44,6 +45,7 @@ mod offload;
 mod packet;
 mod rpc;
 mod summary;
+mod unseal;
 
 pub use decoder::{Decoder, SkippedRecords};
 pub use description::{Description, duration};
@@ -54,3 +56,4 @@ pub use note::{Links, Note, RpcIndex};
 pub use packet::{CapturedPacket, Content, QuotedPacket, Verdict};
 pub use rpc::CapturedRpc;
 pub use summary::{CompletionTimes, Summary, TypeCounts};
+pub use unseal::{KeyLog, KeyLogError};

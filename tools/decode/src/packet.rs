@@ -31,6 +31,8 @@ pub struct CapturedPacket {
     pub profile: Profile,
     /// Length on the network in bytes, without IP and UDP headers.
     pub len: usize,
+    /// Packet number under which it was sealed, if it was opened with a key log. Packets of one datagram have one.
+    pub sealed_as: Option<u64>,
     /// Decoded content.
     pub content: Content,
     /// What earlier packets reveal about this one; `None` if it belongs to no RPC.

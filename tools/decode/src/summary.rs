@@ -15,6 +15,7 @@ pub struct Summary {
     types: BTreeMap<PacketType, TypeCounts>,
     rpcs: BTreeSet<RpcIndex>,
     profiles: [u64; 2],
+    unopened: u64,
     span: Option<(i64, i64)>,
 }
 
@@ -51,6 +52,8 @@ impl Summary {
         if let Content::Whole { body: Body::Data(data, _), .. } = &packet.content {
             of_type.retransmitted += u64::from(data.retransmit);
         }
+        let is_unopened = |content: &Content| matches!(content, Content::Sealed { sealed, .. } if sealed.kind.is_none());
+        self.unopened += u64::from(is_unopened(&packet.content));
         self.profiles[usize::from(packet.profile == Profile::Udp)] += 1;
         self.rpcs.extend(packet.note.as_ref().map(|note| note.rpc));
         let (first, last) = self.span.unwrap_or((packet.time, packet.time));
@@ -61,6 +64,12 @@ impl Summary {
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.types.values().map(|each| each.packets).sum()
+    }
+
+    /// Returns the number of sealed packets that were not opened; those of handshakes are not counted.
+    #[must_use]
+    pub const fn unopened(&self) -> u64 {
+        self.unopened
     }
 
     /// Returns the number of packets of one wire profile.

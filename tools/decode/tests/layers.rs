@@ -15,6 +15,7 @@ const ORDER: &[Layer<'_>] = &[
             "note",
             "packet",
             "rpc",
+            "unseal",
             "decoder",
             "description",
             "filter",
@@ -23,6 +24,7 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("capture_file", &["clock", "reader"]),
+    ("unseal", &["key_log", "direction"]),
 ];
 
 #[test]

@@ -16,6 +16,10 @@ use clap::Args;
 /// packet that is lost before it reaches the point of capture leaves a gap; one that is lost behind that point leaves
 /// no mark.
 ///
+/// Of sealed packets only the headers can be read. With --keys, the packets of those handshakes are opened that are in the
+/// capture and of which the file has the secrets: `apus serve`, `apus call` and the other commands write them to the file that
+/// the variable SSLKEYLOGFILE names.
+///
 /// `dissector/apus.lua` in the sources decodes the same packets in Wireshark.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -23,6 +27,7 @@ use clap::Args;
   apus decode capture.pcapng --rpc 5490
   apus decode capture.pcap --type RESEND,RPC_UNKNOWN,malformed --port 4000
   apus decode capture.pcap --summary --json
+  SSLKEYLOGFILE=keys.log apus call --sealed host-a:4000 hello; apus decode capture.pcap --keys keys.log
   apus decode -")]
 pub(crate) struct Arguments {
     /// The capture. `-` reads standard input, for instance from `tcpdump -U -w -`; packets are then linked only to
@@ -42,6 +47,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORTS", value_delimiter = ',', value_parser = port,
           allow_negative_numbers = true)]
     pub(super) port: Vec<u16>,
+    /// Open sealed packets with the secrets in this key log file
+    #[arg(long, value_name = "FILE")]
+    pub(super) keys: Option<PathBuf>,
     /// Count packets by type and list RPCs with their times, instead of printing every packet
     #[arg(long)]
     pub(super) summary: bool,

@@ -14,7 +14,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
 use std::path::Path;
 
-use apus_decode::{CapturedPacket, CapturedRpc, Decoder, Links, PacketFilter, Summary, json};
+use apus_decode::{
+    CapturedPacket, CapturedRpc, Decoder, KeyLog, Links, PacketFilter, Summary, json,
+};
 
 use self::report::Report;
 use crate::failure::Failure;
@@ -28,15 +30,18 @@ use crate::output;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.file;
     let filter = arguments.filter();
+    let keys = arguments.keys.as_deref().map(key_log).transpose()?;
     let input = Input::open(path)?;
     // Links to later packets are known only after a first pass. The second pass reports errors.
     let later = match &input {
-        Input::File(_) if !arguments.summary => decoder(Input::open(path)?, path, &filter)
-            .map_or_else(|_| Vec::new(), Decoder::into_rpcs),
+        Input::File(_) if !arguments.summary => {
+            decoder(Input::open(path)?, path, &filter, keys.as_ref())
+                .map_or_else(|_| Vec::new(), Decoder::into_rpcs)
+        }
         _ => Vec::new(),
     };
     let live = matches!(input, Input::Stream(_));
-    let decoder = decoder(input, path, &filter)?;
+    let decoder = decoder(input, path, &filter, keys.as_ref())?;
     let mut printer = Printer::new(arguments, live);
     let report = printer.decode(decoder, &filter, &later)?;
     printer.finish(&report)?;
@@ -70,12 +75,34 @@ impl Input {
     }
 }
 
-fn decoder(input: Input, path: &Path, filter: &PacketFilter) -> Result<Decoder, Failure> {
+/// Reads a key log file.
+fn key_log(path: &Path) -> Result<KeyLog, Failure> {
+    let refused = |problem: String| Failure::Argument {
+        argument: "--keys".to_owned(),
+        problem: format!("{}: {problem}", path.display()),
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| refused(format!("{error}; name a key log file that can be read")))?;
+    KeyLog::parse(&text).map_err(|error| {
+        refused(format!("{error}; name a file that SSLKEYLOGFILE has had written"))
+    })
+}
+
+fn decoder(
+    input: Input,
+    path: &Path,
+    filter: &PacketFilter,
+    keys: Option<&KeyLog>,
+) -> Result<Decoder, Failure> {
     let decoder = match input {
         Input::File(file) => Decoder::open(file, &filter.ports),
         Input::Stream(stream) => Decoder::open(stream, &filter.ports),
     };
-    decoder.map_err(|error| Failure::of(&path.display().to_string(), &error))
+    let decoder = decoder.map_err(|error| Failure::of(&path.display().to_string(), &error))?;
+    Ok(match keys {
+        Some(keys) => decoder.with_keys(keys.clone()),
+        None => decoder,
+    })
 }
 
 /// Prints packets to standard output, in the requested form.

@@ -21,6 +21,8 @@ pub(super) struct Report {
     damage: Option<Error>,
     /// Whether the arguments filter packets.
     filtered: bool,
+    /// Whether there is a key log.
+    has_keys: bool,
     /// Whether the JSON object contains the packets.
     with_packets: bool,
 }
@@ -34,6 +36,7 @@ fn outcome(arguments: &Arguments) -> Map<String, Value> {
         ("rpc", json!(rpcs)),
         ("type", json!(types)),
         ("port", json!(arguments.port)),
+        ("keys", json!(arguments.keys.as_ref().map(|path| path.display().to_string()))),
         ("summary", json!(arguments.summary)),
     ];
     let config = config.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
@@ -68,7 +71,8 @@ impl Report {
         let Arguments { rpc, types, port, summary: only_summary, .. } = arguments;
         let filtered = !(rpc.is_empty() && types.is_empty() && port.is_empty());
         let skipped = decoder.skipped().clone();
-        Self { summary, rpcs, skipped, damage, filtered, with_packets: !only_summary }
+        let has_keys = arguments.keys.is_some();
+        Self { summary, rpcs, skipped, damage, filtered, has_keys, with_packets: !only_summary }
     }
 
     /// Returns the end of the JSON object, after the packets.
@@ -156,6 +160,13 @@ impl Report {
             notes.push(format!(
                 "none of {others} records is a packet of apus or of the kernel module; `--port 4000` decodes \
                  everything on that UDP port as apus"
+            ));
+        }
+        let unopened = self.summary.unopened();
+        if self.has_keys && unopened > 0 {
+            notes.push(format!(
+                "{unopened} sealed packets were not opened: their handshake is not in the capture, or its secrets not in the \
+                 file of --keys"
             ));
         }
         if self.summary.packets() == 0 && self.filtered {

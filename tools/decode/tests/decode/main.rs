@@ -8,6 +8,7 @@ mod formats;
 mod hostile;
 mod invariants;
 mod kernel_captures;
+mod key_log;
 mod notes;
 #[path = "../../../../fuzz/replay.rs"]
 mod replay;
