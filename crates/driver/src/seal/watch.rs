@@ -1,6 +1,7 @@
-//! Rotation: reads keys and certificates again when their files change.
+//! Rotation: reads keys and certificates again when their files change, and says which handshakes have failed.
 
 use super::handle::SealHandle;
+use super::refusals::RefusalLog;
 use apus_seal::Negotiator;
 use std::io;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Watch {
 
 impl Watch {
     /// Starts the thread `apus-keys`. `reload` is called every `interval`, and returns what is used from then on, or why what is in the
-    /// files cannot be used: that is passed to `warn`, and what was used is kept.
+    /// files cannot be used: that is passed to `warn`, and what was used is kept. So are lines about clients whose handshakes have failed.
     ///
     /// # Errors
     ///
@@ -37,7 +38,7 @@ impl Watch {
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::Builder::new().name("apus-keys".into()).spawn(move || {
-            let mut checks = 0;
+            let (mut checks, mut refusals) = (0, RefusalLog::default());
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 checks += 1;
                 match reload() {
@@ -50,6 +51,7 @@ impl Watch {
                     }
                     None => {}
                 }
+                refusals.lines(handle.take_refusals()).iter().for_each(|line| warn(line));
             }
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })

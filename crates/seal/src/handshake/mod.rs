@@ -21,8 +21,10 @@
 mod client;
 mod cookie;
 mod flight;
+mod refusals;
 mod server;
 mod stream;
 mod table;
 
+pub use refusals::Refusals;
 pub use table::{Datagram, Established, Handshakes, Limits, SealEvent};

@@ -45,3 +45,68 @@ impl KeySchedule for TlsSchedule {
         KeyPair { local: Box::new(TlsCipher(local)), remote: Box::new(TlsCipher(remote)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::provider::provider;
+    use apus_wire::{HEADER_LEN, SealedHeader};
+    use rustls::quic::Version;
+    use rustls::{CipherSuite, Side, SupportedCipherSuite};
+
+    /// Packet number, phase, the packet of version 1, and the sealed one: those of docs/spec/sealing.md, made by another
+    /// implementation of AES-GCM.
+    const VECTORS: [(u64, bool, &str, &str); 2] = [
+        (
+            1,
+            false,
+            "80001004000000000000001453110badcafe12340000000000001234",
+            "8000100400000000000000145320000000000001000000000000123450600ddd30a36b6c58861fe0cf0859d0",
+        ),
+        (
+            0x0102_0304_0506,
+            true,
+            "800010040000000000000010e3110badcafe12340000000000001234\
+             00000005000000050000000000000000000000010000000000000000\
+             68656c6c6f",
+            "800010040000000000000010e3210102030405060000000000001234\
+             eeae28b89bf69e0aa3179d196a324d0bfea9291ab3bcac3401565da7\
+             be44e326b113cb140caabd31aeda8d3835dac20597",
+        ),
+    ];
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<_> = hex.chars().filter(|digit| !digit.is_whitespace()).collect();
+        let digit = |at: usize| digits[at].to_digit(16).unwrap() as u8;
+        (0..digits.len()).step_by(2).map(|at| digit(at) << 4 | digit(at + 1)).collect()
+    }
+
+    /// Initial keys of RFC 9001, appendix A.1.
+    fn keys(side: Side) -> KeyPair {
+        let provider = provider();
+        let mut suites = provider.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
+        let aes = suites
+            .find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256)
+            .unwrap();
+        pair(aes.quic_suite().unwrap().keys(&bytes("8394c8f03e515708"), side, Version::V1))
+    }
+
+    /// SEAL-1 to SEAL-3.
+    #[test]
+    fn packets_are_sealed_as_the_vectors_say() {
+        for (number, phase, clear, sealed) in VECTORS {
+            let (clear, sealed) = (bytes(clear), bytes(sealed));
+            let mut packet = clear.clone();
+            let (header, payload) = packet.split_at_mut(HEADER_LEN);
+            SealedHeader::seal(header, number, phase);
+            let tag = keys(Side::Client).local.seal(number, header, payload).unwrap();
+            packet.extend(tag);
+            assert_eq!(packet, sealed);
+
+            let (header, payload) = packet.split_at_mut(HEADER_LEN);
+            let len = keys(Side::Server).remote.open(number, header, payload).unwrap();
+            SealedHeader::open(header, 0x1234_0bad_cafe);
+            assert_eq!(packet[..HEADER_LEN + len], clear);
+        }
+    }
+}

@@ -152,3 +152,19 @@ fn a_missing_key_is_reported_rarely_and_believed_rarely() {
     assert_eq!(ends[0].handshakes.in_progress(), 1);
     crate::network::assert_connected(&mut ends);
 }
+
+/// SEAL-9: an answer that arrives at an end which has asked nothing, because a HELLO was sent in its name, is not taken for a
+/// client's HELLO. Otherwise the two answered each other without end.
+#[test]
+fn two_servers_do_not_answer_each_other() {
+    let [mut first, mut second] = [1, 2].map(|port| End::new(port, stub(u64::from(port))));
+    let (_, forged) = hello(9, first.address);
+    first.receive(0, second.address, forged.packet);
+    let answers: Vec<_> = std::iter::from_fn(|| first.handshakes.poll_transmit()).collect();
+    assert!(!answers.is_empty());
+    for answer in answers {
+        assert_eq!(answer.to, second.address);
+        second.receive(0, first.address, answer.packet);
+    }
+    assert_eq!(second.handshakes.poll_transmit(), None);
+}

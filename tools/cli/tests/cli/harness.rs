@@ -121,6 +121,18 @@ impl Service {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Reads the standard error up to a line with `text`, which it waits for, and returns that.
+    pub(crate) fn error_line(&mut self, text: &str) -> String {
+        let mut stderr = BufReader::new(self.child.stderr.as_mut().unwrap());
+        loop {
+            let mut line = String::new();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the process has ended");
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
     /// Waits for the end of the process. Returns its exit status, the rest of its standard output, and its standard
     /// error.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {

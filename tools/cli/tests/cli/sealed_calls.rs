@@ -17,7 +17,7 @@ fn keys(folder: &Path, name: &str) -> String {
 fn a_refused_handshake_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let [ours, theirs] = ["ours", "theirs"].map(|name| keys(folder.path(), name));
-    let service = Service::start(&["--path", "udp", &theirs]);
+    let mut service = Service::start(&["--path", "udp", &theirs]);
     let address = service.address();
     let output = run(["call", "--path", "udp", &theirs, &address]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -25,6 +25,9 @@ fn a_refused_handshake_is_explained() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("compare the `ca` files of both hosts"), "{said}");
+    // Who runs the service learns it, too.
+    let line = service.error_line("handshake");
+    assert!(line.contains("127.0.0.1:") && line.contains("compare the `ca` files"), "{line}");
     let output = run(["call", "--path", "udp", &ours, &address, "--json"]);
     let call = &object(&output)["rows"][0]["by_call"][0];
     assert_eq!(call["outcome"], "not executed", "{call}");

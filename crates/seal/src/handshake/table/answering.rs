@@ -2,8 +2,8 @@
 
 use super::{Answered, Handshakes, Key, send};
 use crate::association::{Sealer, association};
-use crate::failure::Failure;
-use crate::handshake::flight::{Flight, Hello, failed, retry};
+use crate::failure::{Failure, FoundBy, HandshakeError};
+use crate::handshake::flight::{Flight, Hello, PADDED, failed, retry};
 use crate::handshake::server::ServerHandshake;
 use crate::handshake::stream::MAX_PIECE;
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
@@ -19,7 +19,8 @@ impl Handshakes {
         len: usize,
         hello: &Hello<'_>,
     ) {
-        if self.answered.contains_key(&key) {
+        // A client pads its HELLO; a server's would be answered without end by an end that does not know the handshake (SEAL-9).
+        if len < PADDED || self.answered.contains_key(&key) {
             return;
         }
         if !self.servers.contains_key(&key) && !self.begin_server(now, key, to, hello) {
@@ -152,6 +153,7 @@ impl Handshakes {
         }
         // What this end would send to it is not held up: its address may be forged.
         self.counters.count_failure(cause);
+        self.refusals.add(HandshakeError { cause, found_by: FoundBy::Us }, key.0);
     }
 }
 

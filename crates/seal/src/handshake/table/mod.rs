@@ -9,6 +9,7 @@ mod calling;
 use super::client::ClientHandshake;
 use super::cookie::Cookies;
 use super::flight::{Flight, Hello};
+use super::refusals::{RefusalList, Refusals};
 use super::server::ServerHandshake;
 use crate::association::{Opener, Phases, Sealer};
 use crate::counters::SealCounters;
@@ -121,6 +122,7 @@ pub struct Handshakes {
     ends: VecDeque<(u64, Key)>,
     peers: BTreeMap<SocketAddr, Peer>,
     failed: BTreeMap<SocketAddr, (HandshakeError, u64)>,
+    refusals: RefusalList,
     /// When a NO_KEY was sent to an address last.
     no_keys: BTreeMap<SocketAddr, u64>,
     cookies: Cookies,
@@ -148,6 +150,7 @@ impl Handshakes {
             ends: VecDeque::new(),
             peers: BTreeMap::new(),
             failed: BTreeMap::new(),
+            refusals: RefusalList::default(),
             no_keys: BTreeMap::new(),
             tokens: limits.unknown_per_second.saturating_mul(1_000_000_000),
             filled: now,
@@ -384,6 +387,7 @@ impl Handshakes {
         let cause = Failure::from_code(u8::try_from(code).unwrap_or(0));
         if self.servers.remove(&(peer, id)).is_some() {
             self.counters.count_failure(cause);
+            self.refusals.add(HandshakeError { cause, found_by: FoundBy::Peer }, peer);
         }
         if self.clients.get(&peer).is_some_and(|client| client.flight.id == id)
             && let Some(client) = self.clients.remove(&peer)
@@ -430,6 +434,11 @@ impl Handshakes {
             self.failed.insert(peer, (error, now + HOLD_AFTER_FAILURE));
         }
         error
+    }
+
+    /// Takes the handshakes as server that have failed since the last call, for a log.
+    pub fn take_refusals(&mut self) -> Vec<Refusals> {
+        self.refusals.take()
     }
 
     /// Returns why the last handshake with `peer` has failed, if that was within the last two seconds or so.
