@@ -20,11 +20,14 @@
 //! - **SEALED-2** The engine receives nothing that was not opened (SEAL-7).
 //! - **SEALED-3** The protocol is given a session before it is given a packet of it.
 
+mod clock;
 mod handle;
 mod receive;
+mod refusals;
 mod transmit;
 mod watch;
 
+pub use clock::SealClock;
 pub use handle::SealHandle;
 pub use watch::{WATCH_INTERVAL, Watch};
 
@@ -45,8 +48,20 @@ impl Sealed {
     /// Seals the packets of `inner`, with the identity and trust of `negotiator`.
     #[must_use]
     pub fn new(inner: Box<dyn Driver>, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
-        let handle = SealHandle::new(negotiator, inner.local_addr().port(), limits);
-        Self { inner, handle: Arc::new(handle) }
+        Self::with_clock(inner, negotiator, limits, SealClock::system())
+    }
+
+    /// As [`Sealed::new`], with another clock than the system's: with a simulated one [`TransmitHalf::next_timeout`] returns `None`, and
+    /// [`SealHandle::next_due`] says when a timer is due.
+    #[must_use]
+    pub fn with_clock(
+        inner: Box<dyn Driver>,
+        negotiator: Arc<dyn Negotiator>,
+        limits: Limits,
+        clock: SealClock,
+    ) -> Self {
+        let port = inner.local_addr().port();
+        Self { inner, handle: Arc::new(SealHandle::new(negotiator, port, limits, clock)) }
     }
 
     /// Returns what can be read and changed while the driver works. Valid after [`Driver::split`].

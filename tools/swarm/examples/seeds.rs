@@ -1,6 +1,6 @@
-//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS] [--hostile | --kernel]`, with one thread per
+//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed]`, with one thread per
 //! core unless JOBS says otherwise. With `--hostile`, one host of each fabric attacks the others; with `--kernel`, some hosts
-//! run the Linux module. It runs what `apus sim check` runs, but compiles far less when the core changes:
+//! run the Linux module; with `--sealed`, packets are sealed and a host is on the path. It runs what `apus sim check` runs, but compiles far less when the core changes:
 //! `mutations/run` builds it once per mutation.
 //!
 //! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds that were run.
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let peers = match words.last().map(String::as_str) {
         Some("--hostile") => PeerModel::Hostile,
         Some("--kernel") => PeerModel::Kernel,
+        Some("--sealed") => PeerModel::Sealed,
         _ => PeerModel::Random,
     };
     words.truncate(words.len() - usize::from(peers != PeerModel::Random));
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         _ => (0, 0, None),
     };
     let (Some(jobs), Some(end)) = (jobs, from.checked_add(count)) else {
-        eprintln!("usage: seeds FROM COUNT [JOBS] [--hostile | --kernel]");
+        eprintln!("usage: seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed]");
         return ExitCode::from(2);
     };
     for first in (from..end).step_by(jobs.get()) {

@@ -7,6 +7,7 @@
 //! ```text
 //!   generator   scenario of a seed                        scenario, call     the scenario
 //!   attacker    programs of hostile hosts                 attack, address    what they do, and in whose name
+//!                                                         meddling           what a host on the path does
 //!   simulation  observed hosts, phases of a run           payload            content of messages
 //!   observer    passes observations to the checkers       checker            one file for each promise
 //!   violation   promise, expectation and observation      event_log          events before a violation
@@ -30,6 +31,7 @@ mod directory;
 mod event_log;
 mod files;
 mod generator;
+mod meddling;
 mod observation;
 mod observer;
 mod panic_hook;
@@ -42,6 +44,7 @@ mod violation;
 
 pub use attack::{Attack, Position};
 pub use call::{PlannedCall, ServerAction};
+pub use meddling::Meddling;
 pub use scenario::{Overload, PeerModel, Processors, Scenario, Sharing};
 pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};
 pub use swarm::{Swarm, SwarmSummary};

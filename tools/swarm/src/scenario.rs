@@ -10,6 +10,7 @@ use apus_wire::{DATA_HEADER_LEN, Role};
 
 use super::attack::{Attack, Position};
 use super::call::{PlannedCall, ServerAction};
+use super::meddling::Meddling;
 use super::observation::CallId;
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
@@ -29,6 +30,8 @@ pub enum PeerModel {
     Kernel,
     /// Apus, and one host of each fabric attacks the others.
     Hostile,
+    /// Apus with sealed packets, and a host on the path between all of them.
+    Sealed,
 }
 
 /// All parameters of a run.
@@ -64,6 +67,8 @@ pub struct Scenario {
     pub overload: Option<Overload>,
     /// The attack of one host on the others.
     pub attack: Option<Attack>,
+    /// If packets are sealed: what a host on the path does to them until [`Scenario::heal_at`].
+    pub sealed: Option<Meddling>,
     /// Messages whose first packet is lost once, by call, and the role of their sender. What is lost depends on no other
     /// packet: it is the same in a run with an attack and in one without.
     pub lost: BTreeMap<CallId, Role>,
@@ -135,10 +140,11 @@ impl Scenario {
 pub(crate) const FRAMING: u64 = 28 + 38;
 
 impl Scenario {
-    /// Returns whether corrupted packets are delivered unnoticed, so that only termination is promised.
+    /// Returns whether corrupted packets are delivered unnoticed, so that only termination is promised. Sealing notices it.
     #[must_use]
     pub fn has_unnoticed_corruption(&self) -> bool {
-        self.faults.corruption > 0 && self.faults.corrupted == fault::Corruption::Unnoticed
+        let is_unnoticed = self.faults.corrupted == fault::Corruption::Unnoticed;
+        self.faults.corruption > 0 && is_unnoticed && self.sealed.is_none()
     }
 
     /// Returns the stalls of a host.
@@ -212,6 +218,9 @@ impl fmt::Display for Scenario {
         self.write_processors(f)?;
         if let Some(attack) = &self.attack {
             writeln!(f, "  attack     {attack}")?;
+        }
+        if let Some(meddling) = &self.sealed {
+            writeln!(f, "  sealed     {meddling}")?;
         }
         if !self.lost.is_empty() {
             writeln!(

@@ -6,7 +6,7 @@ use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::processor::{Costs, Processor, Stall};
 use apus_swarm::{
-    PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction, Sharing, Swarm,
+    Meddling, PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction, Sharing, Swarm,
     SwarmSummary, ViolationKind, check, check_scenario,
 };
 use apus_wire::Role;
@@ -370,4 +370,28 @@ fn hostile_hosts_in_every_position() {
         scenario.attack.as_mut().unwrap().is_silent = true;
         assert_eq!(check_scenario(&scenario).totals.hostile_packets, 0);
     }
+}
+
+/// A host on the path of sealed packets repeats, changes, misattributes, replays and forges them, and nothing comes of it.
+#[test]
+fn a_host_on_the_path_stops_packets_and_nothing_else() {
+    let mut hostile_packets = 0;
+    for seed in 1..5 {
+        let mut scenario = small(Scenario::generate_with(seed, PeerModel::Sealed));
+        scenario.sealed = Some(Meddling {
+            repeated: 50,
+            changed: 50,
+            shortened: 20,
+            misattributed: 20,
+            misdelivered: 20,
+            replayed: 50,
+            forged: 50,
+        });
+        let result = check_scenario(&scenario);
+        if let Some(failure) = result.failure {
+            panic!("{failure}");
+        }
+        hostile_packets += result.totals.hostile_packets;
+    }
+    assert_ne!(hostile_packets, 0);
 }

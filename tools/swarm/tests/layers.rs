@@ -9,6 +9,7 @@ const ORDER: &[Layer<'_>] = &[
             "address",
             "attack",
             "call",
+            "meddling",
             "observation",
             "payload",
             "scenario",
@@ -42,6 +43,7 @@ const ORDER: &[Layer<'_>] = &[
             "memory",
             "permission",
             "recovery",
+            "sealing",
             "undisturbed",
         ],
     ),
@@ -49,6 +51,7 @@ const ORDER: &[Layer<'_>] = &[
         "generator",
         &[
             "random",
+            "sealing",
             "config",
             "fabric",
             "faults",
@@ -74,10 +77,24 @@ const ORDER: &[Layer<'_>] = &[
             "off_path",
             "informed",
             "on_link",
+            "on_path",
             "client",
         ],
     ),
-    ("simulation", &["stack", "agenda", "datagrams", "envelope", "host", "hostile_host", "run"]),
+    (
+        "simulation",
+        &[
+            "stack",
+            "sealed_end",
+            "agenda",
+            "datagrams",
+            "envelope",
+            "sealing",
+            "host",
+            "hostile_host",
+            "run",
+        ],
+    ),
 ];
 
 #[test]

@@ -1,8 +1,9 @@
 //! What both halves of a sealed driver share, and what others may ask.
 
+use super::clock::SealClock;
 use apus_seal::{
-    Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, SealCounters,
-    SealEvent, Sealer,
+    Datagram, HandshakeError, Handshakes, Identity, Limits, Negotiator, Opener, Refusals,
+    SealCounters, SealEvent, Sealer,
 };
 use apus_wire::HEADER_LEN;
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Time between two checks of how old keys are, in nanoseconds: a minute.
 const AGE_CHECK: u64 = 60_000_000_000;
@@ -19,8 +20,7 @@ const AGE_CHECK: u64 = 60_000_000_000;
 pub struct SealHandle {
     state: Mutex<State>,
     counters: Arc<SealCounters>,
-    /// The origin of the time of `Handshakes`.
-    origin: Instant,
+    clock: SealClock,
     /// Whether there are changes for the transmitting half, or packets to send.
     for_transmit: AtomicBool,
     /// Whether there are changes for the receiving half.
@@ -61,8 +61,13 @@ impl fmt::Debug for SealHandle {
 }
 
 impl SealHandle {
-    pub(super) fn new(negotiator: Arc<dyn Negotiator>, port: u16, limits: Limits) -> Self {
-        let handshakes = Handshakes::new(negotiator, port, limits, 0);
+    pub(super) fn new(
+        negotiator: Arc<dyn Negotiator>,
+        port: u16,
+        limits: Limits,
+        clock: SealClock,
+    ) -> Self {
+        let handshakes = Handshakes::new(negotiator, port, limits, clock.now());
         Self {
             counters: handshakes.counters().clone(),
             state: Mutex::new(State {
@@ -72,9 +77,9 @@ impl SealHandle {
                 sessions: VecDeque::new(),
                 outbox: VecDeque::new(),
                 refused: VecDeque::new(),
-                next_age_check: AGE_CHECK,
+                next_age_check: clock.now() + AGE_CHECK,
             }),
-            origin: Instant::now(),
+            clock,
             for_transmit: AtomicBool::new(false),
             for_receive: AtomicBool::new(false),
             for_reports: AtomicBool::new(false),
@@ -119,19 +124,19 @@ impl SealHandle {
         self.change(|_, state| state.handshakes.recheck())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the handshakes as server that have failed since the last call.
+    pub(super) fn take_refusals(&self) -> Vec<Refusals> {
+        self.lock().handshakes.take_refusals()
     }
 
-    /// Returns the time of `Handshakes`.
-    fn now(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state at the present time, and tells both halves and the protocol what concerns them.
     pub(super) fn change<R>(&self, change: impl FnOnce(u64, &mut State) -> R) -> R {
         let mut state = self.lock();
-        let result = change(self.now(), &mut state);
+        let result = change(self.clock.now(), &mut state);
         state.sort_out();
         let is_for_transmit = !state.sealers.is_empty() || !state.outbox.is_empty();
         self.for_transmit.store(is_for_transmit, Ordering::Release);
@@ -154,10 +159,16 @@ impl SealHandle {
         })
     }
 
-    /// Returns when [`SealHandle::handle_timeout`] is due.
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
+    /// Returns when the driver's timer is due, in nanoseconds of its clock; `None` if none is.
+    #[must_use]
+    pub fn next_due(&self) -> Option<u64> {
         let due = self.due.load(Ordering::Relaxed);
-        if due == u64::MAX { None } else { self.origin.checked_add(Duration::from_nanos(due)) }
+        (due != u64::MAX).then_some(due)
+    }
+
+    /// Returns when [`SealHandle::handle_timeout`] is due, on the system's clock.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.next_due().and_then(|due| self.clock.instant(due))
     }
 
     pub(super) fn is_for_transmit(&self) -> bool {

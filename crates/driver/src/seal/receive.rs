@@ -208,6 +208,7 @@ impl AsFd for OpenedReceive {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clock::SealClock;
     use super::*;
     use apus_seal::stub::{StubNegotiator, StubPolicy};
     use apus_seal::{Handshakes, Limits, SealEvent, Sealer};
@@ -258,7 +259,8 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let handle = Arc::new(SealHandle::new(stub(1), 9, Limits::default()));
+            let clock = SealClock::system();
+            let handle = Arc::new(SealHandle::new(stub(1), 9, Limits::default(), clock));
             let queue = Queue::default();
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let inner = Box::new(FromQueue(queue.clone(), socket));

@@ -36,13 +36,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZero<usize>>,
     /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
-    /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `drawn` is `hostile`
-    /// for a tenth of the seeds, `kernel` for another tenth and `apus` for the rest
+    /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `sealed` runs apus on all
+    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `drawn` is `hostile` for a
+    /// tenth of the seeds, `kernel` for another tenth and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
     /// Short for `--peer-model hostile`: one host attacks the others in every seed
     #[arg(long, conflicts_with = "peer_model")]
     hostile: bool,
+    /// Short for `--peer-model sealed`: every packet is sealed, and a host is on the path
+    #[arg(long, conflicts_with_all = ["peer_model", "hostile"])]
+    sealed: bool,
     /// Check the file service in every seed as well: clients, a server and its store, with crashes and partitions of their own
     #[arg(long)]
     fs: bool,
@@ -65,6 +69,7 @@ enum PeerModel {
     Apus,
     Kernel,
     Hostile,
+    Sealed,
 }
 
 impl PeerModel {
@@ -74,6 +79,7 @@ impl PeerModel {
             Self::Apus => Peers::Apus,
             Self::Kernel => Peers::Kernel,
             Self::Hostile => Peers::Hostile,
+            Self::Sealed => Peers::Sealed,
         }
     }
 
@@ -83,6 +89,7 @@ impl PeerModel {
             Self::Apus => "apus",
             Self::Kernel => "kernel",
             Self::Hostile => "hostile",
+            Self::Sealed => "sealed",
         }
     }
 }
@@ -93,6 +100,7 @@ const EXAMPLES: &str = "Examples:
   apus sim check --seeds 200 --jobs 2 --json
   apus sim check --seeds 500 --peer-model kernel
   apus sim check --seeds 100 --hostile
+  apus sim check --seeds 100 --sealed
   apus sim check --seeds 1000 --fs";
 
 /// Returns the meanings of the exit statuses, and examples.
@@ -114,8 +122,12 @@ fn statuses_and_examples() -> String {
 ///
 /// [`Failure::Found`] if a promise was broken.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { seeds, from, jobs, peer_model, hostile, fs, json } = *arguments;
-    let peer_model = if hostile { PeerModel::Hostile } else { peer_model };
+    let Arguments { seeds, from, jobs, peer_model, hostile, sealed, fs, json } = *arguments;
+    let peer_model = match (hostile, sealed) {
+        (true, _) => PeerModel::Hostile,
+        (_, true) => PeerModel::Sealed,
+        _ => peer_model,
+    };
     let asked = Asked { peer_model, fs };
     let cores = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let jobs = jobs.unwrap_or(cores);

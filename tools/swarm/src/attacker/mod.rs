@@ -13,6 +13,7 @@ mod forge;
 mod informed;
 mod off_path;
 mod on_link;
+pub(crate) mod on_path;
 mod prediction;
 mod public;
 pub(crate) mod taps;

@@ -42,6 +42,8 @@ const MAX_NEED_ACK_INTERVAL: Nanos = 100 * MILLISECOND;
 /// State of each pair of hosts, and of each call.
 #[derive(Debug)]
 pub(crate) struct Amplification {
+    /// Whether peers prove their addresses in handshakes, before the protocol hears of them (HANDSHAKE-1).
+    is_sealed: bool,
     pairs: HashMap<(HostId, HostId), PeerPair, FixedState>,
     calls: Vec<CallProbes>,
 }
@@ -113,13 +115,16 @@ impl Default for PeerPair {
 impl Amplification {
     pub(crate) fn new(directory: &Directory) -> Self {
         Self {
+            is_sealed: directory.scenario.sealed.is_some(),
             pairs: HashMap::default(),
             calls: vec![CallProbes::default(); directory.scenario.calls.len()],
         }
     }
 
     fn pair(&mut self, here: HostId, there: HostId) -> &mut PeerPair {
-        self.pairs.entry((here, there)).or_default()
+        let confirmed = self.is_sealed;
+        let pair = || PeerPair { confirmed, ..PeerPair::default() };
+        self.pairs.entry((here, there)).or_insert_with(pair)
     }
 
     fn acknowledged(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {

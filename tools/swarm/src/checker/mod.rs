@@ -16,6 +16,7 @@ pub(crate) mod order;
 pub(crate) mod permission;
 mod ranges;
 pub(crate) mod recovery;
+pub(crate) mod sealing;
 mod session;
 #[cfg(test)]
 mod tests;

@@ -69,6 +69,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         processors: None,
         overload: None,
         attack: None,
+        sealed: None,
         lost: BTreeMap::new(),
         heal_at: 0,
     };

@@ -6,14 +6,19 @@ use super::random::SeededRng;
 use crate::call::PlannedCall;
 use crate::scenario::max_unscheduled;
 use apus_sim::fabric::Settings;
-use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos};
+use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
 /// Length of the longest message of any run, in bytes.
 pub(super) const MAX_MESSAGE: u64 = 1_000_000;
 
-/// Generates the parameters of all transports.
-pub(super) fn generate(rng: &mut SeededRng, fabric: &Settings, with_modules: bool) -> Config {
-    let profile = if rng.percent(6) || with_modules { Profile::Kernel } else { Profile::Udp };
+/// Generates the parameters of all transports; `required` is the profile, if it is not drawn.
+pub(super) fn generate(
+    rng: &mut SeededRng,
+    fabric: &Settings,
+    required: Option<Profile>,
+) -> Config {
+    let drawn = if rng.percent(6) { Profile::Kernel } else { Profile::Udp };
+    let profile = required.unwrap_or(drawn);
     let mut builder = Config::builder().profile(profile);
     builder = timers(rng, builder);
     if rng.percent(80) {
@@ -78,6 +83,16 @@ pub(super) fn with_longer_intervals(
         .timeout_usecs(config.timeout_usecs().max(4 * resend))
         .build()
         .expect("longer times are inside the ranges, too")
+}
+
+/// Time within which sealed endpoints have agreed upon keys again, once packets arrive: one believes once a second that its peer
+/// has lost its keys, and begins no handshake for a second after one has failed (SEAL-13, SEAL-10).
+const SEALED_TIMEOUT: Nanos = 5 * SECOND;
+
+/// Raises the time after which a silent peer is given up to that which sealed endpoints may need.
+pub(super) fn with_time_for_handshakes(config: &Config) -> Config {
+    let timeout = config.timeout_usecs().max(SEALED_TIMEOUT / MICROSECOND);
+    config.to_builder().timeout_usecs(timeout).build().expect("a longer time is inside the range")
 }
 
 fn unscheduled(rng: &mut SeededRng, builder: ConfigBuilder) -> ConfigBuilder {

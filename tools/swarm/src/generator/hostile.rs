@@ -92,6 +92,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         processors: None,
         overload: None,
         attack: Some(attack),
+        sealed: None,
         lost,
         heal_at: last + MILLISECOND,
     }

@@ -13,10 +13,13 @@ mod outages;
 mod overload;
 mod processors;
 pub(crate) mod random;
+mod sealing;
 mod sharing;
 mod sizes;
 
 use std::collections::BTreeMap;
+
+use apus_proto::Profile;
 
 use super::scenario::{PeerModel, Scenario};
 use random::SeededRng;
@@ -50,15 +53,24 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         return hostile::generate(&mut attacked, seed);
     }
     let mut overloaded = stream(9);
-    if peers != PeerModel::Kernel && overloaded.percent(OVERLOADED_PERCENT) {
+    // Their checkers have each packet arrive, and the first ones to a peer wait for its keys.
+    let is_disturbed = matches!(peers, PeerModel::Kernel | PeerModel::Sealed);
+    if !is_disturbed && overloaded.percent(OVERLOADED_PERCENT) {
         return overload::generate(&mut overloaded, seed);
     }
     let (fabric, packet_limit) = fabric::generate(&mut stream(1), seed);
     let kernel_hosts = kernel::generate(&mut stream(8), &fabric, peers);
-    let config = config::generate(&mut stream(2), &fabric, !kernel_hosts.is_empty());
+    let required = match peers {
+        PeerModel::Sealed => Some(Profile::Udp),
+        _ => (!kernel_hosts.is_empty()).then_some(Profile::Kernel),
+    };
+    let config = config::generate(&mut stream(2), &fabric, required);
     let sizes = sizes::generate(&mut stream(3), &config, packet_limit);
     let mut calls = load::generate(&mut stream(4), &fabric, &config, &sizes, packet_limit);
-    let config = config::with_longer_intervals(&config, &fabric, &mut calls);
+    let mut config = config::with_longer_intervals(&config, &fabric, &mut calls);
+    if peers == PeerModel::Sealed {
+        config = config::with_time_for_handshakes(&config);
+    }
     kernel::limit_deadlines(&mut calls, &kernel_hosts);
     let faults = faults::generate(&mut stream(5), &config);
     let last = calls.last().map_or(0, |call| call.at);
@@ -87,6 +99,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         processors,
         overload: None,
         attack: None,
+        sealed: (peers == PeerModel::Sealed).then(|| sealing::generate(&mut stream(13))),
         lost: BTreeMap::new(),
         heal_at: heal_at.max(end),
     }

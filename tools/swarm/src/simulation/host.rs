@@ -17,6 +17,8 @@ use bytes::Bytes;
 use super::agenda::{Agenda, Task};
 use super::datagrams::{self, Datagrams};
 use super::envelope;
+use super::sealed_end::TAG_LEN;
+use super::sealing::Sealing;
 use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
 use crate::address::host_at;
 use crate::attack::{Attack, Position};
@@ -79,6 +81,8 @@ impl SimulatedHost for ProcessorHost<ObservedHost> {
 pub(crate) struct ObservedHost {
     id: HostId,
     stack: Stack,
+    /// What seals its packets, if they are sealed.
+    sealing: Option<Sealing>,
     observer: Rc<RefCell<Observer>>,
     packets: PacketOverhead,
     /// Packets of a pass that the link has not accepted yet.
@@ -111,6 +115,7 @@ impl ObservedHost {
         };
         let mut host = Self {
             stack: boot(&observer, id, 0),
+            sealing: Sealing::new(id, 0, &observer, 0),
             id,
             observer,
             packets: overhead(limit),
@@ -199,7 +204,8 @@ impl ObservedHost {
                     self.observe(now, HostEvent::Failed(cookie as CallId, error));
                 }
                 StackEvent::NewPeer(peer) => {
-                    let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN;
+                    let tag = if self.sealing.is_some() { TAG_LEN } else { 0 };
+                    let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN - tag;
                     if let Stack::Apus(transport) = &mut self.stack {
                         transport.set_packet_limit(peer, limit);
                     }
@@ -346,17 +352,58 @@ impl ObservedHost {
         while bursts < self.bursts && payload < PASS_BYTES {
             let burst = self.stack.burst(now);
             if burst.is_empty() {
-                return;
+                break;
             }
             bursts += 1;
+            if let Some(sealing) = &mut self.sealing {
+                sealing.seal(now, &burst);
+            }
             for (place, packet) in burst.into_iter().enumerate() {
                 let mut observer = self.observer.borrow_mut();
                 let sent = observer.sent(now, self.id, packet.to, &packet.bytes, place);
                 payload += packet.bytes.len() - packet.header_len;
-                if !sent.is_some_and(|call| self.lost.remove(&call)) {
+                let is_lost = sent.is_some_and(|call| self.lost.remove(&call));
+                if !is_lost && self.sealing.is_none() {
                     self.datagrams.push(packet);
                 }
             }
+        }
+        if let Some(sealing) = &mut self.sealing {
+            sealing.flush(now).for_each(|datagram| self.datagrams.push(datagram));
+        }
+    }
+
+    /// Receives what comes of a sealed datagram.
+    fn receive_sealed(&mut self, now: Nanos, from: HostId, datagram: &Bytes) {
+        let Some(sealing) = &self.sealing else { return };
+        for (from, datagram) in sealing.arrivals(from, datagram) {
+            let opened =
+                self.sealing.as_mut().and_then(|sealing| sealing.open(now, from, datagram));
+            self.take_sessions(now);
+            if let Some(opened) = opened {
+                self.receive_datagram(now, (from, Origin::Genuine), &opened);
+            }
+        }
+    }
+
+    /// Tells the protocol of the sessions that handshakes have led to, before it gets a packet of them.
+    fn take_sessions(&mut self, now: Nanos) {
+        while let Some((peer, session)) = self.sealing.as_mut().and_then(Sealing::poll_session) {
+            self.stack.establish_session(now, peer, session);
+            self.handle_events(now);
+        }
+    }
+
+    /// Receives the packets of a datagram.
+    fn receive_datagram(&mut self, now: Nanos, (from, origin): (HostId, Origin), datagram: &Bytes) {
+        let profile = self.observer.borrow().directory.scenario.config.profile();
+        let mut place = 0;
+        for part in datagrams::parts(profile, datagram) {
+            place += self.observer.borrow_mut().received(now, self.id, from, part, place, origin);
+            if let Some(objection) = self.stack.receive(now, from, part) {
+                self.observer.borrow_mut().module_objection(self.id, from, part, objection);
+            }
+            self.handle_events(now);
         }
     }
 
@@ -458,18 +505,13 @@ impl Host for ObservedHost {
         if self.is_over() || self.gone {
             return;
         }
-        let profile = self.observer.borrow().directory.scenario.config.profile();
+        if self.sealing.is_some() {
+            return self.receive_sealed(now, packet.from, body);
+        }
         let (from, origin, body) = self.origin(packet, body);
         let is_hostile = self.attack.is_some_and(|attack| packet.from == attack.host);
         self.observer.borrow_mut().hostile_packets += u64::from(is_hostile);
-        let mut place = 0;
-        for part in datagrams::parts(profile, &body) {
-            place += self.observer.borrow_mut().received(now, self.id, from, part, place, origin);
-            if let Some(objection) = self.stack.receive(now, from, part) {
-                self.observer.borrow_mut().module_objection(self.id, from, part, objection);
-            }
-            self.handle_events(now);
-        }
+        self.receive_datagram(now, (from, origin), &body);
         if self.attack.is_some() {
             self.check_after_packet(now);
         }
@@ -511,7 +553,8 @@ impl Host for ObservedHost {
         if self.is_over() || self.gone {
             return None;
         }
-        [self.stack.next_timeout(), self.agenda.next()].into_iter().flatten().min()
+        let sealing = self.sealing.as_ref().and_then(Sealing::next_timeout);
+        [self.stack.next_timeout(), self.agenda.next(), sealing].into_iter().flatten().min()
     }
 
     fn set_receive_buffer(&mut self, bytes: u64) {
@@ -540,6 +583,10 @@ impl Host for ObservedHost {
         while let Some(task) = self.agenda.take(now) {
             self.perform(now, task);
         }
+        if let Some(sealing) = &mut self.sealing {
+            sealing.handle_timeout(now);
+            self.take_sessions(now);
+        }
         self.stack.handle_timeout(now);
         self.handle_events(now);
     }
@@ -552,6 +599,7 @@ impl Host for ObservedHost {
         self.observe(now, HostEvent::Crashed);
         self.incarnation += 1;
         self.stack = boot(&self.observer, self.id, self.incarnation);
+        self.sealing = Sealing::new(self.id, self.incarnation, &self.observer, now);
         if let Some(bytes) = self.receive_buffer {
             self.stack.set_receive_buffer(bytes);
         }

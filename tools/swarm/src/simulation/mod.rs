@@ -11,6 +11,8 @@ mod envelope;
 mod host;
 mod hostile_host;
 mod run;
+mod sealed_end;
+mod sealing;
 mod stack;
 
 pub(crate) use run::{End, run};

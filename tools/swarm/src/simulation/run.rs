@@ -87,11 +87,12 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
             }
         };
     let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
+    let on_path = observer.on_path.as_ref().map_or(0, |host| host.hostile);
     End {
         packets: observer.packets,
         datagrams: observer.datagrams,
         rpcs: observer.rpcs,
-        hostile_packets: observer.hostile_packets,
+        hostile_packets: observer.hostile_packets + on_path,
         hash: observer.observation_hash(),
         faults,
         socket_overflows,
@@ -195,7 +196,7 @@ impl<H: SimulatedHost> Simulation<H> {
         }
         self.load();
         self.advance_with_faults(self.scenario.heal_at);
-        self.fabric.heal();
+        self.heal();
         self.expect_calls_to_end();
         self.drain();
         self.observer.borrow_mut().check_resends();
@@ -283,11 +284,19 @@ impl<H: SimulatedHost> Simulation<H> {
         }
     }
 
+    /// Ends all faults.
+    fn heal(&mut self) {
+        self.fabric.heal();
+        if let Some(host) = &mut self.observer.borrow_mut().on_path {
+            host.leave();
+        }
+    }
+
     /// Advances like `advance_to`, but ends the faults early after [`MAX_FAULTY_PACKETS`].
     fn advance_with_faults(&mut self, until: Nanos) {
         while self.fabric.now() < until && !self.is_over() {
             if self.observer.borrow().packets > MAX_FAULTY_PACKETS {
-                self.fabric.heal();
+                self.heal();
             }
             self.advance_to((self.fabric.now() + MILLISECOND).min(until));
         }

@@ -193,6 +193,13 @@ impl Stack {
         }
     }
 
+    /// Goes on in the session that a handshake with a peer has led to. A module has no sealing.
+    pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: u64) {
+        if let Self::Apus(transport) = self {
+            transport.establish_session(Instant::from_nanos(now), address(peer), session);
+        }
+    }
+
     /// Returns the next event.
     pub(super) fn poll(&mut self) -> Option<StackEvent> {
         match self {

@@ -1,0 +1,157 @@
+//! Sealing checker: what a host on the path cannot do.
+//!
+//! - SEAL-7: what is opened was sealed for this host by the host whose address it has.
+//! - SEAL-5: it is opened once.
+//! - SEAL-3: no packet number is used twice with the keys of an association. Numbers of an end grow; they begin again when it
+//!   has agreed upon other keys with the peer.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use apus_sim::message::HostId;
+use apus_wire::{Packet, Profile, SealedHeader, announced_len};
+use foldhash::fast::FixedState;
+
+use crate::violation::{Violation, ViolationKind};
+
+/// The ends of a packet: its sender, and its receiver.
+type Ends = (HostId, HostId);
+
+/// Packets that were sealed, and their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Sealing {
+    /// How often a packet with this content was sealed more than it was opened.
+    unopened: HashMap<(Ends, u64), u32, FixedState>,
+    numbers: HashMap<Ends, Numbers, FixedState>,
+}
+
+/// Numbers of the packets that one end has sealed for the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    last: u64,
+    /// The present session, and how often the numbers may begin again.
+    session: u64,
+    beginnings: u32,
+}
+
+impl Sealing {
+    /// An end has agreed upon keys with a peer.
+    pub(crate) fn agreed(&mut self, ends: Ends, session: u64) {
+        let numbers = self.numbers.entry(ends).or_default();
+        if numbers.session != session {
+            numbers.session = session;
+            numbers.beginnings += 1;
+        }
+    }
+
+    /// A packet of the protocol was sealed.
+    pub(crate) fn sealed(&mut self, ends: Ends, packet: &[u8]) {
+        *self.unopened.entry((ends, hash(packet))).or_default() += 1;
+    }
+
+    /// A datagram leaves.
+    pub(crate) fn left(&mut self, ends: Ends, datagram: &[u8]) -> Result<(), Violation> {
+        let Some(header) = SealedHeader::parse(datagram) else {
+            return violated(
+                || format!("host {} seals what it sends to host {}", ends.0, ends.1),
+                || "a packet in the clear".to_owned(),
+            );
+        };
+        if header.kind.is_some() {
+            return Ok(());
+        }
+        let numbers = self.numbers.entry(ends).or_default();
+        if header.number <= numbers.last {
+            let last = numbers.last;
+            let Some(rest) = numbers.beginnings.checked_sub(1) else {
+                return violated(
+                    || format!("host {} uses each number once towards host {}", ends.0, ends.1),
+                    || format!("{} after {last}", header.number),
+                );
+            };
+            numbers.beginnings = rest;
+        }
+        numbers.last = header.number;
+        Ok(())
+    }
+
+    /// An end has opened a datagram of a peer.
+    pub(crate) fn opened(&mut self, ends: Ends, datagram: &[u8]) -> Result<(), Violation> {
+        let mut rest = datagram;
+        while !rest.is_empty() {
+            let len = announced_len(rest).unwrap_or(rest.len()).clamp(1, rest.len());
+            let (packet, behind) = rest.split_at(len);
+            rest = behind;
+            let Some(unopened) = self.unopened.get_mut(&(ends, hash(packet))) else {
+                let kind = Packet::parse(Profile::Udp, packet).map(|packet| packet.header);
+                return violated(
+                    || {
+                        format!(
+                            "what host {} opens was sealed by host {}, and once",
+                            ends.1, ends.0
+                        )
+                    },
+                    || format!("{kind:?}"),
+                );
+            };
+            *unopened -= 1;
+            if *unopened == 0 {
+                self.unopened.remove(&(ends, hash(packet)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash(packet: &[u8]) -> u64 {
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write(packet);
+    hasher.finish()
+}
+
+fn violated(
+    expected: impl FnOnce() -> String,
+    observed: impl FnOnce() -> String,
+) -> Result<(), Violation> {
+    Violation::unless(false, ViolationKind::Sealing, None, || (expected(), observed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(number: u64) -> Vec<u8> {
+        let mut bytes = vec![0; apus_wire::HEADER_LEN];
+        (bytes[11], bytes[13]) = (0x14, 0x11);
+        SealedHeader::seal(&mut bytes, number, false);
+        bytes
+    }
+
+    #[test]
+    fn a_packet_is_opened_once_by_the_host_that_it_was_sealed_for() {
+        let mut sealing = Sealing::default();
+        sealing.sealed((1, 2), b"packet");
+        assert!(sealing.opened((2, 1), b"packet").is_err());
+        assert!(sealing.opened((3, 2), b"packet").is_err());
+        assert!(sealing.opened((1, 2), b"another").is_err());
+        assert_eq!(sealing.opened((1, 2), b"packet"), Ok(()));
+        assert!(sealing.opened((1, 2), b"packet").is_err());
+    }
+
+    #[test]
+    fn numbers_begin_again_with_other_keys_only() {
+        let mut sealing = Sealing::default();
+        sealing.agreed((1, 2), 7);
+        for number in [2, 3, 9] {
+            assert_eq!(sealing.left((1, 2), &datagram(number)), Ok(()));
+        }
+        // The first ones were not the second time that they begin.
+        assert_eq!(sealing.left((1, 2), &datagram(1)), Ok(()));
+        assert!(sealing.left((1, 2), &datagram(1)).is_err());
+        sealing.agreed((1, 2), 7);
+        assert!(sealing.left((1, 2), &datagram(1)).is_err());
+        sealing.agreed((1, 2), 8);
+        assert_eq!(sealing.left((1, 2), &datagram(1)), Ok(()));
+        assert!(sealing.left((1, 2), &[0x11; 40]).is_err());
+    }
+}
