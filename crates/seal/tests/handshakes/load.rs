@@ -168,3 +168,25 @@ fn two_servers_do_not_answer_each_other() {
     }
     assert_eq!(second.handshakes.poll_transmit(), None);
 }
+
+/// SEAL-13: a HELLO in the name of a client does not keep a server that has lost the client's keys from saying so.
+#[test]
+fn a_forged_hello_does_not_hold_up_new_keys() {
+    let mut ends = [1, 2].map(|port| End::new(port, stub(u64::from(port))));
+    crate::network::connect(&mut ends, 0);
+    crate::network::assert_connected(&mut ends);
+    let before = ends[0].session();
+    ends[1] = End::new(2, stub(7));
+    let (client, server) = (ends[0].address, ends[1].address);
+    let (_, forged) = hello(9, server);
+    ends[1].receive(0, client, forged.packet);
+    while ends[1].handshakes.poll_transmit().is_some() {}
+    let mut packet = vec![0; apus_wire::HEADER_LEN];
+    (packet[11], packet[13]) = (0x14, 0x11);
+    let tag = ends[0].keys.as_mut().unwrap().0.seal(&mut packet, &mut []).unwrap();
+    packet.extend(tag);
+    ends[1].receive(0, client, packet);
+    crate::network::run(&mut ends, 0, 100 * MILLIS);
+    crate::network::assert_connected(&mut ends);
+    assert_ne!(ends[0].session(), before);
+}

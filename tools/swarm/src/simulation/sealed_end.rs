@@ -97,7 +97,7 @@ impl SealedEnd {
         self.receive.receive(1).expect("the simulated network does not fail");
         let mut opened = None;
         self.receive.drain(&mut |arrival| opened = Some(Bytes::copy_from_slice(arrival.packet)));
-        // That a peer is not trusted: nobody is here.
+        // All simulated peers are trusted.
         self.receive.reports(&mut |_| {});
         opened
     }
@@ -201,7 +201,7 @@ impl TransmitHalf for SimulatedTransmit {
 
 struct SimulatedReceive {
     wire: Wire,
-    /// Any one: nobody waits for it, since time is simulated.
+    /// Any one: no thread waits for it, since time is simulated.
     descriptor: Stdin,
 }
 

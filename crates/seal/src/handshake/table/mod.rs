@@ -284,8 +284,9 @@ impl Handshakes {
     /// handshake (SEAL-13).
     pub fn without_key(&mut self, now: u64, peer: SocketAddr, to: Option<IpAddr>, packet: &[u8]) {
         let Some(header) = SealedHeader::parse(packet) else { return };
-        let is_busy = self.clients.contains_key(&peer)
-            || self.servers.range((peer, 0)..=(peer, u64::MAX)).next().is_some();
+        // A handshake that the peer seems to have begun is no reason to be silent: its HELLO may be another's, or an old one. A peer that
+        // is in one does not believe NO_KEY.
+        let is_busy = self.clients.contains_key(&peer);
         let is_recent = |at: &u64| now.saturating_sub(*at) < NO_KEY_INTERVAL;
         if is_busy || self.no_keys.get(&peer).is_some_and(is_recent) {
             return;
