@@ -345,8 +345,8 @@ impl ObservedHost {
         }
     }
 
-    /// Fetches the bursts of a pass from the transport.
-    fn next_pass(&mut self, now: Nanos) {
+    /// Fetches the bursts of a pass from the transport. Returns whether there were any.
+    fn next_pass(&mut self, now: Nanos) -> bool {
         let mut payload = 0;
         let mut bursts = 0;
         while bursts < self.bursts && payload < PASS_BYTES {
@@ -371,6 +371,7 @@ impl ObservedHost {
         if let Some(sealing) = &mut self.sealing {
             sealing.flush(now).for_each(|datagram| self.datagrams.push(datagram));
         }
+        bursts > 0
     }
 
     /// Receives what comes of a sealed datagram.
@@ -521,9 +522,8 @@ impl Host for ObservedHost {
         if self.is_over() {
             return false;
         }
-        if self.datagrams.is_empty() {
-            self.next_pass(now);
-        }
+        // Nothing leaves of a pass whose packets all went to peers without keys.
+        while self.datagrams.is_empty() && self.next_pass(now) {}
         let Some(next) = self.datagrams.pop() else { return false };
         let payload = next.len - next.header_len;
         let peer = next.to;
