@@ -61,6 +61,8 @@ struct CallProbes {
     /// RESENDs of the client, and packets that may have begun the request.
     resends: u64,
     data: u64,
+    /// Session in which the response was sent last.
+    session: Option<u64>,
 }
 
 /// Traffic between one host and another.
@@ -142,7 +144,9 @@ impl Amplification {
             _ => (None, AckList::EMPTY),
         };
         for call in one.into_iter().chain(list.iter()).filter_map(|ack| server_of(ack.client_id)) {
-            self.calls[call as usize].acked = true;
+            let probes = &mut self.calls[call as usize];
+            // Of two ends that have just got other keys, the server may be the last to learn of their session.
+            probes.acked |= !self.is_sealed || session(wire.packet) == probes.session;
         }
     }
 
@@ -185,6 +189,11 @@ impl Amplification {
             && let Some(session) = session(wire.packet)
         {
             self.pair(host, wire.peer).own_session = Some(session);
+        }
+        if let (Some(call), Body::Data(..), Role::Server) =
+            (wire.call, &wire.packet.body, wire.sender)
+        {
+            self.calls[call as usize].session = session(wire.packet);
         }
         match &wire.packet.body {
             Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.response_sent(host, wire),
