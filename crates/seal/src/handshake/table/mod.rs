@@ -285,8 +285,8 @@ impl Handshakes {
     pub fn without_key(&mut self, now: u64, peer: SocketAddr, to: Option<IpAddr>, packet: &[u8]) {
         let Some(header) = SealedHeader::parse(packet) else { return };
         // A handshake that the peer seems to have begun is no reason to be silent: its HELLO may be another's, or an old one. A peer that
-        // is in one does not believe NO_KEY.
-        let is_busy = self.clients.contains_key(&peer);
+        // is in one does not believe NO_KEY. Nor is one of this end whose keys are in use here, and are not those of the packet.
+        let is_busy = self.clients.get(&peer).is_some_and(|client| !client.is_complete);
         let is_recent = |at: &u64| now.saturating_sub(*at) < NO_KEY_INTERVAL;
         if is_busy || self.no_keys.get(&peer).is_some_and(is_recent) {
             return;
