@@ -147,20 +147,18 @@ fn expand_label(
 
 #[cfg(test)]
 mod tests {
+    use super::super::key_log::bytes;
     use super::*;
-
-    fn bytes(hex: &str) -> Vec<u8> {
-        let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-        (0..hex.len()).step_by(2).map(digit).collect()
-    }
 
     /// The client's initial secret of RFC 9001 appendix A.1, and the first vector of docs/spec/sealing.md.
     #[test]
     fn a_vector_of_the_specification_is_opened() {
-        let secret = bytes("c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea");
+        let secret =
+            bytes("c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea").unwrap();
         let packet = bytes(
             "8000100400000000000000145320000000000001000000000000123450600ddd30a36b6c58861fe0cf0859d0",
-        );
+        )
+        .unwrap();
         let mut direction = Direction::new(&secret);
         assert_eq!(direction.open(&packet, 2, false), None);
         assert_eq!(direction.open(&packet, 1, false), Some(Vec::new()));

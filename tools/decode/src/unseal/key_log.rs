@@ -94,7 +94,7 @@ fn parse_line(line: &str) -> Option<(&str, ClientRandom, Vec<u8>)> {
 }
 
 /// Returns the bytes that hexadecimal digits stand for.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         digits.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;

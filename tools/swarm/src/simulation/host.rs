@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use apus_proto::probe::{ProbeFilter, ProbeKind};
-use apus_proto::{CommandError, Transport};
+use apus_proto::CommandError;
+use apus_proto::probe::ProbeKind;
 use apus_wire::{Kind, Role};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
@@ -28,15 +28,11 @@ use crate::observation::{CallId, HostEvent};
 use crate::observer::{Observer, Origin};
 use crate::payload::payload;
 use crate::violation::{Violation, ViolationKind};
-use apus_sim::host::{Host, PORT, wire_bytes};
-use apus_sim::kernel::Module;
+use apus_sim::host::{Host, wire_bytes};
 use apus_sim::message::{HostId, Message, Outcome};
 use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
-
-/// The first id of a module's calls (HM `homa_utils.c` `homa_init`).
-const FIRST_ID: u64 = 2;
 
 /// Bytes of payload after which a pass ends. Source: the engine's quota (`crates/apus/src/overload/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
@@ -108,13 +104,19 @@ pub(crate) struct ObservedHost {
 
 impl ObservedHost {
     pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
-        let (limit, sharing, attack, lost) = {
+        let (stack, limit, sharing, attack, lost) = {
             let scenario = &observer.borrow().directory.scenario;
             let lost = scenario.lost_at(id).collect();
-            (scenario.packet_limit, scenario.sharing.clone(), scenario.attack, lost)
+            (
+                Stack::boot(scenario, id, 0),
+                scenario.packet_limit,
+                scenario.sharing.clone(),
+                scenario.attack,
+                lost,
+            )
         };
         let mut host = Self {
-            stack: boot(&observer, id, 0),
+            stack,
             sealing: Sealing::new(id, 0, &observer, 0),
             id,
             observer,
@@ -465,28 +467,6 @@ pub(super) const fn overhead(limit: u32) -> PacketOverhead {
     PacketOverhead::ethernet(limit + 28, 20 + 8 + 56)
 }
 
-/// Creates the protocol of a host's incarnation.
-fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
-    let scenario = &observer.borrow().directory.scenario;
-    if scenario.kernel_hosts.contains(&id) {
-        let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
-        // In each of its lives (HM `homa_utils.c` `homa_init`).
-        return Stack::Kernel(Box::new(Module::new(PORT, segment, FIRST_ID)));
-    }
-    // Each life of each host has a seed of its own.
-    let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
-        ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());
-    if scenario.attack.is_some() {
-        transport.set_probe_filter(Some(ProbeFilter::RARE));
-    }
-    if scenario.has_link_rate {
-        let mbps = scenario.fabric.topology.host_rate.mbps();
-        transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
-    }
-    Stack::Apus(Box::new(transport))
-}
-
 impl Host for ObservedHost {
     type Body = Bytes;
 
@@ -598,7 +578,8 @@ impl Host for ObservedHost {
     fn crash(&mut self, now: Nanos) {
         self.observe(now, HostEvent::Crashed);
         self.incarnation += 1;
-        self.stack = boot(&self.observer, self.id, self.incarnation);
+        self.stack =
+            Stack::boot(&self.observer.borrow().directory.scenario, self.id, self.incarnation);
         self.sealing = Sealing::new(self.id, self.incarnation, &self.observer, now);
         if let Some(bytes) = self.receive_buffer {
             self.stack.set_receive_buffer(bytes);

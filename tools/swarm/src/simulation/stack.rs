@@ -5,6 +5,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use apus_proto::probe::ProbeFilter;
 use apus_proto::{
     self as proto, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
     Transport,
@@ -12,10 +13,14 @@ use apus_proto::{
 use bytes::Bytes;
 
 use crate::address::{address, host_at};
+use crate::scenario::Scenario;
 use apus_sim::host::PORT;
 use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
+
+/// The id of a module's first call, in each of its lives (HM `homa_utils.c` `homa_init`).
+const FIRST_ID: u64 = 2;
 
 /// The protocol of a host.
 #[derive(Debug)]
@@ -68,6 +73,26 @@ fn ip(host: HostId) -> IpAddr {
 }
 
 impl Stack {
+    /// Creates the protocol of a host's incarnation.
+    pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64) -> Self {
+        if scenario.kernel_hosts.contains(&id) {
+            let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
+            return Self::Kernel(Box::new(Module::new(PORT, segment, FIRST_ID)));
+        }
+        // Each life of each host has a seed of its own.
+        let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
+            ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());
+        if scenario.attack.is_some() {
+            transport.set_probe_filter(Some(ProbeFilter::RARE));
+        }
+        if scenario.has_link_rate {
+            let mbps = scenario.fabric.topology.host_rate.mbps();
+            transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
+        }
+        Self::Apus(Box::new(transport))
+    }
+
     /// Returns the transport, if the host runs apus.
     pub(crate) fn apus(&self) -> Option<&Transport> {
         match self {
