@@ -100,7 +100,8 @@ impl EndpointHandle {
     }
 
     /// Holds back the messages of this endpoint so that they leave together: when a thread or task
-    /// waits for something, when 32 messages are held back, or when the cork is dropped.
+    /// waits for something, when 32 messages are held back, or when the cork is dropped. If the
+    /// application does not wait for some milliseconds, the background poller sends them.
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold one.
