@@ -2,6 +2,7 @@
 
 use apus_fs_core::client::{Operation, Reply};
 use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Response};
+use bytes::Bytes;
 
 use crate::world::World;
 
@@ -186,4 +187,27 @@ fn what_goes_back_is_what_was_asked_for() {
     world.release();
     assert_eq!(world.run(1, lock_range(file, LockKind::Write, 20)), Ok(Reply::Done));
     assert_eq!(world.requests[0], before + 1, "the lock at the beginning is not asked for again");
+}
+
+/// FSCLIENT-8: the response is lost because the client greets again, in the same session, before the signal.
+#[test]
+fn a_lock_whose_response_was_lost_with_a_greeting_goes_back() {
+    let (mut world, file) = locked(false);
+    world.change_store(|store| store.fail_record_after(0));
+    // The end of the grace period, behind which locks are granted again.
+    assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
+    world
+        .hold_back(0, |response| matches!(response, Response::Locked(None) | Response::Welcome(_)));
+    let locking = world.begin(0, lock_range(file, LockKind::Write, 20));
+    let name = Bytes::from_static(b"user.name");
+    let value = Bytes::from_static(b"value");
+    let refused = Operation::SetXattr { node: file, name, value, create: false, replace: false };
+    let refused = world.begin(0, refused);
+    assert_eq!(world.wait(0, refused), Err(Errno::NOSPC), "after it the client greets");
+    world.interrupt(0, locking);
+    assert_eq!(world.wait(0, locking), Err(Errno::INTR));
+    world.release();
+    assert_eq!(world.run(1, lock_range(file, LockKind::Write, 20)), Ok(Reply::Done));
+    assert_eq!(world.run(1, lock(file, false, LockKind::Write)), Err(Errno::AGAIN));
+    assert_eq!(world.warnings, [""; 0]);
 }
