@@ -87,6 +87,7 @@ const ORDER: &[Layer<'_>] = &[
             "stack",
             "sealed_end",
             "agenda",
+            "applications",
             "datagrams",
             "envelope",
             "sealing",

@@ -5,28 +5,25 @@
 //! hosts run the shipped protocol, some a model of the Linux module ([`Stack`]), which objects to invalid packets.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use apus_proto::CommandError;
 use apus_proto::probe::ProbeKind;
-use apus_wire::{Kind, Role};
+use apus_wire::Kind;
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
-use super::agenda::{Agenda, Task};
+use super::applications::Applications;
 use super::datagrams::{self, Datagrams};
 use super::envelope;
 use super::sealed_end::TAG_LEN;
 use super::sealing::Sealing;
-use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
+use super::stack::{Stack, StackEvent};
 use crate::address::host_at;
 use crate::attack::{Attack, Position};
-use crate::call::ServerAction;
 use crate::checker::memory;
 use crate::observation::{CallId, HostEvent};
 use crate::observer::{Observer, Origin};
-use crate::payload::payload;
 use crate::violation::{Violation, ViolationKind};
 use apus_sim::host::{Host, wire_bytes};
 use apus_sim::message::{HostId, Message, Outcome};
@@ -36,10 +33,6 @@ use apus_workload::time::Nanos;
 
 /// Bytes of payload after which a pass ends. Source: the engine's quota (`crates/apus/src/overload/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
-
-/// Length of the response to a hostile host in bytes: about that of its request. Applications that answer a few bytes with
-/// many let each of their clients fill the link.
-const HOSTILE_RESPONSE: usize = 100;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
 const MAX_TIMEOUTS: u32 = 100_000;
@@ -83,10 +76,7 @@ pub(crate) struct ObservedHost {
     packets: PacketOverhead,
     /// Packets of a pass that the link has not accepted yet.
     datagrams: Datagrams,
-    agenda: Agenda,
-    /// Calls and replies for which the transport has no room.
-    calls: VecDeque<CallId>,
-    replies: VecDeque<(RpcHandle, CallId)>,
+    applications: Applications,
     incarnation: u64,
     /// Whether its endpoint has been shut down: nothing that arrives is received.
     gone: bool,
@@ -119,12 +109,10 @@ impl ObservedHost {
             stack,
             sealing: Sealing::new(id, 0, &observer, 0),
             id,
+            applications: Applications::new(id, observer.clone()),
             observer,
             packets: overhead(limit),
             datagrams: Datagrams::default(),
-            agenda: Agenda::default(),
-            calls: VecDeque::new(),
-            replies: VecDeque::new(),
             incarnation: 0,
             gone: false,
             receive_buffer: None,
@@ -152,170 +140,24 @@ impl ObservedHost {
         self.observer.borrow().is_over()
     }
 
-    /// Records that a valid command was rejected.
-    fn record_rejection(&self, call: CallId, error: &CommandError) {
-        self.observer.borrow_mut().record(Err(Violation {
-            kind: ViolationKind::Liveness,
-            calls: vec![call],
-            expected: format!("host {} accepts the command of call {call}", self.id),
-            observed: error.to_string(),
-        }));
-    }
-
-    /// Makes a call; returns `false` if there is no room.
-    fn call(&mut self, now: Nanos, call: CallId) -> bool {
-        let planned = *self.observer.borrow().directory.call(call);
-        let request = CallRequest {
-            to: planned.to,
-            payload: payload(call, Role::Client, planned.request as usize),
-            cookie: u64::from(call),
-            deadline: planned.deadline,
-            idempotent: planned.idempotent,
-        };
-        match self.stack.call(now, request) {
-            Ok((rpc, id)) => {
-                if let Some(id) = id {
-                    self.observer.borrow_mut().directory.register(call, id);
-                }
-                self.observe(now, HostEvent::Called(call));
-                if let Some(after) = planned.cancel {
-                    self.agenda.put(now + after, Task::Cancel { rpc, call });
-                }
-                true
-            }
-            Err(error) if error.is_back_pressure() => false,
-            Err(error) => {
-                self.record_rejection(call, &error);
-                true
-            }
-        }
-    }
-
     /// Handles all pending events of the transport.
     fn handle_events(&mut self, now: Nanos) {
         while let Some(told) = self.stack.poll() {
-            match told {
-                StackEvent::Request { rpc, from, id, payload } => {
-                    self.serve(now, rpc, (from, id), &payload);
+            if let StackEvent::NewPeer(peer) = told {
+                let tag = if self.sealing.is_some() { TAG_LEN } else { 0 };
+                let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN - tag;
+                if let Stack::Apus(transport) = &mut self.stack {
+                    transport.set_packet_limit(peer, limit);
                 }
-                StackEvent::Response { cookie, payload } => {
-                    self.stack.payload_consumed(payload.len());
-                    self.observe(now, HostEvent::Responded(cookie as CallId, &payload));
-                }
-                StackEvent::Failed { cookie, error } => {
-                    self.observe(now, HostEvent::Failed(cookie as CallId, error));
-                }
-                StackEvent::NewPeer(peer) => {
-                    let tag = if self.sealing.is_some() { TAG_LEN } else { 0 };
-                    let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN - tag;
-                    if let Stack::Apus(transport) = &mut self.stack {
-                        transport.set_packet_limit(peer, limit);
-                    }
-                }
-                StackEvent::Room => self.retry(now),
-                StackEvent::Nothing => {}
+            } else {
+                self.applications.hear(now, &mut self.stack, told);
             }
-        }
-    }
-
-    /// Passes a request to the application.
-    fn serve(
-        &mut self,
-        now: Nanos,
-        rpc: RpcHandle,
-        (from, id): (HostId, Option<u64>),
-        request: &Bytes,
-    ) {
-        let (call, late, service, is_honest) = {
-            let directory = &self.observer.borrow().directory;
-            let is_honest = directory.scenario.is_honest(from);
-            let call = id.and_then(|id| directory.find(from, self.id, id));
-            let service = call.map_or(0, |call| directory.call(call).service);
-            (call, directory.scenario.consumes_late, service, is_honest)
-        };
-        // What a hostile host requests in its own name is its own.
-        let event =
-            if is_honest { HostEvent::Requested(call, request) } else { HostEvent::Served(from) };
-        self.observe(now, event);
-        let taken = late.then_some(request.len());
-        if taken.is_none() {
-            self.stack.payload_consumed(request.len());
-        }
-        let task = Task::ServerAction { rpc, call, taken };
-        if service == 0 { self.perform(now, task) } else { self.agenda.put(now + service, task) }
-    }
-
-    /// Performs a scheduled task of the application.
-    fn perform(&mut self, now: Nanos, task: Task) {
-        match task {
-            Task::ServerAction { rpc, call, taken } => {
-                if let Some(bytes) = taken {
-                    self.stack.payload_consumed(bytes);
-                }
-                let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
-                match (call, answer) {
-                    (Some(call), Some(ServerAction::Reply)) => self.reply(now, rpc, call),
-                    // The request of the hostile host. It never acknowledges the response.
-                    (None, _) if self.attack.is_some() => {
-                        drop(self.stack.reply(
-                            now,
-                            rpc,
-                            Bytes::from_static(&[b'!'; HOSTILE_RESPONSE]),
-                        ));
-                    }
-                    _ => self.abandon(now, rpc, call),
-                }
-            }
-            Task::Cancel { rpc, call } => {
-                // It may have ended already.
-                if self.stack.cancel(now, rpc) {
-                    self.observe(now, HostEvent::Cancelled(call));
-                }
-            }
-        }
-    }
-
-    fn reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) {
-        if !self.replies.is_empty() || !self.try_reply(now, rpc, call) {
-            self.replies.push_back((rpc, call));
-        }
-    }
-
-    /// Replies; returns `false` if there is no room.
-    fn try_reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) -> bool {
-        let length = self.observer.borrow().directory.call(call).response;
-        let payload = payload(call, Role::Server, length as usize);
-        match self.stack.reply(now, rpc, payload) {
-            Ok(()) => self.observe(now, HostEvent::Replied(call)),
-            Err(error) if error.is_back_pressure() => return false,
-            // The client is gone, or has cancelled the call.
-            Err(CommandError::UnknownRpc) => {}
-            Err(error) => self.record_rejection(call, &error),
-        }
-        true
-    }
-
-    fn abandon(&mut self, now: Nanos, rpc: RpcHandle, call: Option<CallId>) {
-        match (self.stack.abandon(now, rpc), call) {
-            (Some(true), Some(call)) => self.observe(now, HostEvent::Abandoned(call)),
-            // The module cannot abandon a request.
-            (None, Some(call)) => self.reply(now, rpc, call),
-            // The request comes from a corrupted packet; its response is irrelevant.
-            (None, None) => drop(self.stack.reply(now, rpc, Bytes::from_static(b"?"))),
-            (Some(_), _) => {}
         }
     }
 
     /// Cancels all calls of the applications.
     pub(super) fn cancel_all(&mut self, now: Nanos) {
-        for (rpc, server, id) in self.stack.open_calls() {
-            if let Some(call) = self.observer.borrow().directory.find(self.id, server, id) {
-                self.agenda.put(now, Task::Cancel { rpc, call });
-            }
-        }
-        for call in std::mem::take(&mut self.calls) {
-            self.observe(now, HostEvent::Cancelled(call));
-        }
+        self.applications.cancel_all(now, &self.stack);
         self.handle_timeout(now);
     }
 
@@ -329,22 +171,6 @@ impl ObservedHost {
         self.stack.shut_down(now);
         self.handle_events(now);
         self.gone = true;
-    }
-
-    /// Repeats the commands for which there was no room.
-    fn retry(&mut self, now: Nanos) {
-        while let Some((rpc, call)) = self.replies.pop_front() {
-            if !self.try_reply(now, rpc, call) {
-                self.replies.push_front((rpc, call));
-                break;
-            }
-        }
-        while let Some(call) = self.calls.pop_front() {
-            if !self.call(now, call) {
-                self.calls.push_front(call);
-                break;
-            }
-        }
     }
 
     /// Fetches the bursts of a pass from the transport. Returns whether there were any.
@@ -474,11 +300,7 @@ impl Host for ObservedHost {
         if self.is_over() {
             return;
         }
-        let call = message.number;
-        if !self.calls.is_empty() || !self.call(now, call) {
-            self.observe(now, HostEvent::Waiting(call));
-            self.calls.push_back(call);
-        }
+        self.applications.submit(now, &mut self.stack, message.number);
         self.handle_events(now);
     }
 
@@ -534,7 +356,10 @@ impl Host for ObservedHost {
             return None;
         }
         let sealing = self.sealing.as_ref().and_then(Sealing::next_timeout);
-        [self.stack.next_timeout(), self.agenda.next(), sealing].into_iter().flatten().min()
+        [self.stack.next_timeout(), self.applications.next_timeout(), sealing]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn set_receive_buffer(&mut self, bytes: u64) {
@@ -560,9 +385,7 @@ impl Host for ObservedHost {
         if self.is_over() || self.is_stuck(now) {
             return;
         }
-        while let Some(task) = self.agenda.take(now) {
-            self.perform(now, task);
-        }
+        self.applications.handle_timeout(now, &mut self.stack);
         if let Some(sealing) = &mut self.sealing {
             sealing.handle_timeout(now);
             self.take_sessions(now);
@@ -585,9 +408,7 @@ impl Host for ObservedHost {
             self.stack.set_receive_buffer(bytes);
         }
         self.datagrams.clear();
-        self.calls.clear();
-        self.replies.clear();
-        self.agenda = Agenda::default();
+        self.applications.forget();
     }
 
     fn corrupt(body: &mut Bytes, chance: u64) {

@@ -6,6 +6,7 @@
 //! ```
 
 mod agenda;
+mod applications;
 mod datagrams;
 mod envelope;
 mod host;

@@ -1,0 +1,256 @@
+//! Applications of a host: they make calls, take time to serve requests, cancel calls and abandon requests.
+//!
+//! What they do and hear is passed to the [`Observer`].
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use apus_proto::CommandError;
+use apus_wire::Role;
+use bytes::Bytes;
+
+use super::agenda::{Agenda, Task};
+use super::stack::{CallRequest, RpcHandle, Stack, StackEvent};
+use crate::call::ServerAction;
+use crate::observation::{CallId, HostEvent};
+use crate::observer::Observer;
+use crate::payload::payload;
+use crate::violation::{Violation, ViolationKind};
+use apus_sim::message::HostId;
+use apus_workload::time::Nanos;
+
+/// Length of the response to a hostile host in bytes: about that of its request. Applications that answer a few bytes with
+/// many let each of their clients fill the link.
+const HOSTILE_RESPONSE: usize = 100;
+
+/// The applications of a host.
+pub(super) struct Applications {
+    host: HostId,
+    observer: Rc<RefCell<Observer>>,
+    agenda: Agenda,
+    /// Calls and replies for which the transport has no room.
+    calls: VecDeque<CallId>,
+    replies: VecDeque<(RpcHandle, CallId)>,
+    /// Whether a hostile host may be among their clients.
+    under_attack: bool,
+}
+
+impl Applications {
+    pub(super) fn new(host: HostId, observer: Rc<RefCell<Observer>>) -> Self {
+        let under_attack = observer.borrow().directory.scenario.attack.is_some();
+        Self {
+            host,
+            observer,
+            agenda: Agenda::default(),
+            calls: VecDeque::new(),
+            replies: VecDeque::new(),
+            under_attack,
+        }
+    }
+
+    /// Makes a call, after those that wait for room.
+    pub(super) fn submit(&mut self, now: Nanos, stack: &mut Stack, call: CallId) {
+        if !self.calls.is_empty() || !self.call(now, stack, call) {
+            self.observe(now, HostEvent::Waiting(call));
+            self.calls.push_back(call);
+        }
+    }
+
+    /// Takes note of an event of the transport.
+    pub(super) fn hear(&mut self, now: Nanos, stack: &mut Stack, event: StackEvent) {
+        match event {
+            StackEvent::Request { rpc, from, id, payload } => {
+                self.serve(now, stack, rpc, (from, id), &payload);
+            }
+            StackEvent::Response { cookie, payload } => {
+                stack.payload_consumed(payload.len());
+                self.observe(now, HostEvent::Responded(cookie as CallId, &payload));
+            }
+            StackEvent::Failed { cookie, error } => {
+                self.observe(now, HostEvent::Failed(cookie as CallId, error));
+            }
+            StackEvent::Room => self.retry(now, stack),
+            StackEvent::NewPeer(_) | StackEvent::Nothing => {}
+        }
+    }
+
+    /// Returns when the next task is due.
+    pub(super) fn next_timeout(&self) -> Option<Nanos> {
+        self.agenda.next()
+    }
+
+    /// Performs the tasks that are due.
+    pub(super) fn handle_timeout(&mut self, now: Nanos, stack: &mut Stack) {
+        while let Some(task) = self.agenda.take(now) {
+            self.perform(now, stack, task);
+        }
+    }
+
+    /// Has all calls cancelled when tasks are next performed.
+    pub(super) fn cancel_all(&mut self, now: Nanos, stack: &Stack) {
+        for (rpc, server, id) in stack.open_calls() {
+            if let Some(call) = self.observer.borrow().directory.find(self.host, server, id) {
+                self.agenda.put(now, Task::Cancel { rpc, call });
+            }
+        }
+        for call in std::mem::take(&mut self.calls) {
+            self.observe(now, HostEvent::Cancelled(call));
+        }
+    }
+
+    /// Forgets everything: the host has crashed.
+    pub(super) fn forget(&mut self) {
+        self.calls.clear();
+        self.replies.clear();
+        self.agenda = Agenda::default();
+    }
+
+    fn observe(&self, now: Nanos, event: HostEvent<'_>) {
+        self.observer.borrow_mut().observe(now, self.host, event);
+    }
+
+    /// Records that a valid command was rejected.
+    fn record_rejection(&self, call: CallId, error: &CommandError) {
+        self.observer.borrow_mut().record(Err(Violation {
+            kind: ViolationKind::Liveness,
+            calls: vec![call],
+            expected: format!("host {} accepts the command of call {call}", self.host),
+            observed: error.to_string(),
+        }));
+    }
+
+    /// Makes a call; returns `false` if there is no room.
+    fn call(&mut self, now: Nanos, stack: &mut Stack, call: CallId) -> bool {
+        let planned = *self.observer.borrow().directory.call(call);
+        let request = CallRequest {
+            to: planned.to,
+            payload: payload(call, Role::Client, planned.request as usize),
+            cookie: u64::from(call),
+            deadline: planned.deadline,
+            idempotent: planned.idempotent,
+        };
+        match stack.call(now, request) {
+            Ok((rpc, id)) => {
+                if let Some(id) = id {
+                    self.observer.borrow_mut().directory.register(call, id);
+                }
+                self.observe(now, HostEvent::Called(call));
+                if let Some(after) = planned.cancel {
+                    self.agenda.put(now + after, Task::Cancel { rpc, call });
+                }
+                true
+            }
+            Err(error) if error.is_back_pressure() => false,
+            Err(error) => {
+                self.record_rejection(call, &error);
+                true
+            }
+        }
+    }
+
+    /// Passes a request to the application.
+    fn serve(
+        &mut self,
+        now: Nanos,
+        stack: &mut Stack,
+        rpc: RpcHandle,
+        (from, id): (HostId, Option<u64>),
+        request: &Bytes,
+    ) {
+        let (call, late, service, is_honest) = {
+            let directory = &self.observer.borrow().directory;
+            let is_honest = directory.scenario.is_honest(from);
+            let call = id.and_then(|id| directory.find(from, self.host, id));
+            let service = call.map_or(0, |call| directory.call(call).service);
+            (call, directory.scenario.consumes_late, service, is_honest)
+        };
+        // What a hostile host requests in its own name is its own.
+        let event =
+            if is_honest { HostEvent::Requested(call, request) } else { HostEvent::Served(from) };
+        self.observe(now, event);
+        let taken = late.then_some(request.len());
+        if taken.is_none() {
+            stack.payload_consumed(request.len());
+        }
+        let task = Task::ServerAction { rpc, call, taken };
+        if service == 0 {
+            self.perform(now, stack, task);
+        } else {
+            self.agenda.put(now + service, task);
+        }
+    }
+
+    /// Performs a scheduled task of the application.
+    fn perform(&mut self, now: Nanos, stack: &mut Stack, task: Task) {
+        match task {
+            Task::ServerAction { rpc, call, taken } => {
+                if let Some(bytes) = taken {
+                    stack.payload_consumed(bytes);
+                }
+                let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
+                match (call, answer) {
+                    (Some(call), Some(ServerAction::Reply)) => self.reply(now, stack, rpc, call),
+                    // The request of the hostile host. It never acknowledges the response.
+                    (None, _) if self.under_attack => {
+                        drop(stack.reply(now, rpc, Bytes::from_static(&[b'!'; HOSTILE_RESPONSE])));
+                    }
+                    _ => self.abandon(now, stack, rpc, call),
+                }
+            }
+            Task::Cancel { rpc, call } => {
+                // It may have ended already.
+                if stack.cancel(now, rpc) {
+                    self.observe(now, HostEvent::Cancelled(call));
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) {
+        if !self.replies.is_empty() || !self.try_reply(now, stack, rpc, call) {
+            self.replies.push_back((rpc, call));
+        }
+    }
+
+    /// Replies; returns `false` if there is no room.
+    fn try_reply(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: CallId) -> bool {
+        let length = self.observer.borrow().directory.call(call).response;
+        let payload = payload(call, Role::Server, length as usize);
+        match stack.reply(now, rpc, payload) {
+            Ok(()) => self.observe(now, HostEvent::Replied(call)),
+            Err(error) if error.is_back_pressure() => return false,
+            // The client is gone, or has cancelled the call.
+            Err(CommandError::UnknownRpc) => {}
+            Err(error) => self.record_rejection(call, &error),
+        }
+        true
+    }
+
+    fn abandon(&mut self, now: Nanos, stack: &mut Stack, rpc: RpcHandle, call: Option<CallId>) {
+        match (stack.abandon(now, rpc), call) {
+            (Some(true), Some(call)) => self.observe(now, HostEvent::Abandoned(call)),
+            // The module cannot abandon a request.
+            (None, Some(call)) => self.reply(now, stack, rpc, call),
+            // The request comes from a corrupted packet; its response is irrelevant.
+            (None, None) => drop(stack.reply(now, rpc, Bytes::from_static(b"?"))),
+            (Some(_), _) => {}
+        }
+    }
+
+    /// Repeats the commands for which there was no room.
+    fn retry(&mut self, now: Nanos, stack: &mut Stack) {
+        while let Some((rpc, call)) = self.replies.pop_front() {
+            if !self.try_reply(now, stack, rpc, call) {
+                self.replies.push_front((rpc, call));
+                break;
+            }
+        }
+        while let Some(call) = self.calls.pop_front() {
+            if !self.call(now, stack, call) {
+                self.calls.push_front(call);
+                break;
+            }
+        }
+    }
+}
