@@ -24,13 +24,13 @@ pub(crate) fn expand(service: &Service) -> Option<TokenStream> {
         ///
         /// A clone is cheap, and any number of threads may call at a time.
         #[derive(Clone, Debug)]
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "an application may use a part of what is generated")]
         #visibility struct #client {
             channel: #krate::BlockingChannel,
             options: #krate::typed::ClientOptions,
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "an application may use a part of what is generated")]
         impl #client {
             /// Returns a client that sends its calls through `channel`.
             #visibility fn new(channel: #krate::BlockingChannel) -> Self {

@@ -54,7 +54,7 @@ fn expand_checks(service: &Service) -> TokenStream {
         quote_spanned! {of.span()=> let _ = is_message::<#of>; }
     });
     quote! {
-        #[allow(dead_code, clippy::extra_unused_type_parameters)]
+        #[allow(dead_code, clippy::extra_unused_type_parameters, reason = "it is there to be compiled")]
         fn all_types_can_be_sent() {
             fn is_message<T: #krate::typed::Message>() {}
             #(#types)*
@@ -161,7 +161,7 @@ fn expand_client(service: &Service) -> TokenStream {
             #field
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "an application may use a part of what is generated")]
         impl<S: #krate::typed::Service> #client<S> {
             /// Returns a client that sends its calls through `service`: a channel, or layers around one.
             #visibility fn new(service: S) -> Self {
@@ -279,7 +279,7 @@ fn expand_server(service: &Service) -> TokenStream {
             service: ::std::sync::Arc<T>,
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "an application may use a part of what is generated")]
         impl<T: #the_trait> #server<T> {
             /// Returns a handler for this service.
             #visibility fn new(service: T) -> Self {
