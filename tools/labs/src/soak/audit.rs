@@ -148,20 +148,36 @@ impl Audit {
     }
 }
 
-/// Returns the milliseconds from the end of a fault until each pair that it concerned had an answer; `None` if one had none.
-pub(super) fn recovery_ms(ledger: &Ledger, incident: &Incident) -> io::Result<Option<f64>> {
-    let mut longest = 0;
-    for (client, server) in &incident.pairs {
-        let answer = ledger.first_answer(*client, *server, incident.ended)?;
-        let Some(answer) = answer else { return Ok(None) };
-        longest = longest.max(answer - incident.ended);
+/// How long it took after the end of a fault until calls were answered again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Recovery {
+    /// Milliseconds until plain UDP passed, after a fault of the network; else 0.
+    pub(super) network_ms: f64,
+    /// Milliseconds from then on until each pair that the fault concerned had had an answer; `None` if one had none.
+    pub(super) ms: Option<f64>,
+}
+
+impl Recovery {
+    /// Reads the ledger.
+    pub(super) fn of(ledger: &Ledger, incident: &Incident) -> io::Result<Self> {
+        let ended = incident.ended;
+        let of_network = incident.fault.is_of_network();
+        let passed = if of_network { ledger.first_pass(ended)? } else { None };
+        let passed = passed.unwrap_or(ended);
+        let mut last = Some(passed);
+        for (client, server) in &incident.pairs {
+            let answer = ledger.first_answer(*client, *server, ended)?;
+            last = last.zip(answer).map(|(last, answer)| last.max(answer));
+        }
+        let ms = |time: u64, since: u64| (time - since) as f64 / 1e6;
+        Ok(Self { network_ms: ms(passed, ended), ms: last.map(|last| ms(last, passed)) })
     }
-    Ok(Some(longest as f64 / 1e6))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::soak::fault::Fault;
     use crate::soak::ledger::EXECUTED;
 
     fn audited(ending: Option<Ending>, executed: &[u8]) -> Audit {
@@ -215,5 +231,29 @@ mod tests {
         let audit = audited(failed(Execution::Unknown), &[]);
         assert_eq!(audit.failed.get("peer_silent"), Some(&1));
         assert_eq!((audit.ended, audit.answered), (1, 0));
+    }
+
+    #[test]
+    fn a_network_recovers_from_when_plain_udp_passes() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::at(folder.path());
+        let mut witness = ledger.witness().unwrap();
+        [900_000_000, 2_000_000_000].into_iter().for_each(|time| witness.add(time).unwrap());
+        let mut client = ledger.client(1, 0).unwrap();
+        let mut other = ledger.client(1, 1).unwrap();
+        client.end(0, Ending::Answered, 1_500_000_000).unwrap();
+        other.end(1, Ending::Answered, 2_250_000_000).unwrap();
+        let after = |fault, ended, pairs: &[(u32, usize)]| {
+            let pairs = pairs.to_vec();
+            let incident = Incident { fault, victim: String::new(), began: 0.0, ended, pairs };
+            let Recovery { network_ms, ms } = Recovery::of(&ledger, &incident).unwrap();
+            (network_ms, ms)
+        };
+        let ended = 1_000_000_000;
+        assert_eq!(after(Fault::LinkDown, ended, &[(1, 0), (1, 1)]), (1_000.0, Some(250.0)));
+        assert_eq!(after(Fault::LinkDown, ended, &[(1, 0)]), (1_000.0, Some(0.0)));
+        assert_eq!(after(Fault::LinkDown, ended, &[(1, 0), (2, 0)]), (1_000.0, None));
+        assert_eq!(after(Fault::KillServer, ended, &[(1, 0), (1, 1)]), (0.0, Some(1_250.0)));
+        assert_eq!(after(Fault::Address, 2_100_000_000, &[(1, 1)]), (0.0, Some(150.0)));
     }
 }

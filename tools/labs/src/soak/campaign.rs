@@ -19,6 +19,7 @@ use super::server::ServerPart;
 use super::signals::Interrupt;
 use super::transport::Transport;
 use super::trend::Sample;
+use super::witness::WitnessPart;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::fabric::INTERFACE;
@@ -103,6 +104,8 @@ struct Campaign<'a> {
     servers: Vec<Member>,
     addresses: Vec<SocketAddr>,
     clients: Vec<Member>,
+    /// Plain UDP between the hosts, if there are two.
+    witness: Vec<Agent>,
     lives: u32,
     sampled: Instant,
     record: Record,
@@ -137,6 +140,7 @@ pub(super) fn run(
         servers: Vec::new(),
         addresses: Vec::new(),
         clients: Vec::new(),
+        witness: Vec::new(),
         lives: 0,
         sampled: now,
         record,
@@ -161,6 +165,9 @@ impl Campaign<'_> {
         for _ in 0..EACH {
             let client = self.start_client()?;
             self.clients.push(client);
+        }
+        if self.place.has_hosts() {
+            self.witness = self.start_witness()?;
         }
         self.began = Instant::now();
         Ok(())
@@ -204,6 +211,11 @@ impl Campaign<'_> {
         }
         for server in mem::take(&mut self.servers) {
             if let Err(error) = server.agent.stop::<Value>() {
+                self.record.unended.push(error.to_string());
+            }
+        }
+        for end in self.witness.into_iter().rev() {
+            if let Err(error) = end.stop::<Value>() {
                 self.record.unended.push(error.to_string());
             }
         }
@@ -359,6 +371,9 @@ impl Campaign<'_> {
             // Says if the process ended by itself.
             member.agent.sleep(Duration::ZERO)?;
         }
+        for end in &mut self.witness {
+            end.sleep(Duration::ZERO)?;
+        }
         Ok(())
     }
 
@@ -412,6 +427,19 @@ impl Campaign<'_> {
         agent.address()?;
         self.record.client_lives.push(life);
         Ok(Member { life, agent })
+    }
+
+    /// Starts both ends of the witness.
+    fn start_witness(&self) -> Result<Vec<Agent>, Error> {
+        let start = |side, name, part| -> Result<(Agent, u16), Error> {
+            let mut agent = self.start_agent(side, name, json!({ "witness": part }))?;
+            let port = agent.address()?.port();
+            Ok((agent, port))
+        };
+        let (echo, port) = start(Side::Servers, "echo", WitnessPart::Echo)?;
+        let (ledger, at) = (self.folder.clone(), self.place.server(port));
+        let (probe, _) = start(Side::Clients, "probe", WitnessPart::Probe { ledger, echo: at })?;
+        Ok(vec![echo, probe])
     }
 
     fn start_agent(&self, side: Side, name: &str, details: Value) -> Result<Agent, Error> {

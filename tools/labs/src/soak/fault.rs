@@ -31,7 +31,7 @@ impl Fault {
         Self::PauseClient,
         Self::PauseServer,
     ];
-    const HOSTS: [Self; 3] = [Self::LinkDown, Self::Mtu, Self::Address];
+    const NETWORK: [Self; 3] = [Self::LinkDown, Self::Mtu, Self::Address];
 
     /// Returns the name in results.
     pub(super) const fn name(self) -> &'static str {
@@ -48,11 +48,16 @@ impl Fault {
         }
     }
 
+    /// Returns whether it happens to the network of a host.
+    pub(super) fn is_of_network(self) -> bool {
+        Self::NETWORK.contains(&self)
+    }
+
     /// Returns the faults that can happen at a place.
     pub(super) fn possible(place: &Place) -> Vec<Self> {
         let mut all = Self::PROCESSES.to_vec();
         if place.has_hosts() {
-            all.extend(Self::HOSTS);
+            all.extend(Self::NETWORK);
         }
         if place.has_namespaces() {
             all.push(Self::FullDisk);

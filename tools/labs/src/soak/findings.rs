@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::audit::{Audit, recovery_ms};
+use super::audit::{Audit, Recovery};
 use super::campaign::{Incident, RECOVERY_LIMIT, Record, Watched};
 use super::options::Options;
 use super::transport::Transport;
@@ -13,7 +13,7 @@ use apus_report::result::{Figure, Outcome, Row, Table, rounded, short};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Doing, Error};
 
-/// Wanted time from the end of a fault until the next answer.
+/// Wanted time from the end of a fault, and from when plain UDP passes, until the next answer.
 const WANTED_MS: f64 = 1_000.0;
 
 /// What was found about one transport.
@@ -21,7 +21,7 @@ struct Found<'a> {
     record: &'a Record,
     audit: Audit,
     /// Each fault and its recovery.
-    recoveries: Vec<(&'a Incident, Option<f64>)>,
+    recoveries: Vec<(&'a Incident, Recovery)>,
     /// The watched processes: memory and descriptors.
     trends: Vec<(&'a Watched, [Option<Trend>; 2])>,
 }
@@ -51,8 +51,10 @@ pub(super) fn findings(
     }
     let lead = "Clients and servers as processes, while they are killed, paused and restarted, and their links, addresses and disks fail.";
     let faults = found.iter().flat_map(Found::fault_lines).collect();
-    let header = ["fault", "times", "recovery ms, median", "longest"];
-    let faults = Table::new("From the end of a fault until the next answer", header, faults);
+    let header = ["fault", "times", "plain UDP ms, longest", "recovery ms, median", "longest"];
+    let title =
+        "From the end of a fault until plain UDP passes, and from then on until the next answer";
+    let faults = Table::new(title, header, faults);
     let grown = found.iter().flat_map(Found::process_lines).collect();
     let header = ["process", "anon. kB", "kB/min", "noise", "descriptors", "per min", "noise"];
     let grown =
@@ -79,7 +81,7 @@ impl<'a> Found<'a> {
         let doing = || "read the ledger".to_owned();
         let audit = Audit::of(record).doing(doing)?;
         let recovery = |incident: &'a Incident| {
-            Ok((incident, recovery_ms(&record.ledger, incident).doing(doing)?))
+            Ok((incident, Recovery::of(&record.ledger, incident).doing(doing)?))
         };
         let recoveries = record.incidents.iter().map(recovery).collect::<Result<_, Error>>()?;
         let trends = record.watched.iter().map(|watched| (watched, trends(watched))).collect();
@@ -97,7 +99,7 @@ impl<'a> Found<'a> {
     fn row(&self) -> Row {
         let audit = &self.audit;
         let milliseconds: Vec<f64> =
-            self.recoveries.iter().filter_map(|(_, recovery)| *recovery).map(rounded).collect();
+            self.recoveries.iter().filter_map(|(_, recovery)| recovery.ms).map(rounded).collect();
         let recovery =
             (!milliseconds.is_empty()).then(|| Figure::Spread(Spread::over(&milliseconds)));
         let traces: u64 = self.record.reports.iter().map(|report| report.traces).sum();
@@ -122,12 +124,13 @@ impl<'a> Found<'a> {
     }
 
     fn incidents(&self) -> Value {
-        let incident = |(incident, recovery): &(&Incident, Option<f64>)| {
+        let incident = |(incident, recovery): &(&Incident, Recovery)| {
             json!({
                 "fault": incident.fault.name(),
                 "victim": incident.victim,
                 "began_s": rounded(incident.began),
-                "recovery_ms": recovery.map(rounded),
+                "network_ms": rounded(recovery.network_ms),
+                "recovery_ms": recovery.ms.map(rounded),
             })
         };
         self.recoveries.iter().map(incident).collect()
@@ -162,7 +165,7 @@ impl<'a> Found<'a> {
         broken.extend(self.record.unended.iter().map(|why| format!("{name}: {why}")));
         let limit = RECOVERY_LIMIT.as_millis() as f64;
         for (Incident { fault, victim, began, .. }, recovery) in &self.recoveries {
-            if recovery.is_none_or(|time| time > limit) {
+            if recovery.ms.is_none_or(|time| time > limit) {
                 let fault = fault.name();
                 broken.push(format!("{name}: no answer after {fault} of {victim} at {began:.1} s"));
             }
@@ -179,7 +182,7 @@ impl<'a> Found<'a> {
         let name = self.name();
         let mut notes = Vec::new();
         for (Incident { fault, victim, began, .. }, recovery) in &self.recoveries {
-            if let Some(time) = recovery.filter(|time| *time > WANTED_MS) {
+            if let Some(time) = recovery.ms.filter(|time| *time > WANTED_MS) {
                 let (fault, time) = (fault.name(), short(time));
                 notes.push(format!(
                     "{name}: {time} ms until the next answer after {fault} of {victim} at {began:.1} s; wanted is a second"
@@ -211,14 +214,17 @@ impl<'a> Found<'a> {
         }
         let line = |fault: &&str| {
             let of_fault = self.recoveries.iter().filter(|(it, _)| it.fault.name() == *fault);
-            let times: Vec<f64> = of_fault.clone().filter_map(|(_, recovery)| *recovery).collect();
+            let times: Vec<f64> =
+                of_fault.clone().filter_map(|(_, recovery)| recovery.ms).collect();
             let spread = (!times.is_empty()).then(|| Spread::over(&times));
             let cell = |of: fn(&Spread) -> f64| {
                 spread.as_ref().map_or_else(|| "–".to_owned(), |spread| short(of(spread)))
             };
+            let network = of_fault.clone().map(|(_, recovery)| recovery.network_ms);
             vec![
                 format!("{}: {fault}", self.name()),
                 of_fault.count().to_string(),
+                short(network.fold(0.0, f64::max)),
                 cell(|spread| spread.median),
                 cell(|spread| spread.max),
             ]

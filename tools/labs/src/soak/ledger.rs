@@ -7,6 +7,7 @@
 //! | `malformed-S` | a byte for each request of the server's life `S` that names no call |
 //! | `ended-C-I` | byte `n`: how call `n` of the client's life `C` ended, if it was one to server `I` |
 //! | `answers-C-I` | times of answers from server `I`, by the common monotonic clock: the first of each millisecond |
+//! | `passed` | times at which plain UDP carried a datagram between the hosts, likewise |
 //!
 //! A server records an execution before it replies. What it was about to record when it was killed is missing, which can
 //! hide a broken promise and cannot invent one.
@@ -18,6 +19,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use apus::{CallError, Execution, FailureKind, RpcError};
+
+use super::times::{Times, TimesWriter};
+
+/// The file of the witness.
+const PASSED: &str = "passed";
 
 /// What a server did with a call.
 pub(super) const EXECUTED: u8 = 1;
@@ -114,9 +120,7 @@ pub(super) struct ServerPages {
 /// What a client writes about one server.
 pub(super) struct ClientPages {
     ended: File,
-    answers: File,
-    /// Millisecond of the last answer that was recorded.
-    last: u64,
+    answers: TimesWriter,
 }
 
 impl Ledger {
@@ -138,8 +142,7 @@ impl Ledger {
     pub(super) fn client(&self, life: u32, index: usize) -> io::Result<ClientPages> {
         Ok(ClientPages {
             ended: self.create(&format!("ended-{life}-{index}"))?,
-            answers: self.create(&format!("answers-{life}-{index}"))?,
-            last: 0,
+            answers: TimesWriter::new(self.create(&format!("answers-{life}-{index}"))?),
         })
     }
 
@@ -165,23 +168,37 @@ impl Ledger {
         index: usize,
         time: u64,
     ) -> io::Result<Option<u64>> {
-        let Some(answers) = Answers::open(self, client, index)? else { return Ok(None) };
-        let (mut start, mut end) = (0, answers.count);
-        while start < end {
-            let middle = start.midpoint(end);
-            if answers.time(middle)? < time {
-                start = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        if start == answers.count { Ok(None) } else { answers.time(start).map(Some) }
+        self.first_since(&format!("answers-{client}-{index}"), time)
     }
 
     /// Returns the time of the last answer of a server; 0 if there is none.
     pub(super) fn last_answer(&self, client: u32, index: usize) -> io::Result<u64> {
-        let Some(answers) = Answers::open(self, client, index)? else { return Ok(0) };
-        if answers.count == 0 { Ok(0) } else { answers.time(answers.count - 1) }
+        let times = self.times(&format!("answers-{client}-{index}"))?;
+        Ok(times.map(|times| times.last()).transpose()?.flatten().unwrap_or(0))
+    }
+
+    /// Returns what the witness writes.
+    pub(super) fn witness(&self) -> io::Result<TimesWriter> {
+        self.create(PASSED).map(TimesWriter::new)
+    }
+
+    /// Returns when plain UDP first carried a datagram at or after `time`; `None` if there is no witness, or it ended before.
+    pub(super) fn first_pass(&self, time: u64) -> io::Result<Option<u64>> {
+        self.first_since(PASSED, time)
+    }
+
+    fn first_since(&self, name: &str, time: u64) -> io::Result<Option<u64>> {
+        let times = self.times(name)?;
+        Ok(times.map(|times| times.first_since(time)).transpose()?.flatten())
+    }
+
+    /// Opens a file of times; `None` if its process was killed before it made it.
+    fn times(&self, name: &str) -> io::Result<Option<Times>> {
+        match File::open(self.0.join(name)) {
+            Ok(file) => Times::new(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads a file that its process may not have made before it was killed.
@@ -190,32 +207,6 @@ impl Ledger {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             other => other,
         }
-    }
-}
-
-/// The file of a server's answers: times, in order.
-struct Answers {
-    file: File,
-    count: u64,
-}
-
-impl Answers {
-    /// Opens the file; `None` if its process was killed before it made it.
-    fn open(ledger: &Ledger, client: u32, index: usize) -> io::Result<Option<Self>> {
-        match File::open(ledger.0.join(format!("answers-{client}-{index}"))) {
-            Ok(file) => {
-                let count = file.metadata()?.len() / 8;
-                Ok(Some(Self { file, count }))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn time(&self, at: u64) -> io::Result<u64> {
-        let mut time = [0; 8];
-        self.file.read_exact_at(&mut time, at * 8)?;
-        Ok(u64::from_le_bytes(time))
     }
 }
 
@@ -256,11 +247,7 @@ impl ClientPages {
     /// Records the end of a call at the time `now`.
     pub(super) fn end(&mut self, number: u64, ending: Ending, now: u64) -> io::Result<()> {
         self.ended.write_all_at(&[ending.byte()], number)?;
-        if ending == Ending::Answered && now / 1_000_000 != self.last {
-            self.last = now / 1_000_000;
-            self.answers.write_all(&now.to_le_bytes())?;
-        }
-        Ok(())
+        if ending == Ending::Answered { self.answers.add(now) } else { Ok(()) }
     }
 }
 
@@ -295,19 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_recorded_once_a_millisecond() {
+    fn the_answers_of_each_server_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::at(folder.path());
         let mut client = ledger.client(4, 1).unwrap();
         assert_eq!(ledger.last_answer(4, 1).unwrap(), 0);
-        for (number, now) in [5_000_000, 5_900_000, 6_000_001].into_iter().enumerate() {
+        for (number, now) in [5_000_000, 6_000_001].into_iter().enumerate() {
             client.end(number as u64, Ending::Answered, now).unwrap();
         }
-        let first = |time| ledger.first_answer(4, 1, time).unwrap();
-        assert_eq!(first(0), Some(5_000_000));
-        assert_eq!((first(5_000_000), first(5_000_001)), (Some(5_000_000), Some(6_000_001)));
-        assert_eq!((first(6_000_002), ledger.first_answer(9, 9, 0).unwrap()), (None, None));
+        client.end(2, Ending::WrongReply, 8_000_000).unwrap();
+        assert_eq!(ledger.first_answer(4, 1, 5_000_001).unwrap(), Some(6_000_001));
+        assert_eq!(ledger.first_answer(9, 9, 0).unwrap(), None);
         assert_eq!(ledger.last_answer(4, 1).unwrap(), 6_000_001);
-        assert_eq!(ledger.ended(4, 1).unwrap(), [1, 1, 1]);
+        assert_eq!(ledger.ended(4, 1).unwrap(), [1, 1, 2]);
     }
 }

@@ -18,7 +18,9 @@
 //! |---|---|
 //! | `options`, `transport` | the options; the transports and their endpoints |
 //! | `message`, `ledger` | contents of requests and replies; what is recorded about them |
+//! | `times` | files of times |
 //! | `client`, `server` | the processes |
+//! | `witness` | plain UDP on the same network |
 //! | `place` | namespaces, or the loopback interface |
 //! | `fault`, `campaign` | the faults and their order; processes of one transport under faults |
 //! | `signals` | Ctrl-C |
@@ -42,8 +44,10 @@ mod options;
 mod place;
 mod server;
 mod signals;
+mod times;
 mod transport;
 mod trend;
+mod witness;
 
 pub use options::Options;
 
@@ -62,6 +66,7 @@ use self::place::Place;
 use self::server::ServerPart;
 use self::signals::Interrupt;
 use self::transport::Transport;
+use self::witness::WitnessPart;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::{Doing, Error};
@@ -78,15 +83,17 @@ const PROGRESS: Duration = Duration::from_millis(200);
 enum Part {
     Client(ClientPart),
     Server(ServerPart),
+    Witness(WitnessPart),
 }
 
-/// Is a client or a server, in an agent.
+/// Is a client, a server, or an end of the witness, in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let part: Part = serde_json::from_value(task.details.clone())
         .map_err(|error| Error::Peer(format!("an unexpected task: {error}")))?;
     match part {
         Part::Client(part) => client::drive(&part, control).map(|report| json!(report)),
         Part::Server(part) => server::serve(&part, control),
+        Part::Witness(part) => witness::run(&part, control).map(|()| json!(null)),
     }
 }
 
