@@ -70,6 +70,7 @@ pub(super) struct Incident {
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) name: &'static str,
+    pub(super) life: u32,
     pub(super) samples: Vec<Sample>,
 }
 
@@ -119,7 +120,7 @@ pub(super) fn run(
     folder: &Path,
 ) -> Result<Record, Error> {
     fs::create_dir_all(disk(folder)).doing(|| format!("make {}", folder.display()))?;
-    let watched = |name| Watched { name, samples: Vec::new() };
+    let watched = |name| Watched { name, life: 0, samples: Vec::new() };
     let record = Record {
         transport,
         ledger: Ledger::at(folder),
@@ -385,6 +386,7 @@ impl Campaign<'_> {
         let seconds = self.began.elapsed().as_secs_f64();
         let members = [&self.clients, &self.servers].map(|members| members.get(LONG_LIVED));
         for (watched, member) in self.record.watched.iter_mut().zip(members) {
+            watched.life = member.map_or(watched.life, |member| member.life);
             let pid = member.and_then(|member| member.agent.pid());
             watched.samples.extend(pid.and_then(|pid| Sample::of(pid, seconds)));
         }

@@ -9,6 +9,7 @@ use apus::trace::saved_files;
 use apus::{CallOptions, Closed, Completion, Endpoint};
 use serde::{Deserialize, Serialize};
 
+use super::heap;
 use super::ledger::{ClientPages, Ending, Ledger};
 use super::message::{Call, lengths};
 use super::signals;
@@ -82,6 +83,7 @@ pub(super) fn drive(part: &ClientPart, control: &mut Control) -> Result<ClientRe
     signals::ignore_interrupts()?;
     let endpoint = part.transport.open(part.at, 0, false, part.traces.as_deref())?;
     let ledger = Ledger::at(&part.ledger);
+    heap::record(&ledger, part.life).doing(|| "record the heap".to_owned())?;
     let lane = |(index, server): (usize, &SocketAddr)| {
         let pages = ledger.client(part.life, index).doing(|| "write the ledger".to_owned())?;
         Ok(Lane { server: *server, pages, outstanding: 0, not_before: Instant::now() })

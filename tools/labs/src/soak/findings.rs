@@ -1,12 +1,15 @@
 //! The result of a soak: a row for each transport, tables of faults and processes, and the promises that were broken.
 
+use std::io;
+
 use serde_json::{Value, json};
 
 use super::audit::{Audit, Recovery};
 use super::campaign::{Incident, RECOVERY_LIMIT, Record, Watched};
+use super::ledger::Ledger;
 use super::options::Options;
 use super::transport::Transport;
-use super::trend::Trend;
+use super::trend::{Sample, Trend};
 use apus_report::experiment::config;
 use apus_report::findings::{Findings, Section};
 use apus_report::result::{Figure, Outcome, Row, Table, rounded, short};
@@ -16,14 +19,24 @@ use apus_testbed::error::{Doing, Error};
 /// Wanted time from the end of a fault, and from when plain UDP passes, until the next answer.
 const WANTED_MS: f64 = 1_000.0;
 
+/// What is watched of a process: the name in JSON, and the unit.
+const MEASURES: [(&str, &str); 3] = [
+    ("anonymous_kb", "kB of memory"),
+    ("allocated_kb", "kB that it has allocated"),
+    ("descriptors", "descriptors"),
+];
+
+/// A trend for each of the [`MEASURES`]; `None` if there are too few values.
+type Trends = [Option<Trend>; MEASURES.len()];
+
 /// What was found about one transport.
 struct Found<'a> {
     record: &'a Record,
     audit: Audit,
     /// Each fault and its recovery.
     recoveries: Vec<(&'a Incident, Recovery)>,
-    /// The watched processes: memory and descriptors.
-    trends: Vec<(&'a Watched, [Option<Trend>; 2])>,
+    /// The watched processes, and their [`MEASURES`].
+    trends: Vec<(&'a Watched, Trends)>,
 }
 
 /// Returns the findings.
@@ -56,7 +69,18 @@ pub(super) fn findings(
         "From the end of a fault until plain UDP passes, and from then on until the next answer";
     let faults = Table::new(title, header, faults);
     let grown = found.iter().flat_map(Found::process_lines).collect();
-    let header = ["process", "anon. kB", "kB/min", "noise", "descriptors", "per min", "noise"];
+    let header = [
+        "process",
+        "anon. kB",
+        "kB/min",
+        "noise",
+        "allocated kB",
+        "kB/min",
+        "noise",
+        "descriptors",
+        "per min",
+        "noise",
+    ];
     let grown =
         Table::new("Memory and descriptors of processes that are never killed", header, grown);
     Ok(Findings::new(outcome, "Does every promise hold while everything fails?", lead)
@@ -84,7 +108,8 @@ impl<'a> Found<'a> {
             Ok((incident, Recovery::of(&record.ledger, incident).doing(doing)?))
         };
         let recoveries = record.incidents.iter().map(recovery).collect::<Result<_, Error>>()?;
-        let trends = record.watched.iter().map(|watched| (watched, trends(watched))).collect();
+        let trends = |watched| Ok((watched, trends(&record.ledger, watched).doing(doing)?));
+        let trends = record.watched.iter().map(trends).collect::<Result<_, Error>>()?;
         Ok(Self { record, audit, recoveries, trends })
     }
 
@@ -137,11 +162,11 @@ impl<'a> Found<'a> {
     }
 
     fn processes(&self) -> Value {
-        let process = |(watched, [anonymous_kb, descriptors]): &(&Watched, [Option<Trend>; 2])| {
+        let process = |(watched, trends): &(&Watched, Trends)| {
             let mut process = json!({ "name": watched.name });
-            for (name, trend) in [("anonymous_kb", anonymous_kb), ("descriptors", descriptors)] {
+            for ((name, _), trend) in MEASURES.iter().zip(trends) {
                 if let Some(trend) = trend {
-                    process[name] = json!(trend);
+                    process[*name] = json!(trend);
                 }
             }
             process
@@ -190,7 +215,7 @@ impl<'a> Found<'a> {
             }
         }
         for (watched, trends) in &self.trends {
-            for (trend, what) in trends.iter().zip(["kB of memory", "descriptors"]) {
+            for (trend, (_, what)) in trends.iter().zip(MEASURES) {
                 if let Some(trend) = trend.filter(|trend| trend.grows) {
                     let (growth, noise) = (short(trend.per_minute), short(trend.noise));
                     let process = watched.name;
@@ -233,7 +258,7 @@ impl<'a> Found<'a> {
     }
 
     fn process_lines(&self) -> Vec<Vec<String>> {
-        let line = |(watched, trends): &(&Watched, [Option<Trend>; 2])| {
+        let line = |(watched, trends): &(&Watched, Trends)| {
             let cells = |trend: &Option<Trend>| match trend {
                 Some(trend) => [trend.last, trend.per_minute, trend.noise].map(short),
                 None => ["–"; 3].map(str::to_owned),
@@ -246,12 +271,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Returns the trends of memory and of descriptors; `None` if the run was too short.
-fn trends(watched: &Watched) -> [Option<Trend>; 2] {
-    let over = |value: fn(&super::trend::Sample) -> f64| {
+fn trends(ledger: &Ledger, watched: &Watched) -> io::Result<Trends> {
+    let over = |value: fn(&Sample) -> f64| {
         let values: Vec<_> =
             watched.samples.iter().map(|sample| (sample.seconds, value(sample))).collect();
         Trend::fit(&values)
     };
-    [over(|sample| sample.anonymous_kb), over(|sample| sample.descriptors)]
+    let allocated = Trend::fit(&ledger.heap(watched.life)?);
+    Ok([over(|sample| sample.anonymous_kb), allocated, over(|sample| sample.descriptors)])
 }

@@ -8,6 +8,7 @@
 //! | `ended-C-I` | byte `n`: how call `n` of the client's life `C` ended, if it was one to server `I` |
 //! | `answers-C-I` | times of answers from server `I`, by the common monotonic clock: the first of each millisecond |
 //! | `passed` | times at which plain UDP carried a datagram between the hosts, likewise |
+//! | `heap-L` | records of the heap of a process in its life `L` |
 //!
 //! A server records an execution before it replies. What it was about to record when it was killed is missing, which can
 //! hide a broken promise and cannot invent one.
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use apus::{CallError, Execution, FailureKind, RpcError};
 
+use super::heap;
 use super::times::{Times, TimesWriter};
 
 /// The file of the witness.
@@ -175,6 +177,17 @@ impl Ledger {
     pub(super) fn last_answer(&self, client: u32, index: usize) -> io::Result<u64> {
         let times = self.times(&format!("answers-{client}-{index}"))?;
         Ok(times.map(|times| times.last()).transpose()?.flatten().unwrap_or(0))
+    }
+
+    /// Returns the file of records of the heap of a process in its life `life`.
+    pub(super) fn heap_writer(&self, life: u32) -> io::Result<File> {
+        self.create(&format!("heap-{life}"))
+    }
+
+    /// Returns times in seconds and what a process had allocated in kB.
+    pub(super) fn heap(&self, life: u32) -> io::Result<Vec<(f64, f64)>> {
+        let bytes = self.read(&format!("heap-{life}"))?;
+        Ok(bytes.as_chunks().0.iter().map(heap::read_record).collect())
     }
 
     /// Returns what the witness writes.

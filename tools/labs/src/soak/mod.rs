@@ -20,6 +20,7 @@
 //! | `message`, `ledger` | contents of requests and replies; what is recorded about them |
 //! | `times` | files of times |
 //! | `client`, `server` | the processes |
+//! | `heap` | what a process has allocated |
 //! | `witness` | plain UDP on the same network |
 //! | `place` | namespaces, or the loopback interface |
 //! | `fault`, `campaign` | the faults and their order; processes of one transport under faults |
@@ -38,6 +39,7 @@ mod campaign;
 mod client;
 mod fault;
 mod findings;
+mod heap;
 mod ledger;
 mod message;
 mod options;
@@ -152,7 +154,7 @@ fn places(options: &Options) -> Result<(Places, Vec<String>), Error> {
         let _ = writeln!(std::io::stderr(), "left out: {each}");
     }
     left_out
-        .push("clock step: the wall clock has no namespace, and apus measures time with the monotonic clock".to_owned());
+        .push("clock step: the wall clock has no namespace, and no call depends on it".to_owned());
     Ok((places, left_out))
 }
 

@@ -15,16 +15,17 @@ use apus_testbed::process::Spawner;
 /// process of its own, in network namespaces that the command makes and removes. One fault after the other happens, in an order
 /// drawn from the seed: kill -9 of a client or a server, SIGSTOP of one for longer than a call may take, restart of a server
 /// on its port; between hosts, too: link down, another MTU, another address; and a full disk for time traces. One client and one
-/// server of each transport are never killed: their memory and descriptors are watched.
+/// server of each transport are never killed: their memory, what they have allocated of it, and their descriptors are watched.
 ///
 /// Every reply is compared with what it must be, and every statement about execution with what the servers recorded. The exit
 /// status is 1 if a promise was broken: a wrong byte, a call that never ends, a call executed twice within one life of a
 /// server, a statement about execution that is not true, no answer within 10 s after a fault. Growth and recoveries above a
-/// second are shown, and are no failure: a busy machine has them, too.
+/// second are shown, and are no failure: a busy machine has them, too. After a fault of the network the second begins when plain
+/// UDP between the two hosts passes again; a kernel may keep its first datagram for a second.
 ///
 /// Without root or user namespaces UDP and shared memory run on the loopback interface, without faults of links, addresses
-/// and disks, and a line says so. Left out: a step of the clock, since the wall clock has no namespace and apus measures time with the
-/// monotonic clock; a lower MTU inside the network, since the lab gives both hosts the new one; exact replay, since the seed draws faults and
+/// and disks, and a line says so. Left out: a step of the clock, since the wall clock has no namespace and no call
+/// depends on it; a lower MTU inside the network, since the lab gives both hosts the new one; exact replay, since the seed draws faults and
 /// messages and not their timing. A pause is longer than each timeout of a call, not than the time after which idle peers are
 /// forgotten (up to 120 s). The first Ctrl-C ends the soak early, with a report of what ran.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]

@@ -7,6 +7,7 @@ use apus::Closed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::heap;
 use super::ledger::Ledger;
 use super::message::Call;
 use super::signals;
@@ -31,7 +32,9 @@ pub(super) fn serve(part: &ServerPart, control: &mut Control) -> Result<Value, E
     control.end_with_parent()?;
     signals::ignore_interrupts()?;
     let doing = || "write the ledger".to_owned();
-    let mut pages = Ledger::at(&part.ledger).server(part.life).doing(doing)?;
+    let ledger = Ledger::at(&part.ledger);
+    let mut pages = ledger.server(part.life).doing(doing)?;
+    heap::record(&ledger, part.life).doing(|| "record the heap".to_owned())?;
     let endpoint = part.transport.open(part.at, part.port, true, part.traces.as_deref())?;
     let shut_down = endpoint.clone();
     control.stop().wake_with(move || shut_down.shutdown());
