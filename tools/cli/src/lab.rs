@@ -1,6 +1,6 @@
 //! `apus lab`: known failures of network software and their cures.
 
-use apus_labs::{contention, handoff, livelock, small_writes, soak};
+use apus_labs::{contention, handoff, hostile, livelock, small_writes, soak};
 use clap::{Args, Subcommand};
 
 use crate::experiment::Arguments as Experiment;
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 /// Old failures of network software and their cures, measured on this machine
 ///
 /// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
-/// delays, and measures its cure beside it. `soak` shows no old failure: it holds apus to its promises while processes, links and
-/// disks fail.
+/// delays, and measures its cure beside it. `hostile` and `soak` show no old failure: they hold apus to its promises, the first
+/// beside an attacker, the second while processes, links and disks fail.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -19,6 +19,7 @@ use crate::failure::Failure;
   apus lab handoff
   apus lab contention
   apus lab small-writes
+  apus lab hostile
   apus lab soak"
 )]
 pub(crate) struct Arguments {
@@ -32,6 +33,7 @@ enum Command {
     Handoff(Experiment<handoff::Options>),
     Contention(Experiment<contention::Options>),
     SmallWrites(Experiment<small_writes::Options>),
+    Hostile(Experiment<hostile::Options>),
     Soak(Experiment<soak::Options>),
 }
 
@@ -42,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Handoff(experiment) => experiment.run(),
         Command::Contention(experiment) => experiment.run(),
         Command::SmallWrites(experiment) => experiment.run(),
+        Command::Hostile(experiment) => experiment.run(),
         Command::Soak(experiment) => experiment.run(),
     }
 }

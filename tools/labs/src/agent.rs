@@ -4,7 +4,7 @@ use apus_testbed::Error;
 use apus_testbed::process::{Control, Job, Task, run_job};
 use serde_json::Value;
 
-use crate::{contention, handoff, livelock, small_writes, soak};
+use crate::{contention, handoff, hostile, livelock, small_writes, soak};
 
 /// One entry per kind of task.
 pub const JOBS: &[Job] = &[
@@ -12,6 +12,7 @@ pub const JOBS: &[Job] = &[
     Job { name: livelock::JOB, run: livelock::agent },
     Job { name: contention::JOB, run: contention::agent },
     Job { name: small_writes::JOB, run: small_writes::agent },
+    Job { name: hostile::JOB, run: hostile::agent },
     Job { name: soak::JOB, run: soak::agent },
 ];
 

@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const CONTRACTS: [Contract; 18] = [
+const CONTRACTS: [Contract; 19] = [
     Contract {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -197,6 +197,13 @@ const CONTRACTS: [Contract; 18] = [
         ],
         figures: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
         ratios: &["tcp split/whole", "tcp gather/whole", "apus split/whole", "p50 tcp split/whole"],
+    },
+    Contract {
+        experiment: "hostile",
+        rows: &["none", "malformed", "forged", "strangers"],
+        // Where nothing was answered there are no latencies.
+        figures: &["offered_krps", "answered_share", "failed", "attack_kpps", "ns_per_packet"],
+        ratios: &["ns_per_packet forged/malformed"],
     },
     Contract {
         experiment: "soak",

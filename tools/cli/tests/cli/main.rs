@@ -17,6 +17,7 @@ mod file_exports;
 mod file_links;
 mod file_mount_helper;
 mod harness;
+mod hostile;
 mod invocations;
 mod lab;
 mod metrics;

@@ -1,0 +1,212 @@
+//! The packets of attacks that flood.
+
+use std::net::SocketAddrV4;
+
+use apus_wire::{
+    AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
+    MAX_HEADER_LEN, PRIORITIES, Packet, Resend, Role, SealKind, SealedHeader, SenderId, UdpFields,
+};
+use rand::rngs::SmallRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use super::attack::Attack;
+
+/// Bytes of payload of packets that have any: those of an honest request.
+pub(super) const PAYLOAD: usize = 100;
+
+/// What an attacker knows, and its dice.
+pub(super) struct Forgery {
+    pub(super) server: SocketAddrV4,
+    pub(super) client: SocketAddrV4,
+    sealed: bool,
+    random: SmallRng,
+    packet: Vec<u8>,
+}
+
+impl Forgery {
+    pub(super) fn new(
+        (server, client): (SocketAddrV4, SocketAddrV4),
+        sealed: bool,
+        seed: u64,
+    ) -> Self {
+        let random = SmallRng::seed_from_u64(seed);
+        Self { server, client, sealed, random, packet: Vec::new() }
+    }
+
+    /// Returns the next packet of a flood, and the address from which it seems to come.
+    ///
+    /// # Panics
+    ///
+    /// The attack is no flood.
+    pub(super) fn next(&mut self, attack: Attack) -> (SocketAddrV4, &[u8]) {
+        let from = match attack {
+            Attack::Malformed => {
+                self.packet.clear();
+                self.packet.resize(apus_wire::DATA_HEADER_LEN + PAYLOAD, 0xff);
+                self.client
+            }
+            Attack::Forged => {
+                self.forge();
+                self.client
+            }
+            Attack::Strangers => {
+                let from = self.stranger();
+                self.introduce(from);
+                from
+            }
+            Attack::Claims => unreachable!("four packets are no flood"),
+        };
+        (from, &self.packet)
+    }
+
+    /// Makes a packet of the honest client, as it would be in a session of its own.
+    fn forge(&mut self) {
+        let client = self.client;
+        let session = self.random.random::<u64>() >> 16;
+        let fields = UdpFields { flags: Flags::SESSION, incarnation: session, ..unknown(0) };
+        // The half that a server sends is as likely as that of a client.
+        let sender = if self.random.random() { Role::Client } else { Role::Server };
+        match self.random.random_range(0..=CONTROL.len()) {
+            0 => self.write_data(client, fields),
+            control => self.write(client, sender, fields, CONTROL[control - 1]),
+        }
+        if self.sealed {
+            // A number that was not used yet, or the window would drop it before the tag is computed.
+            self.fill(PAYLOAD);
+            let number = 1 << 40 | self.random.random::<u64>() >> 32;
+            SealedHeader::seal(&mut self.packet, number, false);
+        }
+    }
+
+    /// Makes the first packet of a client at `from`.
+    fn introduce(&mut self, from: SocketAddrV4) {
+        if self.sealed {
+            self.packet.clear();
+            self.packet.resize(apus_wire::HEADER_LEN, 0);
+            let (ports, id) = ((from.port(), self.server.port()), self.random.random());
+            SealedHeader::emit(SealKind::Hello, ports, 0, id, &mut self.packet);
+            self.fill(HELLO);
+        } else {
+            let fields = unknown(self.random.random::<u32>().into());
+            self.write_data(from, fields);
+        }
+    }
+
+    fn write_data(&mut self, from: SocketAddrV4, fields: UdpFields) {
+        let data = Data {
+            message_length: PAYLOAD as u32,
+            incoming: PAYLOAD as u32,
+            ack: None,
+            cutoff_version: 0,
+            retransmit: false,
+            offset: 0,
+            offset_in_sequence: false,
+        };
+        self.write(from, Role::Client, fields, Body::Data(data, &[0; PAYLOAD]));
+        self.fill(PAYLOAD);
+    }
+
+    /// Writes a header.
+    fn write(&mut self, from: SocketAddrV4, sender: Role, fields: UdpFields, body: Body<'_>) {
+        let id = SenderId::new(self.random.random::<u64>() & !1, sender);
+        let ports = (from.port(), self.server.port());
+        let header = Header::new(body.kind(), ports.0, ports.1, id, Dialect::Udp(fields));
+        let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
+        let length = Packet { header, body }.emit_header(&mut buffer);
+        self.packet.clear();
+        self.packet.extend_from_slice(&buffer[..length]);
+    }
+
+    /// Adds random bytes.
+    fn fill(&mut self, bytes: usize) {
+        let length = self.packet.len();
+        self.packet.resize(length + bytes, 0);
+        self.random.fill_bytes(&mut self.packet[length..]);
+    }
+
+    /// Returns the address of a host that the server does not know. It is one of this host's, so that nothing leaves.
+    fn stranger(&mut self) -> SocketAddrV4 {
+        let [a, b, c]: [u8; 3] = self.random.random();
+        SocketAddrV4::new([127, a | 1, b, c].into(), self.random.random_range(1_024..=u16::MAX))
+    }
+}
+
+/// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops shorter ones.
+const HELLO: usize = 1_200;
+
+/// What a packet says without a session.
+const fn unknown(incarnation: u64) -> UdpFields {
+    let low_water = UdpFields::LOW_WATER_UNKNOWN;
+    UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
+}
+
+/// What control packets say.
+const CONTROL: [Body<'static>; 8] = [
+    Body::Grant(Grant { offset: u32::MAX / 2, priority: 0 }),
+    Body::Resend(Resend::everything(7)),
+    Body::RpcUnknown,
+    Body::Busy,
+    Body::Cutoffs(Cutoffs { unscheduled: [u32::MAX; PRIORITIES], version: 0xbeef }),
+    Body::Freeze,
+    Body::NeedAck,
+    Body::Ack(AckList::EMPTY),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_wire::Profile;
+    use std::collections::BTreeSet;
+
+    fn forgery(sealed: bool) -> Forgery {
+        let address = |port| SocketAddrV4::new([127, 0, 0, 1].into(), port);
+        Forgery::new((address(4_000), address(5_000)), sealed, 7)
+    }
+
+    #[test]
+    fn what_is_malformed_is_no_packet() {
+        let (from, packet) = (5_000, forgery(false).next(Attack::Malformed).1.to_vec());
+        assert_eq!(forgery(false).next(Attack::Malformed).0.port(), from);
+        assert!(Packet::parse(Profile::Udp, &packet).is_err());
+        assert!(!apus_wire::is_sealed(&packet));
+    }
+
+    #[test]
+    fn forged_packets_are_of_all_types_and_in_sessions() {
+        let mut forgery = forgery(false);
+        let mut kinds = BTreeSet::new();
+        for _ in 0..1_000 {
+            let (from, packet) = forgery.next(Attack::Forged);
+            assert_eq!(from.port(), 5_000, "in the name of the client");
+            let packet = Packet::parse(Profile::Udp, packet).unwrap();
+            assert!(packet.header.udp().unwrap().flags.contains(Flags::SESSION));
+            kinds.insert(format!("{:?}", packet.body.kind()));
+        }
+        assert_eq!(kinds.len(), 1 + CONTROL.len(), "{kinds:?}");
+    }
+
+    #[test]
+    fn strangers_have_addresses_of_their_own_and_no_session() {
+        let mut forgery = forgery(false);
+        let mut from = BTreeSet::new();
+        for _ in 0..100 {
+            let (stranger, packet) = forgery.next(Attack::Strangers);
+            from.insert(stranger);
+            assert!(stranger.ip().is_loopback());
+            let packet = Packet::parse(Profile::Udp, packet).unwrap();
+            assert!(!packet.header.udp().unwrap().flags.contains(Flags::SESSION));
+        }
+        assert_eq!(from.len(), 100);
+    }
+
+    #[test]
+    fn against_sealed_endpoints_packets_are_sealed() {
+        let mut forgery = forgery(true);
+        for _ in 0..100 {
+            let header = SealedHeader::parse(forgery.next(Attack::Forged).1).unwrap();
+            assert_eq!(header.kind, None);
+            let header = SealedHeader::parse(forgery.next(Attack::Strangers).1).unwrap();
+            assert_eq!(header.kind, Some(SealKind::Hello));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Options of the hostile lab.
+
+use apus::PollMode;
+use clap::Args;
+use serde::Serialize;
+
+use super::attack::Attack;
+use apus_bench::options::Repetition;
+use apus_report::experiment::{Experiment, defaults};
+use apus_report::findings::Findings;
+use apus_testbed::error::{Error, require};
+use apus_testbed::process::Spawner;
+
+/// What an attacker does to a server, with nothing but packets
+///
+/// An honest client calls a server at random instants (Poisson), at a share of what the server can do. Beside it an attacker sends
+/// as many packets as one core can, with any source address: datagrams that are no packets (`malformed`), packets in the name of
+/// the honest client (`forged`), first packets of clients that nobody knows (`strangers`); or it claims room for four messages of the
+/// greatest length, and sends no more than the first packet of each (`claims`). What the honest client loses by that is shown beside
+/// its calls without an attack (`none`).
+///
+/// Server, client and attacker are processes in a network namespace that the command makes and removes, which takes root or
+/// user namespaces. With --sealed every packet is sealed with throw-away keys, and the attacker has none. The tests in
+/// crates/apus/tests/attacks show more attacks, of which none may do anything; this command shows the cost of those that send much.
+#[derive(Clone, Debug, PartialEq, Args, Serialize)]
+#[command(
+    mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
+    after_help = "Examples:
+  apus lab hostile
+  apus lab hostile --sealed
+  apus lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
+)]
+pub struct Options {
+    /// Only these attacks, with commas between them: `malformed`, `forged`, `strangers`, `claims`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[serde(skip)]
+    pub attacks: Vec<String>,
+    /// Honest calls as a share of what the server can do without an attack: 0.01 to 0.95
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
+    pub load: f64,
+    /// Seal every packet
+    #[arg(long)]
+    pub sealed: bool,
+    /// Seconds and runs of each attack. The way to wait is the server's: the honest client never waits, so that no call
+    /// begins late.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repetition: Repetition,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+impl Experiment for Options {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        self.check()?;
+        match Spawner::this_program()? {
+            Spawner::Processes(program) => super::run(self, &program),
+            _ => unreachable!("this program runs as processes"),
+        }
+    }
+}
+
+impl Options {
+    /// Checks that each value is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first option that is out of range, and a value that is not.
+    pub fn check(&self) -> Result<(), Error> {
+        let known = |name: &String| Attack::ALL.iter().any(|attack| attack.name() == name);
+        let problem =
+            "the attacks are malformed, forged, strangers and claims; try malformed,forged";
+        require(self.attacks.iter().all(known), "attacks", problem)?;
+        let possible = !self.attacks().is_empty();
+        require(possible, "attacks", "claims take a key with --sealed; try forged")?;
+        let load = (0.01..=0.95).contains(&self.load);
+        require(load, "load", "a load is 0.01 to 0.95 of the capacity; try 0.5")?;
+        self.repetition.check()
+    }
+
+    /// Returns the selected attacks, as far as they are possible.
+    pub(super) fn attacks(&self) -> Vec<Attack> {
+        let selected = |attack: &Attack| {
+            self.attacks.is_empty() || self.attacks.iter().any(|name| name == attack.name())
+        };
+        let possible = |attack: &Attack| attack.is_possible(self.sealed);
+        Attack::ALL.into_iter().filter(selected).filter(possible).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_testbed::error::option_problem;
+
+    #[test]
+    fn what_cannot_be_run_is_refused_by_name() {
+        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
+        assert_eq!(refused(|_| ()), "");
+        let attacks = refused(|options| options.attacks = vec!["bribes".to_owned()]);
+        assert!(attacks.starts_with("attacks: ") && attacks.contains("try malformed"), "{attacks}");
+        let sealed = refused(|options| {
+            options.attacks = vec!["claims".to_owned()];
+            options.sealed = true;
+        });
+        assert!(sealed.starts_with("attacks: ") && sealed.contains("try forged"), "{sealed}");
+        assert!(refused(|options| options.load = 1.0).starts_with("load: "));
+        assert!(refused(|options| options.load = f64::NAN).starts_with("load: "));
+        assert!(refused(|options| options.repetition.runs = 0).starts_with("runs: "));
+    }
+
+    #[test]
+    fn the_selected_attacks_keep_their_order() {
+        let attacks = ["claims", "forged"].map(str::to_owned).to_vec();
+        let options = Options { attacks, ..Options::default() };
+        assert_eq!(options.attacks(), [Attack::Forged, Attack::Claims]);
+        assert_eq!(Options { sealed: true, ..options }.attacks(), [Attack::Forged]);
+        assert_eq!(Options::default().attacks(), Attack::ALL);
+    }
+}

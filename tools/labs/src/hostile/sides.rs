@@ -1,0 +1,165 @@
+//! The processes: server, honest client, attacker.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_workload::{Arrivals, Stream, rng};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::attacker::AttackerSide;
+use super::forgery::PAYLOAD;
+use apus_contenders::keys::ThrowAwayKeys;
+use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
+use apus_contenders::transport::{Apus, Node, NodeOptions, Transport};
+use apus_report::stats::{Latencies, Percentiles};
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Task};
+
+/// The details of an agent's task.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Details {
+    /// `None` if packets are in the clear.
+    pub(super) keys: Option<ThrowAwayKeys>,
+    pub(super) side: Side,
+}
+
+/// The side, and its instructions.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Side {
+    /// Result: [`Served`].
+    Server { poll: PollMode },
+    /// Result: that of its [`Phase`].
+    Client {
+        server: SocketAddr,
+        /// Whether neither server nor attacker uses its core.
+        alone_on_core: bool,
+        phase: Phase,
+    },
+    /// Result: [`Attacked`](super::attacker::Attacked).
+    Attacker(AttackerSide),
+}
+
+/// What an honest client measures.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// Calls completed per second. Result: their number.
+    Capacity { warm: Duration, measure: Duration },
+    /// A load of `rate` calls per second. Result: [`Calls`].
+    Load { rate: f64, warm: Duration, measure: Duration, seed: u64 },
+}
+
+/// What became of the calls of an honest client.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Calls {
+    pub(super) due: u64,
+    pub(super) answered: u64,
+    /// Refused, or given up by the transport.
+    pub(super) failed: u64,
+    /// Nanoseconds from when a call was due to its reply, of those that were answered.
+    pub(super) latency: Percentiles,
+    /// Why the first one failed.
+    pub(super) why: Option<String>,
+}
+
+/// What a server has done.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Served {
+    /// Nanoseconds of processor time.
+    pub(super) cpu: u64,
+    /// Counters of its endpoint.
+    pub(super) counters: BTreeMap<String, u64>,
+}
+
+/// Outstanding calls while capacity is measured, and most at a load. Chosen by us: enough that the server never waits.
+const OUTSTANDING: u32 = 64;
+const LIMIT: u32 = 32_768;
+
+/// Time after the last call was due for which replies are awaited. Chosen by us: many times what a call takes whose packets
+/// were lost.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Does one side's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| Error::Peer(format!("a malformed task: {error}")))?;
+    let transport = Apus { sealed: details.keys.is_some() };
+    let options = |poll, serve| NodeOptions {
+        keys: details.keys.clone(),
+        ..NodeOptions::on_loopback(poll, serve)
+    };
+    match details.side {
+        Side::Server { poll } => {
+            serve(&transport, &options(poll, true), control).map(|it| json!(it))
+        }
+        Side::Client { server, alone_on_core, phase } => {
+            let idle = if alone_on_core { Idle::Spin } else { Idle::Yield };
+            let node = transport.open(&options(PollMode::Spin, false))?;
+            call(&*node, server, idle, phase, control)
+        }
+        Side::Attacker(side) => side.attack(control).map(|it| json!(it)),
+    }
+}
+
+/// Opens a server, reports its address, and serves until it has to stop.
+fn serve(
+    transport: &dyn Transport,
+    options: &NodeOptions,
+    control: &mut Control,
+) -> Result<Served, Error> {
+    let node: Arc<dyn Node> = transport.open(options)?.into();
+    let to_wake = Arc::clone(&node);
+    control.stop().wake_with(move || to_wake.shutdown());
+    let began = clock::cpu_time();
+    control.ready(node.address())?;
+    node.serve(0, control.stop())?;
+    Ok(Served { cpu: clock::cpu_time() - began, counters: node.counters() })
+}
+
+/// Becomes known to the server, reports its address, and calls.
+fn call(
+    node: &dyn Node,
+    server: SocketAddr,
+    idle: Idle,
+    phase: Phase,
+    control: &mut Control,
+) -> Result<Value, Error> {
+    let nanos = clock::as_nanoseconds;
+    match phase {
+        Phase::Capacity { warm, measure } => {
+            let client = &mut *node.connect(&[server], OUTSTANDING as usize)?;
+            control.ready(node.address())?;
+            let (sizes, times) = (std::iter::repeat(PAYLOAD as u32), (nanos(warm), nanos(measure)));
+            closed_loop(client, OUTSTANDING, sizes, times, idle).map(|rate| json!(rate))
+        }
+        Phase::Load { rate, warm, measure, seed } => {
+            let client = &mut *node.connect(&[server], LIMIT as usize)?;
+            control.ready(node.address())?;
+            let ends = nanos(warm) + nanos(measure);
+            let load =
+                OpenLoop { warm: nanos(warm), ends, grace: nanos(GRACE), limit: LIMIT, idle };
+            let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
+            let request = |due| Request { size: PAYLOAD as u32, peer: 0, due: nanos(due) };
+            let mut latencies = Latencies::new();
+            let began = clock::now();
+            let counts = open_loop(
+                client,
+                load,
+                arrivals.map(request),
+                || clock::now() - began,
+                |_, latency| latencies.record(latency),
+            )?;
+            Ok(json!(Calls {
+                due: counts.due,
+                answered: counts.completed,
+                failed: counts.refused + counts.failed,
+                latency: latencies.percentiles(),
+                why: counts.why,
+            }))
+        }
+    }
+}
