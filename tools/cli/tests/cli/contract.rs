@@ -200,7 +200,7 @@ const CONTRACTS: [Contract; 19] = [
     },
     Contract {
         experiment: "hostile",
-        rows: &["none", "malformed", "forged", "strangers"],
+        rows: &["none", "malformed", "forged", "unknown"],
         // Where nothing was answered there are no latencies.
         figures: &["offered_krps", "answered_share", "failed", "attack_kpps", "ns_per_packet"],
         ratios: &["ns_per_packet forged/malformed"],

@@ -35,16 +35,16 @@ fn each_attack_takes_place_beside_honest_calls() {
     let Some(json) = hostile("--seconds 0.3 --load 0.02") else { return };
     let rows = json["rows"].as_array().unwrap();
     let names: Vec<&Value> = rows.iter().map(|row| &row["name"]).collect();
-    assert_eq!(names, ["none", "malformed", "forged", "strangers", "claims"]);
+    assert_eq!(names, ["none", "malformed", "forged", "unknown", "claims"]);
     rows[1..].iter().for_each(assert_attacked);
-    let [none, malformed, forged, strangers, claims] = &rows[..] else { unreachable!() };
+    let [none, malformed, forged, unknown, claims] = &rows[..] else { unreachable!() };
     assert_eq!(none["attack_kpps"], 0.0);
     assert!(none["p99_us"].as_f64().unwrap() > 0.0, "{none}");
     for row in [malformed, forged] {
         assert!(row["dropped"].as_u64().unwrap() > 0, "{row}");
     }
-    // Strangers are offered sessions, and nothing is kept; claimants are asked for the rest of their messages.
-    assert!(count(strangers, "NeedAck sent") > 0, "{strangers}");
+    // Unknown clients are offered sessions, and nothing is kept; claimants are asked for the rest of their messages.
+    assert!(count(unknown, "NeedAck sent") > 0, "{unknown}");
     assert!(count(claims, "Resend sent") > 0, "{claims}");
 }
 
@@ -53,7 +53,7 @@ fn a_sealed_server_drops_what_is_not_sealed_with_its_keys() {
     let Some(json) = hostile("--seconds 0.3 --load 0.02 --sealed") else { return };
     let rows = json["rows"].as_array().unwrap();
     let names: Vec<&Value> = rows.iter().map(|row| &row["name"]).collect();
-    assert_eq!(names, ["none", "malformed", "forged", "strangers"], "claims take a key");
+    assert_eq!(names, ["none", "malformed", "forged", "unknown"], "claims take a key");
     rows[1..].iter().for_each(assert_attacked);
     assert_eq!(json["config"]["sealed"], true);
     assert!(count(&rows[1], "driver_seal_clear_packets") > 0, "{}", rows[1]);

@@ -11,14 +11,14 @@ pub enum Attack {
     /// the attacker does not have.
     Forged,
     /// First packets of clients that the server does not know; with `--sealed` of handshakes.
-    Strangers,
+    Unknown,
     /// Four requests of the greatest length, of which no more than the first packet comes.
     Claims,
 }
 
 impl Attack {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Malformed, Self::Forged, Self::Strangers, Self::Claims];
+    pub const ALL: [Self; 4] = [Self::Malformed, Self::Forged, Self::Unknown, Self::Claims];
 
     /// Returns the name in options and results.
     #[must_use]
@@ -26,7 +26,7 @@ impl Attack {
         match self {
             Self::Malformed => "malformed",
             Self::Forged => "forged",
-            Self::Strangers => "strangers",
+            Self::Unknown => "unknown",
             Self::Claims => "claims",
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct Attacked {
     pub(super) nanos: u64,
 }
 
-/// Packets between two looks at the clock and at whether the attacker has to stop.
+/// Packets between two checks whether the attacker has to stop.
 const BATCH: usize = 64;
 
 /// Claims at a time, and their bytes: the longest message of the default configuration.

@@ -49,8 +49,8 @@ impl Forgery {
                 self.forge();
                 self.client
             }
-            Attack::Strangers => {
-                let from = self.stranger();
+            Attack::Unknown => {
+                let from = self.unknown_address();
                 self.introduce(from);
                 from
             }
@@ -63,7 +63,7 @@ impl Forgery {
     fn forge(&mut self) {
         let client = self.client;
         let session = self.random.random::<u64>() >> 16;
-        let fields = UdpFields { flags: Flags::SESSION, incarnation: session, ..unknown(0) };
+        let fields = UdpFields { flags: Flags::SESSION, incarnation: session, ..no_session(0) };
         // The half that a server sends is as likely as that of a client.
         let sender = if self.random.random() { Role::Client } else { Role::Server };
         match self.random.random_range(0..=CONTROL.len()) {
@@ -87,7 +87,7 @@ impl Forgery {
             SealedHeader::emit(SealKind::Hello, ports, 0, id, &mut self.packet);
             self.fill(HELLO);
         } else {
-            let fields = unknown(self.random.random::<u32>().into());
+            let fields = no_session(self.random.random::<u32>().into());
             self.write_data(from, fields);
         }
     }
@@ -125,7 +125,7 @@ impl Forgery {
     }
 
     /// Returns the address of a host that the server does not know. It is one of this host's, so that nothing leaves.
-    fn stranger(&mut self) -> SocketAddrV4 {
+    fn unknown_address(&mut self) -> SocketAddrV4 {
         let [a, b, c]: [u8; 3] = self.random.random();
         SocketAddrV4::new([127, a | 1, b, c].into(), self.random.random_range(1_024..=u16::MAX))
     }
@@ -135,7 +135,7 @@ impl Forgery {
 const HELLO: usize = 1_200;
 
 /// What a packet says without a session.
-const fn unknown(incarnation: u64) -> UdpFields {
+const fn no_session(incarnation: u64) -> UdpFields {
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
     UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
 }
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_addresses_of_their_own_and_no_session() {
+    fn unknown_clients_have_addresses_of_their_own_and_no_session() {
         let mut forgery = forgery(false);
         let mut from = BTreeSet::new();
         for _ in 0..100 {
-            let (stranger, packet) = forgery.next(Attack::Strangers);
-            from.insert(stranger);
-            assert!(stranger.ip().is_loopback());
+            let (client, packet) = forgery.next(Attack::Unknown);
+            from.insert(client);
+            assert!(client.ip().is_loopback());
             let packet = Packet::parse(Profile::Udp, packet).unwrap();
             assert!(!packet.header.udp().unwrap().flags.contains(Flags::SESSION));
         }
@@ -205,7 +205,7 @@ mod tests {
         for _ in 0..100 {
             let header = SealedHeader::parse(forgery.next(Attack::Forged).1).unwrap();
             assert_eq!(header.kind, None);
-            let header = SealedHeader::parse(forgery.next(Attack::Strangers).1).unwrap();
+            let header = SealedHeader::parse(forgery.next(Attack::Unknown).1).unwrap();
             assert_eq!(header.kind, Some(SealKind::Hello));
         }
     }

@@ -15,7 +15,7 @@ use apus_testbed::process::Spawner;
 ///
 /// An honest client calls a server at random instants (Poisson), at a share of what the server can do. Beside it an attacker sends
 /// as many packets as one core can, with any source address: datagrams that are no packets (`malformed`), packets in the name of
-/// the honest client (`forged`), first packets of clients that nobody knows (`strangers`); or it claims room for four messages of the
+/// the honest client (`forged`), first packets of clients that the server does not know (`unknown`); or it claims room for four messages of the
 /// greatest length, and sends no more than the first packet of each (`claims`). What the honest client loses by that is shown beside
 /// its calls without an attack (`none`).
 ///
@@ -31,13 +31,14 @@ use apus_testbed::process::Spawner;
   apus lab hostile --attacks malformed,forged --load 0.25 --runs 3 --json"
 )]
 pub struct Options {
-    /// Only these attacks, with commas between them: `malformed`, `forged`, `strangers`, `claims`
+    /// Only these attacks, with commas between them: `malformed`, `forged`, `unknown`, `claims`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub attacks: Vec<String>,
-    /// Honest calls as a share of what the server can do without an attack: 0.01 to 0.95
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
-    pub load: f64,
+    /// Honest calls as a share of what the server can do without an attack: 0.01 to 0.95 [default: 0.5, or 0.05 with fewer than
+    /// three cores, where the honest client shares one with the attacker]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub load: Option<f64>,
     /// Seal every packet
     #[arg(long)]
     pub sealed: bool,
@@ -74,14 +75,18 @@ impl Options {
     /// Names the first option that is out of range, and a value that is not.
     pub fn check(&self) -> Result<(), Error> {
         let known = |name: &String| Attack::ALL.iter().any(|attack| attack.name() == name);
-        let problem =
-            "the attacks are malformed, forged, strangers and claims; try malformed,forged";
+        let problem = "the attacks are malformed, forged, unknown and claims; try malformed,forged";
         require(self.attacks.iter().all(known), "attacks", problem)?;
         let possible = !self.attacks().is_empty();
         require(possible, "attacks", "claims take a key with --sealed; try forged")?;
-        let load = (0.01..=0.95).contains(&self.load);
+        let load = self.load.is_none_or(|load| (0.01..=0.95).contains(&load));
         require(load, "load", "a load is 0.01 to 0.95 of the capacity; try 0.5")?;
         self.repetition.check()
+    }
+
+    /// Returns the load. `apart`: the honest client has a core for itself.
+    pub(super) fn load(&self, apart: bool) -> f64 {
+        self.load.unwrap_or(if apart { 0.5 } else { 0.05 })
     }
 
     /// Returns the selected attacks, as far as they are possible.
@@ -110,8 +115,8 @@ mod tests {
             options.sealed = true;
         });
         assert!(sealed.starts_with("attacks: ") && sealed.contains("try forged"), "{sealed}");
-        assert!(refused(|options| options.load = 1.0).starts_with("load: "));
-        assert!(refused(|options| options.load = f64::NAN).starts_with("load: "));
+        assert!(refused(|options| options.load = Some(1.0)).starts_with("load: "));
+        assert!(refused(|options| options.load = Some(f64::NAN)).starts_with("load: "));
         assert!(refused(|options| options.repetition.runs = 0).starts_with("runs: "));
     }
 

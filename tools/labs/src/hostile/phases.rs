@@ -32,6 +32,8 @@ struct Lab<'a> {
     options: &'a Options,
     host: Spawner,
     cores: Cores,
+    /// Honest calls as a share of the capacity.
+    load: f64,
     /// Whether server, client and attacker have a core each.
     apart: bool,
     keys: Option<ThrowAwayKeys>,
@@ -46,14 +48,18 @@ pub(super) fn run(options: &Options, program: &Path) -> Result<Findings, Error> 
     let folder = folder.doing(|| "make a folder for keys".to_owned())?;
     let keys = options.sealed.then(|| ThrowAwayKeys::create(folder.path())).transpose()?;
     let cores = Cores::choose();
-    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
+    let apart = Cores::suffice_for(3);
+    let load = options.load(apart);
+    let repetition = options.repetition.on(cores);
+    let options = &Options { load: Some(load), repetition, ..options.clone() };
     let attacks = options.attacks();
     let phases = options.repetition.runs * (2 + attacks.len());
     let lab = Lab {
         options,
         host: Spawner::Command { prefix: place.enter(), program: program.as_os_str().to_owned() },
         cores,
-        apart: Cores::suffice_for(3),
+        load,
+        apart,
         keys,
         repeater: Repeater::of(phases, Progress::of(phases)),
     };
@@ -103,7 +109,7 @@ impl Lab<'_> {
         capacity: f64,
     ) -> Result<Option<Found>, Error> {
         let measure = Duration::from_secs_f64(self.options.repetition.seconds);
-        let rate = self.options.load * capacity;
+        let rate = self.load * capacity;
         let seed = self.options.repetition.seed + run as u64;
         self.attempt(run, report::name(attack), "calls", || {
             let (server, address) = self.server()?;
