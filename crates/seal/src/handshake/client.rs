@@ -15,6 +15,10 @@ const LONGEST_WAIT: u64 = 1_000_000_000;
 /// Attempts before the handshake has failed: after about 4 s (SEAL-10).
 const ATTEMPTS: u32 = 9;
 
+/// Times that FINISH is sent before the server's NO_KEY counts for more than the wait for READY: packets that arrive before
+/// FINISH have no key either. Chosen by us: 140 ms.
+const PATIENCE: u32 = 3;
+
 /// A client's handshake.
 #[derive(Debug)]
 pub(super) struct ClientHandshake {
@@ -23,6 +27,7 @@ pub(super) struct ClientHandshake {
     pub(super) from: Option<IpAddr>,
     cookie: Option<[u8; COOKIE_LEN]>,
     attempts: u32,
+    pub(super) began: u64,
     /// When the packets are sent again.
     pub(super) due: u64,
     /// Whether another handshake with the same peer goes first (HANDSHAKE-3).
@@ -38,6 +43,7 @@ impl ClientHandshake {
             from,
             cookie: None,
             attempts: 0,
+            began: now,
             due: now,
             has_waited: false,
             is_complete: false,
@@ -59,6 +65,12 @@ impl ClientHandshake {
     pub(super) const fn answered(&mut self, now: u64) {
         self.attempts = 0;
         self.due = now;
+    }
+
+    /// Returns whether the keys are in use, and FINISH was sent so often that READY should have come: the server may have
+    /// dropped the handshake.
+    pub(super) const fn is_overdue(&self) -> bool {
+        self.is_complete && self.attempts > PATIENCE
     }
 
     /// Lets another handshake with the same peer go first, for a second, once.

@@ -16,13 +16,16 @@ pub(super) struct ServerHandshake {
     /// Packets of the flight that were sent.
     sent: usize,
     is_validated: bool,
+    /// When its client's HELLO came.
+    pub(super) began: u64,
     /// When it is forgotten.
     pub(super) ends: u64,
 }
 
 impl ServerHandshake {
     pub(super) fn new(flight: Flight, from: Option<IpAddr>, is_validated: bool, now: u64) -> Self {
-        Self { flight, from, allowance: 0, sent: 0, is_validated, ends: now + LIFE }
+        let (began, ends) = (now, now + LIFE);
+        Self { flight, from, allowance: 0, sent: 0, is_validated, began, ends }
     }
 
     /// The client has sent `bytes`.

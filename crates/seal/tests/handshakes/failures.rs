@@ -3,7 +3,8 @@
 use crate::certificates::{Ca, begin_later, expire, name_address, negotiator};
 use crate::network::{End, MILLIS, assert_connected, connect, run, run_bent};
 use apus_seal::tls::{Credentials, CredentialsError, TlsNegotiator, Trust};
-use apus_seal::{Failure, FoundBy, HandshakeError, Negotiator};
+use apus_seal::{Datagram, Failure, FoundBy, HandshakeError, Negotiator};
+use apus_wire::{SealKind, SealedHeader};
 use std::sync::Arc;
 
 /// Runs a handshake of `client` with `server`. Returns what the client knows of its end, and the causes that the server has counted.
@@ -150,6 +151,69 @@ fn two_handshakes_that_meet_lead_to_one_association() {
         let counters = ends.iter().map(|end| end.handshakes.counters().handshakes_as_client.get());
         assert_eq!(counters.sum::<u64>(), 1);
     }
+}
+
+/// HANDSHAKE-4, SEAL-16.
+#[test]
+fn a_finish_that_comes_after_a_later_handshake_changes_nothing() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("first")), End::new(2, ca.negotiator("second"))];
+    let [first, second] = [ends[0].address, ends[1].address];
+    let mut held: Vec<Datagram> = Vec::new();
+    let mut hold = |_, datagram: Datagram| {
+        let header = SealedHeader::parse(&datagram.packet).unwrap();
+        let is_of_first = header.kind == Some(SealKind::Finish) && datagram.to == second;
+        let id = |held: &Datagram| SealedHeader::parse(&held.packet).unwrap().id;
+        if is_of_first && held.first().is_none_or(|held| id(held) == header.id) {
+            held.push(datagram);
+            return Vec::new();
+        }
+        vec![datagram]
+    };
+    ends[0].handshakes.want(0, second, None).unwrap();
+    run_bent(&mut ends, 0, 5 * MILLIS, &mut hold);
+    assert!(ends[0].session().is_some() && ends[1].session().is_none(), "its FINISH is held");
+    ends[1].handshakes.want(10 * MILLIS, first, None).unwrap();
+    run_bent(&mut ends, 10 * MILLIS, 15 * MILLIS, &mut hold);
+    assert_connected(&mut ends);
+    let session = ends[0].session();
+    for datagram in held {
+        ends[1].receive(20 * MILLIS, first, datagram.packet);
+    }
+    run(&mut ends, 20 * MILLIS, 25 * MILLIS);
+    assert_eq!(ends[1].session(), session, "the keys of the later handshake");
+    assert_connected(&mut ends);
+}
+
+/// SEAL-13: packets that overtake FINISH have no key at the server, and those after a FINISH that never comes have none either.
+#[test]
+fn a_missing_key_is_believed_once_a_finish_was_sent_in_vain() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("first")), End::new(2, ca.negotiator("second"))];
+    let [first, second] = [ends[0].address, ends[1].address];
+    let is_finish = |datagram: &Datagram| {
+        let kind = SealedHeader::parse(&datagram.packet).unwrap().kind;
+        kind == Some(SealKind::Finish) && datagram.to == second
+    };
+    let lose = |_, datagram: Datagram| if is_finish(&datagram) { vec![] } else { vec![datagram] };
+    ends[0].handshakes.want(0, second, None).unwrap();
+    run_bent(&mut ends, 0, 5 * MILLIS, lose);
+    let session = ends[0].session();
+    assert!(session.is_some() && ends[1].session().is_none(), "its FINISH is lost");
+    for (at, begun) in [(5, 1), (300, 2)] {
+        run_bent(&mut ends, (at - 1) * MILLIS, at * MILLIS, lose);
+        let packet = ends[0].seal(b"a request");
+        ends[1].receive(at * MILLIS, first, packet);
+        run_bent(&mut ends, at * MILLIS, (at + 2) * MILLIS, |now, datagram| {
+            if at == 5 { lose(now, datagram) } else { vec![datagram] }
+        });
+        assert_eq!(ends[0].handshakes.counters().handshakes_begun.get(), begun);
+        if at == 5 {
+            run_bent(&mut ends, at * MILLIS, 290 * MILLIS, lose);
+        }
+    }
+    assert_connected(&mut ends);
+    assert_ne!(ends[0].session(), session);
 }
 
 /// SEAL-13: a restarted server asks for a new handshake.

@@ -123,10 +123,16 @@ impl Handshakes {
     fn complete_server(&mut self, now: u64, key: Key) {
         let Some(server) = self.servers.get_mut(&key) else { return };
         let Some((keys, schedule)) = server.flight.take_application() else { return };
+        let (peer, id) = key;
+        let began = server.began;
+        if self.peers.get(&peer).is_some_and(|known| known.began > began) {
+            // HANDSHAKE-4. Its FINISH has come late: the client uses the later keys, too.
+            self.servers.remove(&key);
+            return;
+        }
         let negotiation = &server.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
         let shown = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
-        let (peer, id) = key;
         let (from, tickets) = (server.from, std::mem::take(&mut server.flight.tickets));
         let (identity, session) = match shown {
             Ok(shown) => shown,
@@ -143,7 +149,7 @@ impl Handshakes {
         if self.clients.get(&peer).is_some_and(|client| !client.is_complete) {
             self.clients.remove(&peer);
         }
-        self.establish(peer, identity, sealer, opener);
+        self.establish((peer, began), identity, sealer, opener);
     }
 
     /// The client of handshake `key` is refused, and learns why.

@@ -55,6 +55,7 @@ impl Handshakes {
         let Some(client) = self.clients.get_mut(&peer) else { return };
         let Some((keys, schedule)) = client.flight.take_application() else { return };
         client.is_complete = true;
+        let began = client.began;
         let negotiation = &client.flight.negotiation;
         let is_resumed = negotiation.is_resumed();
         let shown = negotiation.identity().and_then(|it| Ok((it, negotiation.session()?)));
@@ -63,7 +64,7 @@ impl Handshakes {
                 self.counters.handshakes_as_client.add(1);
                 self.counters.handshakes_resumed.add(u64::from(is_resumed));
                 let (sealer, opener) = association(session, true, keys, schedule, now);
-                self.establish(peer, identity, sealer, opener);
+                self.establish((peer, began), identity, sealer, opener);
             }
             Err(cause) => self.refuse_as_client(now, peer, cause),
         }

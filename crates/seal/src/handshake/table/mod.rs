@@ -91,6 +91,8 @@ struct Peer {
     session: u64,
     identity: Arc<Identity>,
     phases: Arc<Phases>,
+    /// When the handshake that led to the keys began at this end.
+    began: u64,
     /// The session before this one, whose requests may still be with the application.
     before: Option<(u64, Arc<Identity>)>,
     /// Whether nothing was opened before the last sweep.
@@ -368,11 +370,19 @@ impl Handshakes {
         before - peers.len()
     }
 
-    fn establish(&mut self, peer: SocketAddr, identity: Identity, sealer: Sealer, opener: Opener) {
+    /// Uses the keys of a handshake that began at this end at the time `began`.
+    fn establish(
+        &mut self,
+        (peer, began): (SocketAddr, u64),
+        identity: Identity,
+        sealer: Sealer,
+        opener: Opener,
+    ) {
         let entry = Peer {
             session: sealer.session(),
             identity: Arc::new(identity),
             phases: sealer.phases().clone(),
+            began,
             before: self.peers.remove(&peer).map(|known| (known.session, known.identity)),
             is_idle: false,
             asked: None,
@@ -407,11 +417,13 @@ impl Handshakes {
         if !known.phases.may_have_sealed(number) || known.asked.is_some_and(is_recent) {
             return;
         }
-        known.asked = Some(now);
-        if !self.clients.contains_key(&peer) {
-            self.counters.no_keys_believed.add(1);
-            let _ = self.want(now, peer, to);
+        if self.clients.get(&peer).is_some_and(|client| !client.is_overdue()) {
+            return;
         }
+        known.asked = Some(now);
+        self.clients.remove(&peer);
+        self.counters.no_keys_believed.add(1);
+        let _ = self.want(now, peer, to);
     }
 
     fn send_no_key(&mut self, peer: SocketAddr, to: Option<IpAddr>, number: u64, id: u64) {
