@@ -1,7 +1,7 @@
 //! `apus lab hostile`: an attacker beside an honest client. The runs are short: they show that attacks take place, and that
 //! the honest client is served.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::contract::check;
 use crate::harness::{apus, run, skip_reason, text};
