@@ -21,7 +21,8 @@ use apus_workload::time::{MICROSECOND, Nanos};
 /// Software on the hosts of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PeerModel {
-    /// Usually apus only; in every tenth fabric some hosts run the Linux module, in another tenth one host is hostile.
+    /// Usually apus only; in every tenth fabric some hosts run the Linux module, in another tenth one host is hostile, and in another
+    /// one packets are sealed.
     #[default]
     Random,
     /// Apus only.

@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     jobs: Option<NonZero<usize>>,
     /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
     /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `sealed` runs apus on all
-    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `drawn` is `hostile` for a
-    /// tenth of the seeds, `kernel` for another tenth and `apus` for the rest
+    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `drawn` is `hostile`,
+    /// `sealed` and `kernel` for about a tenth of the seeds each, and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
     /// Short for `--peer-model hostile`: one host attacks the others in every seed

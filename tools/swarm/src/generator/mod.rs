@@ -44,6 +44,9 @@ const OVERLOADED_PERCENT: u32 = 10;
 /// Share of the seeds in which one host attacks the others.
 const ATTACKED_PERCENT: u32 = 10;
 
+/// Share of the other seeds in which every packet is sealed, and a host is on the path.
+const SEALED_PERCENT: u32 = 10;
+
 /// Generates the scenario of a seed.
 fn generate(seed: u64, peers: PeerModel) -> Scenario {
     let stream = |purpose| SeededRng::new(seed, purpose);
@@ -58,6 +61,8 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     if !is_disturbed && overloaded.percent(OVERLOADED_PERCENT) {
         return overload::generate(&mut overloaded, seed);
     }
+    let is_sealed = peers == PeerModel::Random && stream(14).percent(SEALED_PERCENT);
+    let peers = if is_sealed { PeerModel::Sealed } else { peers };
     let (fabric, packet_limit) = fabric::generate(&mut stream(1), seed);
     let kernel_hosts = kernel::generate(&mut stream(8), &fabric, peers);
     let required = match peers {
