@@ -1,4 +1,4 @@
-#[allow(dead_code)]
+#[allow(dead_code, reason = "it is there to be refused")]
 struct Streaming<T>(T);
 
 #[apus_macros::service]

@@ -27,6 +27,7 @@ pub(super) struct ClientHandshake {
     pub(super) from: Option<IpAddr>,
     cookie: Option<[u8; COOKIE_LEN]>,
     attempts: u32,
+    /// When it began.
     pub(super) began: u64,
     /// When the packets are sent again.
     pub(super) due: u64,

@@ -3,13 +3,14 @@
 use std::net::SocketAddrV4;
 
 use apus_wire::{
-    AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
-    MAX_HEADER_LEN, PRIORITIES, Packet, Resend, Role, SealKind, SealedHeader, SenderId, UdpFields,
+    AckList, Body, Cutoffs, Flags, Grant, PRIORITIES, Resend, Role, SealKind, SealedHeader,
+    SenderId, UdpFields,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::attack::Attack;
+use super::packet::{first_of, no_session, write_header};
 
 /// Bytes of payload of packets that have any: those of an honest request.
 pub(super) const PAYLOAD: usize = 100;
@@ -17,7 +18,7 @@ pub(super) const PAYLOAD: usize = 100;
 /// What an attacker knows, and its dice.
 pub(super) struct Forgery {
     pub(super) server: SocketAddrV4,
-    pub(super) client: SocketAddrV4,
+    client: SocketAddrV4,
     sealed: bool,
     random: SmallRng,
     packet: Vec<u8>,
@@ -71,8 +72,8 @@ impl Forgery {
             control => self.write(client, sender, fields, CONTROL[control - 1]),
         }
         if self.sealed {
-            // A number that was not used yet, or the window would drop it before the tag is computed.
             self.fill(PAYLOAD);
+            // Not used yet: the window drops a number that was, before the tag is computed.
             let number = 1 << 40 | self.random.random::<u64>() >> 32;
             SealedHeader::seal(&mut self.packet, number, false);
         }
@@ -93,15 +94,7 @@ impl Forgery {
     }
 
     fn write_data(&mut self, from: SocketAddrV4, fields: UdpFields) {
-        let data = Data {
-            message_length: PAYLOAD as u32,
-            incoming: PAYLOAD as u32,
-            ack: None,
-            cutoff_version: 0,
-            retransmit: false,
-            offset: 0,
-            offset_in_sequence: false,
-        };
+        let data = first_of(PAYLOAD as u32, PAYLOAD as u32);
         self.write(from, Role::Client, fields, Body::Data(data, &[0; PAYLOAD]));
         self.fill(PAYLOAD);
     }
@@ -110,11 +103,7 @@ impl Forgery {
     fn write(&mut self, from: SocketAddrV4, sender: Role, fields: UdpFields, body: Body<'_>) {
         let id = SenderId::new(self.random.random::<u64>() & !1, sender);
         let ports = (from.port(), self.server.port());
-        let header = Header::new(body.kind(), ports.0, ports.1, id, Dialect::Udp(fields));
-        let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
-        let length = Packet { header, body }.emit_header(&mut buffer);
-        self.packet.clear();
-        self.packet.extend_from_slice(&buffer[..length]);
+        write_header(&mut self.packet, ports, id, fields, body);
     }
 
     /// Adds random bytes.
@@ -124,7 +113,8 @@ impl Forgery {
         self.random.fill_bytes(&mut self.packet[length..]);
     }
 
-    /// Returns the address of a host that the server does not know. It is one of this host's, so that nothing leaves.
+    /// Returns the address of a host that the server does not know: one of this host's, so that nothing leaves, and not in
+    /// 127.0.0.0/16 with server and client.
     fn unknown_address(&mut self) -> SocketAddrV4 {
         let [a, b, c]: [u8; 3] = self.random.random();
         SocketAddrV4::new([127, a | 1, b, c].into(), self.random.random_range(1_024..=u16::MAX))
@@ -133,12 +123,6 @@ impl Forgery {
 
 /// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops shorter ones.
 const HELLO: usize = 1_200;
-
-/// What a packet says without a session.
-const fn no_session(incarnation: u64) -> UdpFields {
-    let low_water = UdpFields::LOW_WATER_UNKNOWN;
-    UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
-}
 
 /// What control packets say.
 const CONTROL: [Body<'static>; 8] = [
@@ -155,7 +139,7 @@ const CONTROL: [Body<'static>; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_wire::Profile;
+    use apus_wire::{Packet, Profile};
     use std::collections::BTreeSet;
 
     fn forgery(sealed: bool) -> Forgery {

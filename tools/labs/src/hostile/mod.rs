@@ -12,7 +12,8 @@
 //! | file | content |
 //! |---|---|
 //! | `options` | the options |
-//! | `attack`, `forgery` | the attacks, and the packets of those that flood |
+//! | `attack` | the attacks |
+//! | `packet`, `forgery`, `claims` | packets; those of the attacks that flood; the attack that claims |
 //! | `attacker`, `sides` | the processes |
 //! | `phases` | capacity, baseline and attacks, all runs |
 //! | `report` | rows, ratios, sentences |
@@ -24,8 +25,10 @@
 
 mod attack;
 mod attacker;
+mod claims;
 mod forgery;
 mod options;
+mod packet;
 mod phases;
 mod report;
 mod sides;

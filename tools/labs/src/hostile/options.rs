@@ -17,7 +17,8 @@ use apus_testbed::process::Spawner;
 /// as many packets as one core can, with any source address: datagrams that are no packets (`malformed`), packets in the name of
 /// the honest client (`forged`), first packets of clients that the server does not know (`unknown`); or it claims room for four messages of the
 /// greatest length, and sends no more than the first packet of each (`claims`). What the honest client loses by that is shown beside
-/// its calls without an attack (`none`).
+/// its calls without an attack (`none`). `ns_per_packet` is the server's processor time for each packet that it read, with the time in which it
+/// polled without success: a cost only where the server has none to spare.
 ///
 /// Server, client and attacker are processes in a network namespace that the command makes and removes, which takes root or
 /// user namespaces. With --sealed every packet is sealed with throw-away keys, and the attacker has none. The tests in

@@ -90,10 +90,9 @@ impl Lab<'_> {
     /// Returns the calls that the server answers in a second; `None` if that cannot be had.
     fn capacity(&self, run: usize) -> Result<Option<f64>, Error> {
         self.attempt(run, report::name(None), "capacity", || {
-            let (mut server, address) = self.server()?;
+            let (server, address) = self.server()?;
             let phase = Phase::Capacity { warm: CAPACITY, measure: CAPACITY };
             let rate: f64 = self.client(address, phase)?.result(2 * CAPACITY)?;
-            server.sleep(Duration::ZERO)?;
             server.stop::<Served>()?;
             let said = "completed nothing while its capacity was measured".to_owned();
             let silent = Error::Agent { agent: "server".to_owned(), said };

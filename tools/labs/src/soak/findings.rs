@@ -271,6 +271,7 @@ impl<'a> Found<'a> {
     }
 }
 
+/// Returns the trends of a process.
 fn trends(ledger: &Ledger, watched: &Watched) -> io::Result<Trends> {
     let over = |value: fn(&Sample) -> f64| {
         let values: Vec<_> =

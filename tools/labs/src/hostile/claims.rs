@@ -1,0 +1,111 @@
+//! The attack that claims: requests of the greatest length whose rest never comes.
+
+use std::io;
+use std::net::{SocketAddrV4, UdpSocket};
+use std::time::Duration;
+
+use apus_wire::{Body, Flags, Packet, Profile, Role, SenderId, UdpFields};
+
+use super::packet::{first_of, no_session, write_header};
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::Stop;
+
+/// Claims at a time, and their bytes: the longest message of the default configuration.
+const CLAIMS: usize = 4;
+const CLAIM: u32 = 64_000_000;
+
+/// What comes of each.
+const BEGINNING: [u8; 1_000] = [7; 1_000];
+
+/// Longest wait for a packet, after which the other claims have their turn.
+const WAIT: Duration = Duration::from_millis(5);
+
+/// A client that proves its address, as every client does, and begins a request whose rest never comes.
+struct Claimant {
+    socket: UdpSocket,
+    server: SocketAddrV4,
+    /// What its packets say: nothing, before the server has offered a session.
+    fields: UdpFields,
+    /// Packets that it has sent.
+    sent: u64,
+}
+
+/// What a claimant says about itself, and the id of its request.
+const INCARNATION: u32 = 7;
+const ID: u64 = 2;
+
+/// Makes claims and keeps them. Returns the number of packets.
+pub(super) fn claim(server: SocketAddrV4, stop: &Stop) -> Result<u64, Error> {
+    let doing = || "claim room at the server".to_owned();
+    let claimants = (0..CLAIMS).map(|_| Claimant::new(server)).collect::<Result<Vec<_>, _>>();
+    let mut claimants = claimants.doing(doing)?;
+    while !stop.is_asked() {
+        for claimant in &mut claimants {
+            claimant.go_on().doing(doing)?;
+        }
+    }
+    Ok(claimants.iter().map(|claimant| claimant.sent).sum())
+}
+
+impl Claimant {
+    fn new(server: SocketAddrV4) -> io::Result<Self> {
+        let socket = UdpSocket::bind("127.0.0.2:0")?;
+        socket.set_read_timeout(Some(WAIT))?;
+        let fields = no_session(INCARNATION.into());
+        Ok(Self { socket, server, fields, sent: 0 })
+    }
+
+    /// Repeats its first packet until a session is offered; then answers that it is busy, whatever is asked.
+    fn go_on(&mut self) -> io::Result<()> {
+        if !self.fields.flags.contains(Flags::SESSION) {
+            self.begin()?;
+        }
+        let mut buffer = [0; 2_048];
+        let length = match self.socket.recv(&mut buffer) {
+            Ok(length) => length,
+            Err(error) if is_nothing(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for packet in Packet::all(Profile::Udp, &buffer[..length]).flatten() {
+            let offered =
+                packet.header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
+            if let Some(offer) = offered.copied() {
+                let flags = Flags::SESSION.with(Flags::CONFIRM);
+                self.fields = UdpFields { flags, low_water: INCARNATION, ..offer };
+                self.begin()?;
+                self.fields.flags = Flags::SESSION;
+                self.fields.low_water = UdpFields::LOW_WATER_UNKNOWN;
+            } else if matches!(packet.body, Body::Resend(_)) {
+                self.send(Body::Busy, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the beginning of its request.
+    fn begin(&mut self) -> io::Result<()> {
+        let data = first_of(CLAIM, BEGINNING.len() as u32);
+        self.send(Body::Data(data, &BEGINNING), &BEGINNING)
+    }
+
+    fn send(&mut self, body: Body<'_>, payload: &[u8]) -> io::Result<()> {
+        let ports = (self.socket.local_addr()?.port(), self.server.port());
+        let mut packet = Vec::new();
+        write_header(&mut packet, ports, SenderId::new(ID, Role::Client), self.fields, body);
+        packet.extend_from_slice(payload);
+        match self.socket.send_to(&packet, self.server) {
+            Ok(_) => {
+                self.sent += 1;
+                Ok(())
+            }
+            Err(error) if is_nothing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns whether there is nothing to receive, or no room to send.
+fn is_nothing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), ConnectionRefused | Interrupted | TimedOut | WouldBlock)
+}

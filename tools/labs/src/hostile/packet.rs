@@ -1,0 +1,40 @@
+//! Packets as an attacker writes them.
+
+use apus_wire::{
+    Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, MAX_HEADER_LEN, Packet, SenderId,
+    UdpFields,
+};
+
+/// What a packet says without a session.
+pub(super) const fn no_session(incarnation: u64) -> UdpFields {
+    let low_water = UdpFields::LOW_WATER_UNKNOWN;
+    UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
+}
+
+/// Returns what the first packet of a message of `length` bytes says, of which `incoming` come without a GRANT.
+pub(super) const fn first_of(length: u32, incoming: u32) -> Data {
+    Data {
+        message_length: length,
+        incoming,
+        ack: None,
+        cutoff_version: 0,
+        retransmit: false,
+        offset: 0,
+        offset_in_sequence: false,
+    }
+}
+
+/// Writes the header of a packet between two ports, and nothing else, into `packet`.
+pub(super) fn write_header(
+    packet: &mut Vec<u8>,
+    (from, to): (u16, u16),
+    id: SenderId,
+    fields: UdpFields,
+    body: Body<'_>,
+) {
+    let header = Header::new(body.kind(), from, to, id, Dialect::Udp(fields));
+    let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
+    let length = Packet { header, body }.emit_header(&mut buffer);
+    packet.clear();
+    packet.extend_from_slice(&buffer[..length]);
+}
