@@ -86,6 +86,9 @@ drop_reasons! {
     WrongState => "wrong_state",
     /// An ACK from the server, a CONFIRM without a question, or the like: the wrong end speaks (BAD-3).
     WrongRole => "wrong_role",
+    /// Of a sender that has shown no session, while this endpoint is behind with reading and has answered as many of those as
+    /// it may (BAD-10).
+    Unanswered => "unanswered",
     /// The queue of control packets was full, and the answer was not sent.
     ControlQueueFull => "control_queue_full",
 }

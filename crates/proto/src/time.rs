@@ -78,6 +78,8 @@ impl fmt::Debug for Instant {
 
 /// Nanoseconds in a microsecond; parameters are given in microseconds.
 pub(crate) const USEC: u64 = 1_000;
+/// Nanoseconds in a millisecond.
+pub(crate) const MSEC: u64 = 1_000 * USEC;
 
 #[cfg(test)]
 mod tests {

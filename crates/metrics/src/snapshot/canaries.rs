@@ -98,6 +98,10 @@ pub const CANARIES: &[Canary] = &[
         "a host sends more at a time than max_receive_bytes_per_host: an attack, or raise it",
     ),
     canary(
+        "packets_dropped.unanswered",
+        "senders without a session got no answer: a flood, or raise unproven_answers_per_ms",
+    ),
+    canary(
         "packets_dropped.client_too_old",
         "clients of a version without sessions of 48 bits: upgrade them",
     ),

@@ -270,6 +270,12 @@ parameters! {
     ///
     /// Chosen by us; see `docs/spec/at-most-once.md`.
     max_dormant_sessions: "sessions" = 100_000 in 0 ..= 100_000_000;
+    /// Answers per millisecond to senders that have shown no session: session challenges, refusals, RPC_UNKNOWN. Beyond, an
+    /// endpoint that is behind with reading drops the packet, and its sender tries again. A host (an IPv4 address, or a /64 of
+    /// IPv6) gets at most a quarter of them. An endpoint that keeps up answers everybody.
+    ///
+    /// Chosen by us: they take a fifth of a core where an answer takes 10 us (BAD-10).
+    unproven_answers_per_ms: "answers" = 20 in 1 ..= 1_000_000;
     /// RPCs that one call of `handle_timeout` ends when many must end at once.
     ///
     /// Kernel: `reap_limit` 10 packets (HM `homa_utils.c` `homa_init`).

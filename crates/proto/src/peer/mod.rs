@@ -20,6 +20,7 @@ mod rtt;
 mod serving;
 mod sparse_ids;
 mod table;
+mod unproven;
 mod unscheduled_window;
 mod variant;
 
@@ -38,6 +39,7 @@ pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Displaced, Serving, Standing};
 pub(crate) use sparse_ids::SparseIds;
 pub(crate) use table::{Peers, first_id};
+pub(crate) use unproven::UnprovenAnswers;
 pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 

@@ -11,7 +11,10 @@
 
 use super::dormant::Dormant;
 use super::hosts::{Host, Hosts};
-use super::{Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving};
+use super::{
+    Address, Calls, Challenges, Displaced, HostId, Peer, PeerCutoffs, PeerId, Serving,
+    UnprovenAnswers,
+};
 use crate::config::Config;
 use crate::limits::{
     DEFAULT_PACKET_BYTES, HOSTS_PER_EVICTION, PEER_SCAN_INTERVAL, PEERS_PER_EVICTION,
@@ -45,6 +48,8 @@ pub(crate) struct Peers {
     dormant: Dormant,
     /// Which sessions unknown clients are offered.
     pub(crate) challenges: Challenges,
+    /// The answers to those that have shown no session.
+    pub(crate) unproven: UnprovenAnswers,
     secret: Secret,
     /// No call is further than this from the first id of a peer that was forgotten.
     ids_used: u64,
@@ -68,6 +73,7 @@ impl Peers {
             next_scan: Instant::NEVER,
             dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
             challenges: Challenges::new(secret),
+            unproven: UnprovenAnswers::new(seed),
             secret,
             ids_used: 0,
             profile: config.profile(),

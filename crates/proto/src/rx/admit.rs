@@ -7,6 +7,7 @@ use super::assemble::{add_data, deliver_request, in_one_packet};
 use super::challenge::{Shown, enter, shown};
 use super::host_life::note_host_life;
 use super::lookup::{Source, note_variant, was_finished};
+use super::unproven::count_answer;
 use crate::budget::{Beginning, Lack};
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
@@ -57,6 +58,7 @@ fn pass_challenge(
         }
         // A client that shows another session must learn first that it is not good any more: what became of its call in
         // that session is not known here.
+        count_answer(cx, from, header)?;
         cx.observation.metrics.admission.challenges_sent += 1;
         cx.sender().challenge(from.address, header, fields, offer);
         return Ok(None);
@@ -232,6 +234,9 @@ fn refuse(
     if cx.outbound.identity.profile == Profile::Kernel {
         // It has no word for a refusal. RPC_UNKNOWN would bring the request again at once, and again.
         return reason;
+    }
+    if let Err(unanswered) = count_answer(cx, from, header) {
+        return unanswered;
     }
     cx.observation.metrics.admission.refused += 1;
     cx.observation.metrics.admission.refused_of_host += u64::from(reason.is_of_host());

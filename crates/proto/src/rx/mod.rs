@@ -23,6 +23,7 @@ mod on_need_ack;
 mod on_resend;
 mod on_response;
 mod on_rpc_unknown;
+mod unproven;
 
 use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
@@ -65,10 +66,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>) 
         Body::Grant(grant) => {
             on_grant(cx.now, cx.tables, &mut cx.outbound.messages, from, header, grant)
         }
-        Body::Resend(resend) => {
-            let in_flight = cx.in_flight();
-            on_resend(&mut cx.sender(), from, header, resend, in_flight)
-        }
+        Body::Resend(resend) => on_resend(cx, from, header, resend),
         Body::RpcUnknown => on_rpc_unknown(cx, from, header),
         Body::Busy => on_busy(cx, from, header),
         Body::Cutoffs(cutoffs) => on_cutoffs(&mut cx.tables.peers, from, header, cutoffs),

@@ -1,6 +1,7 @@
 //! NEED_ACK: the server asks whether a call still needs its state, or offers a session for it.
 
 use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, shows_session};
+use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, fail_client};
@@ -31,6 +32,8 @@ pub(super) fn on_need_ack(
             if header.udp().is_some() && !from.peer.is_some_and(knows) {
                 return Err(DropReason::StaleSession);
             }
+            // In the kernel profile, where there are no sessions, any host may ask.
+            count_answer(cx, from, header)?;
             answer_with_acks(&mut cx.sender(), from, header);
             Ok(())
         }

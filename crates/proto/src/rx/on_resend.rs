@@ -1,7 +1,9 @@
 //! RESEND: the receiver of a message lacks bytes of it.
 
 use super::lookup::{Proof, Source, find_rpc, note_known, our_role, rpc_of, was_finished};
+use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
+use crate::lifecycle::Context;
 use crate::rpc::{RpcKey, Step};
 use crate::timer::InFlight;
 use crate::tx::Sender;
@@ -9,17 +11,17 @@ use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
 /// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
 pub(super) fn on_resend(
-    to: &mut Sender<'_>,
+    cx: &mut Context<'_>,
     from: Source,
     header: &Header,
     resend: &Resend,
-    in_flight: InFlight,
 ) -> Result<(), DropReason> {
-    let Some((peer, rpc)) = find_rpc(to.tables, from, header) else {
-        answer_unknown(to, from, header, in_flight);
-        return Err(DropReason::UnknownRpc);
+    let Some((peer, rpc)) = find_rpc(cx.tables, from, header) else {
+        return Err(answer_unknown(cx, from, header));
     };
-    rpc_of(to.tables, from, header, Proof::Session)?;
+    rpc_of(cx.tables, from, header, Proof::Session)?;
+    let in_flight = cx.in_flight();
+    let to = &mut cx.sender();
     if our_role(header) == Role::Client {
         note_known(&mut to.tables.peers[peer], header);
     }
@@ -69,7 +71,7 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
 }
 
 /// The RPC of a RESEND is not known: says so, and whether it was finished (HM `homa_incoming.c` `homa_resend_pkt` and
-/// `homa_rpc_unknown_pkt`).
+/// `homa_rpc_unknown_pkt`). Returns why the packet is not used.
 ///
 /// The kernel profile cannot say that it was finished, and the packet is not answered then: a client that receives
 /// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, neither its
@@ -78,17 +80,23 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
 /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
 /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
 /// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
-fn answer_unknown(to: &mut Sender<'_>, from: Source, header: &Header, in_flight: InFlight) {
+fn answer_unknown(cx: &mut Context<'_>, from: Source, header: &Header) -> DropReason {
     let id = header.sender_id.client_id();
-    if to.outbound.identity.profile == Profile::Kernel
+    let arrived = cx.in_flight().arrived(cx.now);
+    let peers = &mut cx.tables.peers;
+    if cx.outbound.identity.profile == Profile::Kernel
         && our_role(header) == Role::Server
         && let Some(peer) = from.peer
-        && to.tables.peers[peer].serving.touch(id, in_flight.arrived(to.now), to.now)
+        && peers[peer].serving.touch(id, arrived, cx.now)
     {
-        to.tables.peers[peer].last_used = to.now;
-        return;
+        peers[peer].last_used = cx.now;
+        return DropReason::UnknownRpc;
     }
-    let finished = our_role(header) == Role::Server && was_finished(&to.tables.peers, from, header);
+    if let Err(unanswered) = count_answer(cx, from, header) {
+        return unanswered;
+    }
+    let finished = our_role(header) == Role::Server && was_finished(&cx.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    to.echo(from.address, header, Body::RpcUnknown, flags);
+    cx.sender().echo(from.address, header, Body::RpcUnknown, flags);
+    DropReason::UnknownRpc
 }

@@ -12,6 +12,11 @@
 
 use crate::time::Instant;
 
+/// How long packets may have waited if the endpoint keeps up with what arrives, in nanoseconds.
+///
+/// Chosen by us: several passes of an engine whose socket is empty after each, and what a call may wait under load.
+const BEHIND: u64 = 200_000;
+
 /// What the engine has reported about unread packets.
 #[derive(Debug, Default)]
 pub(crate) struct Arrears {
@@ -63,6 +68,11 @@ impl Arrears {
         self.read_up_to.unwrap_or(now)
     }
 
+    /// Returns whether this endpoint is behind with reading (BAD-10).
+    pub(crate) fn is_behind(&self, now: Instant) -> bool {
+        self.behind(now) > BEHIND
+    }
+
     /// Returns the nanoseconds for which the packet that is handled at `now` may have waited.
     pub(crate) fn behind(&self, now: Instant) -> u64 {
         self.reading_since.map_or(0, |since| now.since(since))
@@ -90,6 +100,7 @@ mod tests {
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 4));
         arrears.begin(at(8));
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(5), 1));
+        assert!(!arrears.is_behind(at(8 + BEHIND)) && arrears.is_behind(at(9 + BEHIND)));
         // Late news take nothing back.
         arrears.finish(at(6));
         assert_eq!((arrears.read_up_to(at(9)), arrears.behind(at(9))), (at(6), 1));

@@ -2,5 +2,6 @@
 //! mend.
 
 mod claims;
+mod flood;
 mod hosts;
 mod world;

@@ -4,7 +4,10 @@
 //! can do that is its own master.
 
 use apus_proto::{Call, Config, Event, FailureKind, Instant, Transport};
-use apus_wire::{Body, Data, Flags, Header, HeaderBuffer, Kind, Packet, Role, SenderId};
+use apus_wire::{
+    Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, Kind, Packet, Role, SenderId,
+    UdpFields,
+};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -109,6 +112,23 @@ impl World {
         let call = Call { to, payload, cookie: 0, deadline: None, idempotent: false };
         self.ends[client].transport.call(self.now, call).expect("there is room for a call");
         self.settle(client);
+    }
+
+    /// A packet of a client that has no session arrives at the server, in the name of this host and port.
+    pub(crate) fn forge(&mut self, (host, port): (u32, u16), body: Body<'_>) {
+        let (from, to) = (SocketAddr::from((host.to_be_bytes(), port)), self.ends[SERVER].address);
+        let fields = UdpFields {
+            flags: Flags::NONE,
+            incarnation: u64::from(host),
+            low_water: UdpFields::LOW_WATER_UNKNOWN,
+            features: Features::OURS,
+        };
+        let id = SenderId::new(2, Role::Client);
+        let header = Header::new(body.kind(), port, to.port(), id, Dialect::Udp(fields));
+        let payload = if let Body::Data(_, payload) = &body { payload } else { &[][..] };
+        let bytes = [&emit(&Packet { header, body })[..], payload].concat();
+        self.ends[SERVER].transport.handle_datagram(self.now, from, &bytes);
+        self.settle(SERVER);
     }
 
     /// Lets time pass.

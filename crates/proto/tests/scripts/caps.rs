@@ -6,6 +6,7 @@ use apus_wire::{
     Body, Dialect, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
 };
 use insta::assert_snapshot;
+use std::net::SocketAddr;
 
 /// CAP-1: bytes to be sent.
 #[test]
@@ -448,10 +449,12 @@ fn what_is_not_kept_counts_until_the_message_is_complete() {
 #[test]
 fn the_queue_of_control_packets_is_bounded() {
     const LIMIT: usize = 8_192;
-    let (now, from) = (Instant::from_nanos(1), "10.0.1.1:1".parse().unwrap());
+    let now = Instant::from_nanos(1);
     let mut transport = Transport::new(Config::default(), 1, 1);
     let fields = UdpFields { flags: Flags::SESSION, incarnation: 7, ..UdpFields::default() };
     for call in 0..LIMIT as u64 + 5 {
+        // One address alone would get fewer answers (BAD-10).
+        let from = SocketAddr::from(([10, 1, (call >> 8) as u8, call as u8], 1));
         let id = SenderId::new(2 * call, Role::Server);
         let header = Header::new(Kind::Resend, 1, 1, id, Dialect::Udp(fields));
         let mut packet = [0; MAX_HEADER_LEN];

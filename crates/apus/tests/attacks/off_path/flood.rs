@@ -5,6 +5,7 @@ use crate::namespace::{bytes_sent_outside, in_namespace};
 use crate::packets::{Control, Envelope, accepting, first_contact, in_session};
 use crate::recording_server::RecordingServer;
 use crate::{CLIENT, address, endpoint, packets_read, wait_until_read};
+use apus::DropReason;
 use apus_wire::Role;
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -67,7 +68,10 @@ fn first_contacts_of_unknown_clients_leave_nothing() {
         assert_eq!((metrics.live.peers, metrics.admission.sessions_begun), (clients, clients));
         assert_eq!((metrics.live.receive_bytes, metrics.live.incoming_bytes), (0, 0));
         let requests = (BATCHES - 6 * Control::all().len()) * BATCH;
-        assert!(metrics.admission.challenges_sent >= requests as u64, "they were asked");
+        // BAD-10: on a busy machine the server is behind, and answers fewer.
+        let unanswered = metrics.dropped(DropReason::Unanswered);
+        let asked = metrics.admission.challenges_sent;
+        assert!(asked + unanswered >= requests as u64 && asked > 0, "they were asked");
         assert_eq!(metrics.progress.server_requests_started, 1 + 2 * BATCHES as u64);
         assert_eq!(server.stop().len(), 1 + 2 * BATCHES, "requests of honest clients");
     });
