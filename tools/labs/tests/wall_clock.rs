@@ -1,5 +1,5 @@
-//! The wall clock is read for dates only, so that stepping it changes no call: the reason why `apus lab soak`, which
-//! cannot step it for its own processes alone, leaves that out.
+//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak --clock-steps` steps it; here is
+//! what holds without root.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -19,6 +19,7 @@ use super::server::ServerPart;
 use super::signals::Interrupt;
 use super::transport::Transport;
 use super::trend::Sample;
+use super::wall_clock::{Direction, WallClock};
 use super::witness::WitnessPart;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
@@ -45,6 +46,8 @@ pub(super) struct Plan<'a> {
     pub(super) seed: u64,
     pub(super) duration: Duration,
     pub(super) interrupt: &'a Interrupt,
+    /// If the wall clock is stepped, too.
+    pub(super) wall_clock: Option<&'a WallClock>,
     /// Number of faults so far, over all campaigns.
     pub(super) faults: &'a AtomicUsize,
 }
@@ -178,7 +181,8 @@ impl Campaign<'_> {
     fn faults(&mut self) -> Result<(), Error> {
         // Each transport has an order of its own.
         let seed = self.plan.seed ^ (self.record.transport as u64) << 32;
-        let mut deck = Deck::new(seed, Fault::possible(&self.place));
+        let mut deck =
+            Deck::new(seed, Fault::possible(&self.place, self.plan.wall_clock.is_some()));
         while !self.is_over() {
             let drawn = deck.draw();
             self.sleep(drawn.before)?;
@@ -288,6 +292,16 @@ impl Campaign<'_> {
                 let ended = clock::now();
                 let (victim, pairs) = self.of_process(side, LONG_LIVED);
                 Ok((victim, ended, pairs))
+            }
+            Fault::ClockStep => {
+                let direction = match side {
+                    Side::Clients => Direction::Forward,
+                    Side::Servers => Direction::Back,
+                };
+                if let Some(clock) = self.plan.wall_clock {
+                    clock.stepped(direction, || self.sleep(hold))?;
+                }
+                Ok((direction.name().to_owned(), clock::now(), self.pairs(None, None)))
             }
         }
     }

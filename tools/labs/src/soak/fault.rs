@@ -21,6 +21,7 @@ pub(super) enum Fault {
     Mtu,
     Address,
     FullDisk,
+    ClockStep,
 }
 
 impl Fault {
@@ -45,6 +46,7 @@ impl Fault {
             Self::Mtu => "mtu 1280",
             Self::Address => "other address",
             Self::FullDisk => "full disk",
+            Self::ClockStep => "clock step",
         }
     }
 
@@ -53,14 +55,17 @@ impl Fault {
         Self::NETWORK.contains(&self)
     }
 
-    /// Returns the faults that can happen at a place.
-    pub(super) fn possible(place: &Place) -> Vec<Self> {
+    /// Returns the faults that can happen at a place; with `clock`, steps of the wall clock are among them.
+    pub(super) fn possible(place: &Place, clock: bool) -> Vec<Self> {
         let mut all = Self::PROCESSES.to_vec();
         if place.has_hosts() {
             all.extend(Self::NETWORK);
         }
         if place.has_namespaces() {
             all.push(Self::FullDisk);
+        }
+        if clock {
+            all.push(Self::ClockStep);
         }
         all
     }
@@ -70,7 +75,7 @@ impl Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) fault: Fault,
-    /// The side that a fault of a host concerns.
+    /// The side that a fault of a host concerns. A step of the clock goes forward for the one, and back for the other.
     pub(super) side: Side,
     /// Which of the two processes a pause concerns.
     pub(super) index: usize,
@@ -108,7 +113,9 @@ impl Deck {
             // Longer than a call may take, which is longer than all timeouts about a single call.
             Fault::PauseClient | Fault::PauseServer => CALL_TIMEOUT + milliseconds(500, 1_000),
             Fault::LinkDown => milliseconds(50, 3_000),
-            Fault::Mtu | Fault::Address | Fault::FullDisk => milliseconds(500, 1_500),
+            Fault::Mtu | Fault::Address | Fault::FullDisk | Fault::ClockStep => {
+                milliseconds(500, 1_500)
+            }
         };
         let before = milliseconds(300, 800);
         Drawn { fault, side, index, hold, before }
@@ -146,6 +153,7 @@ mod tests {
 
     #[test]
     fn without_namespaces_only_processes_have_faults() {
-        assert_eq!(Fault::possible(&Place::Loopback), Fault::PROCESSES);
+        assert_eq!(Fault::possible(&Place::Loopback, false), Fault::PROCESSES);
+        assert!(Fault::possible(&Place::Loopback, true).contains(&Fault::ClockStep));
     }
 }

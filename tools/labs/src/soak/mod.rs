@@ -24,6 +24,7 @@
 //! | `witness` | plain UDP on the same network |
 //! | `place` | namespaces, or the loopback interface |
 //! | `fault`, `campaign` | the faults and their order; processes of one transport under faults |
+//! | `wall_clock` | its steps |
 //! | `signals` | Ctrl-C |
 //! | `audit`, `trend` | statements held against the ledger; growth |
 //! | `findings` | rows, tables, broken promises |
@@ -49,6 +50,7 @@ mod signals;
 mod times;
 mod transport;
 mod trend;
+mod wall_clock;
 mod witness;
 
 pub use options::Options;
@@ -68,6 +70,7 @@ use self::place::Place;
 use self::server::ServerPart;
 use self::signals::Interrupt;
 use self::transport::Transport;
+use self::wall_clock::WallClock;
 use self::witness::WitnessPart;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
@@ -108,6 +111,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let interrupt = Interrupt::catch()?;
+    let wall_clock = options.clock_steps.then(WallClock::open).transpose()?;
     let folder = tempfile::Builder::new().prefix("apus-soak-").tempdir();
     let folder = folder.doing(|| "make a folder for the ledger".to_owned())?;
     let (places, left_out) = places(options)?;
@@ -117,6 +121,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
         seed: options.seed,
         duration: Duration::from_secs_f64(options.seconds),
         interrupt: &interrupt,
+        wall_clock: wall_clock.as_ref(),
         faults: &faults,
     };
     let records = all(&plan, places, folder.path())?;
@@ -153,8 +158,10 @@ fn places(options: &Options) -> Result<(Places, Vec<String>), Error> {
         // A closed standard error is no reason to stop; the result has it, too.
         let _ = writeln!(std::io::stderr(), "left out: {each}");
     }
-    left_out
-        .push("clock step: the wall clock has no namespace, and no call depends on it".to_owned());
+    if !options.clock_steps {
+        let why = "clock step: the wall clock is the machine's; `--clock-steps` steps it";
+        left_out.push(why.to_owned());
+    }
     Ok((places, left_out))
 }
 

@@ -24,8 +24,7 @@ use apus_testbed::process::Spawner;
 /// UDP between the two hosts passes again; a kernel may keep its first datagram for a second.
 ///
 /// Without root or user namespaces UDP and shared memory run on the loopback interface, without faults of links, addresses
-/// and disks, and a line says so. Left out: a step of the clock, since the wall clock has no namespace and no call
-/// depends on it; a lower MTU inside the network, since the lab gives both hosts the new one; exact replay, since the seed draws faults and
+/// and disks, and a line says so. Left out: a step of the wall clock, unless `--clock-steps` asks for it; a lower MTU inside the network, since the lab gives both hosts the new one; exact replay, since the seed draws faults and
 /// messages and not their timing. A pause is longer than each timeout of a call, not than the time after which idle peers are
 /// forgotten (up to 120 s). The first Ctrl-C ends the soak early, with a report of what ran.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
@@ -40,6 +39,10 @@ pub struct Options {
     /// Seed of everything random: the same seed draws the same messages and the same order of faults
     #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
+    /// Also step the wall clock, 200 s forward or back, for about a second at a time. It is that of the whole machine, and stays
+    /// wrong if the soak is killed meanwhile. Needs root, or CAP_SYS_TIME
+    #[arg(long)]
+    pub clock_steps: bool,
     /// One: a soak is not repeated.
     #[arg(skip = 1_usize)]
     pub(super) runs: usize,
