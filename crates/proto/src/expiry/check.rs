@@ -14,6 +14,11 @@ use apus_wire::{Body, Profile};
 /// Checks an RPC whose peer should be talking.
 pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
     let now = cx.now;
+    if is_orphan(cx, rpc) {
+        // AMO-4: it waits for the reaper, and its client would not understand a question.
+        end_server(cx, rpc, Ending::Discarded);
+        return;
+    }
     if !waits_for_peer(&cx.tables.rpcs, rpc) {
         if is_doubtful(cx, rpc) {
             cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
@@ -33,6 +38,15 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
             debug_assert!(false, "TIME-2: not watched in service");
         }
     }
+}
+
+/// Whether `rpc` is a request of an earlier life of its client.
+fn is_orphan(cx: &Context<'_>, rpc: RpcKey) -> bool {
+    let entry = &cx.tables.rpcs[rpc];
+    cx.outbound.identity.profile == Profile::Udp
+        && entry
+            .server()
+            .is_some_and(|server| !cx.tables.peers[entry.peer].serving.is_current(server.session))
 }
 
 /// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).

@@ -192,3 +192,43 @@ fn a_finished_request_of_a_client_without_its_session() {
       -> P RPC_UNKNOWN s1 +FINISHED prio=7
     ");
 }
+
+/// AMO-4, TIME-12: the requests of an earlier life end a few at a time, and their client is asked for nothing meanwhile. (A server
+/// with 2,000 of them asked for the acks of half, in a session that the client does not know: sealed seed 844 of the swarm.)
+#[test]
+fn requests_of_an_earlier_life_ask_for_nothing() {
+    assert_snapshot!(run("
+        config reap_limit=1
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: DATA s2 0..10/10
+        reply s2 10
+        P: DATA s3 0..10/10
+        reply s3 10
+        P: DATA s4 0..10/10 inc=81
+        P: DATA s4 0..10/10
+        stopped 3ms
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > reply s2 10
+      -> P DATA s2 0..10/10 cutoffs=1 prio=7
+    > P: DATA s3 0..10/10
+      !! request s3 from P: 10 B
+    > reply s3 10
+      -> P DATA s3 0..10/10 cutoffs=1 prio=7
+    > P: DATA s4 0..10/10 inc=81
+      -> P NEED_ACK s4 +CONFIRM prio=7
+    > P: DATA s4 0..10/10
+      !! request s4 from P: 10 B
+    > stopped 3ms
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
