@@ -183,6 +183,32 @@ fn changes_that_no_other_client_could_miss_are_kept() {
     assert_eq!(world.warnings, [""; 0]);
 }
 
+/// FSSERVE-15: a client that comes back after the grace period of a restarted server brings its changes to `mine`, if the other one has
+/// learned of `learned` in this life of the server. Returns what became of them.
+fn return_late(learned: &str) -> (Result<Reply, Errno>, Vec<u8>, usize) {
+    let mut world = World::new(2);
+    let mine = world.create(0, Ino::ROOT, "mine");
+    world.sync(0, mine);
+    let other = world.create(0, Ino::ROOT, "other");
+    world.sync(0, other);
+    world.write(0, mine, 0, b"unsent");
+    world.cut_off(0, true);
+    world.restart_server(0);
+    world.pass(LONGER_THAN_A_TERM);
+    let found = world.look_up(1, Ino::ROOT, learned).unwrap();
+    assert_eq!(world.read(1, found), b"");
+    world.cut_off(0, false);
+    let synced = world.run(0, Operation::Sync { node: mine });
+    world.look_up(1, Ino::ROOT, "mine");
+    (synced, world.read(1, mine), world.warnings.len())
+}
+
+#[test]
+fn a_latecomer_loses_only_what_another_client_has_missed() {
+    assert_eq!(return_late("other"), (Ok(Reply::Done), b"unsent".to_vec(), 0));
+    assert_eq!(return_late("mine"), (Err(Errno::IO), Vec::new(), 1));
+}
+
 /// FS-14: a file without a name that was closed is nothing that could be lost.
 #[test]
 fn a_closed_orphan_that_is_gone_is_no_conflict() {
