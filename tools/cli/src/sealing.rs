@@ -9,6 +9,7 @@ use apus::security::SecuritySettings;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::output::note;
 
 /// Name for the folder of `apus keys`.
 pub(crate) const USUAL: &str = "auto";
@@ -56,10 +57,15 @@ pub(crate) fn host_settings(folder: &Path) -> SecuritySettings {
     .in_folder(folder)
 }
 
-/// Has the secrets of handshakes logged if the variable `SSLKEYLOGFILE` names a file for them.
+/// Has the secrets of handshakes logged if the variable `SSLKEYLOGFILE` names a file for them, and says so: who has the file
+/// can read and forge every packet.
 fn log_keys_if_asked() {
-    if env::var_os("SSLKEYLOGFILE").is_some_and(|path| !path.is_empty()) {
+    if let Some(file) = env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()) {
         apus::security::log_keys();
+        let file = file.display();
+        note(&format!(
+            "the secrets of handshakes go to {file} (SSLKEYLOGFILE): who reads it can read and forge every packet"
+        ));
     }
 }
 
@@ -83,8 +89,12 @@ impl Sealing {
     ///
     /// There are no keys in the folder.
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
-        log_keys_if_asked();
-        let Some(given) = &self.sealed else { return Ok(()) };
+        let Some(given) = &self.sealed else {
+            if settings.security.is_some() {
+                log_keys_if_asked();
+            }
+            return Ok(());
+        };
         let folder = folder(Some(given).filter(|path| path.as_os_str() != USUAL))?;
         let security = host_settings(&folder);
         if let Some(missing) = security.files().into_iter().find(|file| !file.exists()) {
@@ -96,6 +106,7 @@ impl Sealing {
             return Err(Failure::Argument { argument: "--sealed".to_owned(), problem });
         }
         settings.security = Some(security);
+        log_keys_if_asked();
         Ok(())
     }
 }

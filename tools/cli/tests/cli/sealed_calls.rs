@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Service, object, run, text};
+use crate::harness::{Service, apus, object, run, text};
 
 /// Makes a certificate authority and a host's keys in a new folder, and returns the option that names it.
 fn keys(folder: &Path, name: &str) -> String {
@@ -32,4 +32,24 @@ fn a_refused_handshake_is_explained() {
     let call = &object(&output)["rows"][0]["by_call"][0];
     assert_eq!(call["outcome"], "not executed", "{call}");
     assert!(call["advice"].as_str().unwrap().starts_with("Cause: "), "{call}");
+}
+
+/// Who has the secrets of handshakes logged is told, and only then: endpoints in the clear have none.
+#[test]
+fn a_key_log_is_announced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sealed, log) = (keys(folder.path(), "keys"), folder.path().join("keys.log"));
+    let call = |options: &[&str]| {
+        let service = Service::start(options);
+        let mut command = apus();
+        command.args(["call", "--path", "udp"]).args(options).arg(service.address());
+        let output = command.env("SSLKEYLOGFILE", &log).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let said = call(&[]);
+    assert!(!said.contains("SSLKEYLOGFILE") && !log.exists(), "{said}");
+    let said = call(&[&sealed]);
+    assert!(said.contains(log.to_str().unwrap()) && said.contains("can read and forge"), "{said}");
+    assert!(log.exists());
 }
