@@ -1,7 +1,7 @@
 //! How many answers senders get that have shown nothing.
 //!
 //! A session challenge, a refusal and RPC_UNKNOWN cost a server a hundred times what a dropped packet does: they leave one by
-//! one, each in a datagram of its own. Whoever can forge addresses would choose what a server does with its time, or what
+//! one, each in a datagram of its own. A sender that forges addresses would choose what a server does with its time, or what
 //! arrives at a client ([ADR 45](../../docs/adr/0045-answer-fewer-unproven-senders-when-behind.md)).
 //!
 //! # Invariants (requirement BAD-10)
@@ -31,10 +31,10 @@ const PER_ADDRESS: u64 = 10;
 
 /// Part of all answers that the host of an address gets while the endpoint is behind: one in this number.
 ///
-/// Chosen by us: whoever has one address leaves three quarters to others; the clients behind a NAT still get a quarter.
+/// Chosen by us: a sender with one address leaves three quarters to others; the clients behind a NAT still get a quarter.
 const SHARE: u64 = 4;
 
-/// Groups of addresses. Chosen by us: 8 KiB, and an honest address is seldom in the group of one that is flooded.
+/// Groups of addresses. Chosen by us: 8 KiB, and an honest address is rarely in the group of one that is flooded.
 const ADDRESSES: usize = 1 << 10;
 
 /// Groups of hosts.

@@ -87,7 +87,7 @@ fn a_host_leaves_answers_to_others() {
     assert_eq!(world.ended(&[newcomer]), (1, 0));
 }
 
-/// The same, attack `forged`: packets in the name of a client. Their answers, 55,000 a second, kept the client itself from its
+/// `apus lab hostile`, attack `forged`: packets in the name of a client. Their answers, 55,000 a second, kept the client itself from its
 /// responses: p50 was 129 ms.
 #[test]
 fn what_is_said_in_a_clients_name_brings_it_few_answers() {

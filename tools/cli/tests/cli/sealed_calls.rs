@@ -34,7 +34,7 @@ fn a_refused_handshake_is_explained() {
     assert!(call["advice"].as_str().unwrap().starts_with("Cause: "), "{call}");
 }
 
-/// Who has the secrets of handshakes logged is told, and only then: endpoints in the clear have none.
+/// A line says that the secrets of handshakes are logged, and only then: endpoints in the clear have none.
 #[test]
 fn a_key_log_is_announced() {
     let folder = tempfile::tempdir().unwrap();

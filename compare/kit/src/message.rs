@@ -1,0 +1,125 @@
+//! Contents of requests and replies, the same for all peers.
+//!
+//! ```text
+//!   byte 0      what is asked for: 0 the request itself, 1 a receipt
+//!   bytes 1..9  number of the call
+//!   the rest    a pattern
+//! ```
+//!
+//! A receipt is the head of the request, and the last byte of it.
+
+use bytes::Bytes;
+
+use crate::{Error, Work};
+
+/// Longest request.
+pub const MAX_LENGTH: usize = 1 << 20;
+
+/// Bytes of a head.
+const HEAD: usize = 9;
+
+/// Asks for a receipt.
+const RECEIPT: u8 = 1;
+
+/// Bytes of a receipt.
+const RECEIPT_LENGTH: usize = HEAD + 1;
+
+/// Returns a server's reply to a request, as far as it is shorter than the request; `None` if it is the request itself.
+#[must_use]
+pub fn answer(request: &[u8]) -> Option<[u8; RECEIPT_LENGTH]> {
+    let (head, last) = (request.get(..HEAD)?, request.last()?);
+    let mut receipt = [0; RECEIPT_LENGTH];
+    receipt[..HEAD].copy_from_slice(head);
+    receipt[HEAD] = *last;
+    (head[0] == RECEIPT).then_some(receipt)
+}
+
+/// The messages of a work.
+#[derive(Clone, Debug)]
+pub(crate) struct Messages {
+    work: Work,
+    template: Vec<u8>,
+}
+
+impl Messages {
+    pub(crate) fn of(work: Work) -> Self {
+        let pattern = (0..work.size()).map(|place| (place % 251) as u8);
+        let mut template: Vec<u8> = pattern.collect();
+        template[0] = if work.is_echo() { 0 } else { RECEIPT };
+        Self { work, template }
+    }
+
+    /// Makes the template the request of this call, and returns it.
+    pub(crate) fn request(&mut self, call: u64) -> &[u8] {
+        self.template[1..HEAD].copy_from_slice(&call.to_le_bytes());
+        &self.template
+    }
+
+    /// Returns a copy of the request of this call.
+    pub(crate) fn owned_request(&self, call: u64) -> Bytes {
+        let mut request = self.template.clone();
+        request[1..HEAD].copy_from_slice(&call.to_le_bytes());
+        request.into()
+    }
+
+    /// Returns which call a reply answers.
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub(crate) fn call_of(&self, reply: &[u8]) -> Result<u64, Error> {
+        let number = reply.get(1..HEAD).and_then(|bytes| bytes.try_into().ok());
+        let number = number.map(u64::from_le_bytes).ok_or("a reply without a head")?;
+        let is_right = if self.work.is_echo() {
+            reply[0] == self.template[0] && reply[HEAD..] == self.template[HEAD..]
+        } else {
+            reply.len() == RECEIPT_LENGTH && reply[HEAD] == self.template[self.template.len() - 1]
+        };
+        if is_right { Ok(number) } else { Err(wrong(reply, &self.template)) }
+    }
+}
+
+fn wrong(reply: &[u8], template: &[u8]) -> Error {
+    let place = reply.iter().zip(template).skip(HEAD).position(|(one, other)| one != other);
+    format!(
+        "a wrong reply: {} bytes to {}, the first difference at {:?}",
+        reply.len(),
+        template.len(),
+        place.map(|place| place + HEAD)
+    )
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_is_the_request() {
+        let mut messages = Messages::of(Work::RoundTrips { size: 100 });
+        let request = messages.request(7).to_vec();
+        assert_eq!(answer(&request), None);
+        assert_eq!(messages.call_of(&request).unwrap(), 7);
+        let mut wrong = request.clone();
+        wrong[60] ^= 1;
+        assert!(messages.call_of(&wrong).unwrap_err().to_string().contains("Some(60)"));
+        assert!(messages.call_of(&request[..99]).is_err());
+    }
+
+    #[test]
+    fn a_receipt_has_the_number_and_the_last_byte() {
+        let work = Work::Throughput { size: 500_000, outstanding: 2 };
+        let mut messages = Messages::of(work);
+        let receipt = answer(messages.request(9)).unwrap();
+        assert_eq!(messages.call_of(&receipt).unwrap(), 9);
+        let mut wrong = receipt;
+        wrong[HEAD] ^= 1;
+        assert!(messages.call_of(&wrong).is_err());
+    }
+
+    #[test]
+    fn what_is_no_request_is_echoed() {
+        assert_eq!(answer(&[]), None);
+        assert_eq!(answer(&[RECEIPT; HEAD - 1]), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! tarpc over TCP: a typed method of bytes.
+
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use compare_kit::{
+    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    serve_async,
+};
+use futures_util::StreamExt;
+use tarpc::context::{self, Context};
+use tarpc::serde::{Deserialize, Serialize};
+use tarpc::serde_transport::{self, Transport};
+use tarpc::server::{BaseChannel, Channel};
+use tarpc::tokio_serde::formats::Bincode;
+use tarpc::tokio_util::codec::LengthDelimitedCodec;
+use tokio::net::{TcpListener, TcpStream};
+
+#[tarpc::service]
+trait Echo {
+    async fn call(request: Bytes) -> Bytes;
+}
+
+#[derive(Clone)]
+struct Echoes;
+
+impl Echo for Echoes {
+    async fn call(self, _: Context, request: Bytes) -> Bytes {
+        let receipt = answer(&request);
+        receipt.map_or(request, |receipt| receipt.to_vec().into())
+    }
+}
+
+struct Tarpc;
+
+impl Peer for Tarpc {
+    fn describe() -> Description {
+        Description {
+            name: "tarpc".to_owned(),
+            package: Some("tarpc".to_owned()),
+            settings: "a runtime of one thread on each side, one TCP connection, bincode, serde's bytes, TCP_NODELAY".to_owned(),
+            advice: "its examples use one connection and a task for each request; TCP_NODELAY is not set by it, and is set here".to_owned(),
+            waits: Waits::Block,
+            longest: None,
+        }
+    }
+
+    fn serve(server: &mut Server<'_>) -> Result<(), Error> {
+        serve_async(server, async || {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let address = listener.local_addr()?;
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    let Ok(transport) = transport(stream) else { continue };
+                    let calls = BaseChannel::with_defaults(transport).execute(Echoes.serve());
+                    tokio::spawn(calls.for_each(async |call| drop(tokio::spawn(call))));
+                }
+            });
+            Ok(address)
+        })
+    }
+
+    fn measure(client: &Client) -> Result<Measured, Error> {
+        let server = client.server;
+        measure_calls(client, async move || {
+            let transport = transport(TcpStream::connect(server).await?)?;
+            let client = EchoClient::new(tarpc::client::Config::default(), transport).spawn();
+            Ok(async move |request| Ok(client.call(context::current(), request).await?))
+        })
+    }
+}
+
+type OverTcp<Item, SinkItem> = Transport<TcpStream, Item, SinkItem, Bincode<Item, SinkItem>>;
+
+fn transport<Item, SinkItem>(stream: TcpStream) -> Result<OverTcp<Item, SinkItem>, Error>
+where
+    Item: for<'de> Deserialize<'de>,
+    SinkItem: Serialize,
+{
+    stream.set_nodelay(true)?;
+    let framed = LengthDelimitedCodec::builder().new_framed(stream);
+    Ok(serde_transport::new(framed, Bincode::default()))
+}
+
+fn main() -> ExitCode {
+    run::<Tarpc>()
+}

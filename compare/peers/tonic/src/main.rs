@@ -1,0 +1,80 @@
+//! tonic: a unary method of generated code over HTTP/2.
+
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use compare_kit::{
+    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    serve_async,
+};
+use futures_util::StreamExt;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+use echo::Data;
+use echo::echo_client::EchoClient;
+use echo::echo_server::{Echo, EchoServer};
+
+// Committed, so that no protoc is needed.
+#[path = "../../../../tools/bench-rpc/src/generated/echo.rs"]
+#[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
+mod echo;
+
+struct Echoes;
+
+#[tonic::async_trait]
+impl Echo for Echoes {
+    async fn call(&self, request: Request<Data>) -> Result<Response<Data>, Status> {
+        let request = request.into_inner().bytes;
+        let receipt = answer(&request);
+        let bytes = receipt.map_or(request, |receipt| receipt.to_vec().into());
+        Ok(Response::new(Data { bytes }))
+    }
+}
+
+struct Tonic;
+
+impl Peer for Tonic {
+    fn describe() -> Description {
+        Description {
+            name: "tonic".to_owned(),
+            package: Some("tonic".to_owned()),
+            settings: "a runtime of one thread on each side, prost, one HTTP/2 connection, TCP_NODELAY".to_owned(),
+            advice: "one channel that is cloned for each task, as tonic's documentation says; TCP_NODELAY is its default".to_owned(),
+            waits: Waits::Block,
+            longest: None,
+        }
+    }
+
+    fn serve(server: &mut Server<'_>) -> Result<(), Error> {
+        serve_async(server, async || {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let address = listener.local_addr()?;
+            let incoming = TcpListenerStream::new(listener).map(|stream| {
+                let stream = stream?;
+                stream.set_nodelay(true)?;
+                Ok::<_, std::io::Error>(stream)
+            });
+            let server = tonic::transport::Server::builder().add_service(EchoServer::new(Echoes));
+            tokio::spawn(server.serve_with_incoming(incoming));
+            Ok(address)
+        })
+    }
+
+    fn measure(client: &Client) -> Result<Measured, Error> {
+        let server = client.server;
+        measure_calls(client, async move || {
+            let channel = tonic::transport::Endpoint::from_shared(format!("http://{server}"))?;
+            let client = EchoClient::new(channel.tcp_nodelay(true).connect().await?);
+            Ok(async move |bytes: Bytes| {
+                let reply = client.clone().call(Data { bytes }).await?;
+                Ok(reply.into_inner().bytes)
+            })
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    run::<Tonic>()
+}

@@ -1,0 +1,95 @@
+//! The programs beside this one, and what they say about themselves.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use apus_testbed::error::{Doing, Error, require};
+use compare_kit::Description;
+use serde::Deserialize;
+
+/// Every peer, in the order of its rows. apus is first.
+const PEERS: [&str; 7] = ["apus", "udp", "tcp", "tokio", "tarpc", "tonic", "quinn"];
+
+/// A program.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) about: Description,
+    /// Version of the peer's package, or of apus.
+    pub(crate) version: Option<String>,
+}
+
+/// Returns the programs of apus and of the peers in `only`, or of all peers. What is missing is said on standard error, unless
+/// it was asked for.
+pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
+    let known = |name: &String| PEERS.contains(&&name[..]);
+    let problem = format!("the peers are {}; try tcp,quinn", PEERS[1..].join(", "));
+    require(only.iter().all(known), "only", &problem)?;
+    let this = env::current_exe().doing(|| "find this program's file".to_owned())?;
+    let folder = this.parent().unwrap_or(Path::new("."));
+    let versions = versions();
+    let mut programs = Vec::new();
+    for name in PEERS {
+        if name != "apus" && !only.is_empty() && !only.iter().any(|it| it == name) {
+            continue;
+        }
+        let path = folder.join(format!("compare-{name}"));
+        if path.exists() {
+            programs.push(describe(path, &versions)?);
+        } else {
+            eprintln!("skipped: {name}: there is no {}; compare/run builds it", path.display());
+        }
+    }
+    Ok(programs)
+}
+
+/// Asks a program what it is.
+fn describe(path: PathBuf, versions: &BTreeMap<String, String>) -> Result<Program, Error> {
+    let said = Command::new(&path).arg("describe").output();
+    let said = said.doing(|| format!("run {}", path.display()))?;
+    let about: Description = serde_json::from_slice(&said.stdout)
+        .map_err(|error| Error::Peer(format!("{} describe: {error}", path.display())))?;
+    let version = match &about.package {
+        Some(package) => versions.get(package).cloned(),
+        None => (about.name == "apus").then(|| env!("CARGO_PKG_VERSION").to_owned()),
+    };
+    Ok(Program { path, about, version })
+}
+
+#[derive(Deserialize)]
+struct Lock {
+    package: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+}
+
+/// Returns the versions of the lock file that this program was built with.
+fn versions() -> BTreeMap<String, String> {
+    let lock: Lock = toml::from_str(include_str!("../../Cargo.lock")).expect("cargo wrote it");
+    lock.package.into_iter().map(|package| (package.name, package.version)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_file_has_the_peers() {
+        let versions = versions();
+        for package in ["tarpc", "tonic", "tokio", "quinn"] {
+            assert!(versions.contains_key(package), "{package}");
+        }
+    }
+
+    #[test]
+    fn a_peer_that_does_not_exist_is_refused() {
+        let error = find(&["smoke-signals".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("only: ") && error.contains("quinn"), "{error}");
+    }
+}
