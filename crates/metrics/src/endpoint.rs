@@ -2,12 +2,14 @@
 
 use apus_proto::{DurationHistogram, SizeHistogram};
 
-use crate::EngineMetrics;
+use crate::{EngineMetrics, ReadTime};
 
 /// All counters of an endpoint, read at one moment.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
+    /// When the counters were read. `None` if the time of day is not known.
+    pub read_at: Option<ReadTime>,
     /// Counters of the protocol.
     pub protocol: apus_proto::Metrics,
     /// Counters of the engine.
@@ -26,8 +28,9 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds the counters, gauges and histograms of another endpoint, or of another shard of the same one.
+    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another shard of the same one.
     pub fn add(&mut self, other: &Self) {
+        self.read_at = self.read_at.or(other.read_at);
         self.protocol.add(&other.protocol);
         self.engine.add(&other.engine);
         self.messages.add(&other.messages);
