@@ -1,6 +1,6 @@
 //! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
 
-use apus_proto::{DurationHistogram, SizeHistogram};
+use apus_proto::{DurationHistogram, Exemplars, SizeHistogram};
 
 use crate::{EngineMetrics, ReadTime};
 
@@ -20,6 +20,8 @@ pub struct Metrics {
     /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
     /// them.
     pub local_calls: DurationHistogram,
+    /// Of the timed calls through shared memory, those that are in the time trace: the latest in each coarse bucket.
+    pub local_exemplars: Exemplars,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
     /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
@@ -35,6 +37,7 @@ impl Metrics {
         self.engine.add(&other.engine);
         self.messages.add(&other.messages);
         self.local_calls.add(&other.local_calls);
+        self.local_exemplars.add(&other.local_exemplars);
         self.queues.add(&other.queues);
         for (name, value) in &other.driver {
             match self.driver.iter_mut().find(|(own, _)| own == name) {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 /// An RPC in the time trace whose duration is counted in a bucket of a histogram.
 ///
-/// `apus trace rpcs FILES --id RPC --peer PEER` prints what the trace has of it.
+/// `apus trace rpcs FILE --id RPC --peer PEER` prints what the trace has of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Exemplar {

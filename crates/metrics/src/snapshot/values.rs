@@ -51,14 +51,15 @@ pub(super) fn histograms(metrics: &Metrics) -> Vec<(String, Buckets)> {
         let exemplars = exemplars.iter().map(exemplar).collect();
         Buckets { exemplars, ..coarse(durations.coarse()) }
     };
-    let (client, server) = (&calls.answered_exemplars, &calls.served_exemplars);
+    let mut answered_exemplars = calls.answered_exemplars;
+    answered_exemplars.add(&metrics.local_exemplars);
     let sizes = Buckets::new(metrics.messages.bytes(), metrics.messages.buckets());
     let mut all = vec![
         ("message_bytes".to_owned(), sizes),
         ("call_nanos".to_owned(), fine(&answered)),
         ("serve_nanos".to_owned(), fine(&calls.served)),
-        ("rpc_client_call_duration.ok".to_owned(), ok(&answered, client)),
-        ("rpc_server_call_duration.ok".to_owned(), ok(&calls.served, server)),
+        ("rpc_client_call_duration.ok".to_owned(), ok(&answered, &answered_exemplars)),
+        ("rpc_server_call_duration.ok".to_owned(), ok(&calls.served, &calls.served_exemplars)),
     ];
     for (reason, durations) in calls.failures().filter(|(_, durations)| durations.count() > 0) {
         all.push((format!("rpc_client_call_duration.{reason}"), coarse(durations)));
