@@ -1,8 +1,9 @@
 //! Reading the counters of an endpoint.
 
-use apus_metrics::Metrics;
+use apus_metrics::{Metrics, ReadTime};
 
 use crate::engine::shard::Shard;
+use std::time::SystemTime;
 
 impl Shard {
     /// Reads all counters.
@@ -13,10 +14,13 @@ impl Shard {
         metrics.engine = core.engine_metrics();
         metrics.messages = core.message_sizes();
         metrics.local_calls = core.local_calls();
+        metrics.local_exemplars = core.local_exemplars();
         metrics.queues.calls = core.open_calls();
         metrics.queues.requests_waiting = core.waiting_requests() as u64;
         metrics.queues.ends_waiting = core.waiting_completions() as u64;
         metrics.driver = self.driver_counters();
+        metrics.read_at =
+            Some(ReadTime { protocol: self.clock().now(), system: SystemTime::now() });
         metrics
     }
 }

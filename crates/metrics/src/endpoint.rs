@@ -1,13 +1,15 @@
 //! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
 
-use apus_proto::{DurationHistogram, SizeHistogram};
+use apus_proto::{DurationHistogram, Exemplars, SizeHistogram};
 
-use crate::EngineMetrics;
+use crate::{EngineMetrics, ReadTime};
 
 /// All counters of an endpoint, read at one moment.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
+    /// When the counters were read. `None` if the time of day is not known.
+    pub read_at: Option<ReadTime>,
     /// Counters of the protocol.
     pub protocol: apus_proto::Metrics,
     /// Counters of the engine.
@@ -18,6 +20,8 @@ pub struct Metrics {
     /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
     /// them.
     pub local_calls: DurationHistogram,
+    /// Of the timed calls through shared memory, those that are in the time trace: the latest in each coarse bucket.
+    pub local_exemplars: Exemplars,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
     /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
@@ -26,12 +30,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds the counters, gauges and histograms of another endpoint, or of another shard of the same one.
+    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another shard of the same one.
     pub fn add(&mut self, other: &Self) {
+        self.read_at = self.read_at.or(other.read_at);
         self.protocol.add(&other.protocol);
         self.engine.add(&other.engine);
         self.messages.add(&other.messages);
         self.local_calls.add(&other.local_calls);
+        self.local_exemplars.add(&other.local_exemplars);
         self.queues.add(&other.queues);
         for (name, value) in &other.driver {
             match self.driver.iter_mut().find(|(own, _)| own == name) {

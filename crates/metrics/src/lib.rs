@@ -16,9 +16,11 @@ mod endpoint;
 mod engine;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod read_time;
 mod sealing;
 pub mod snapshot;
 
 pub use endpoint::{Metrics, Queues};
 pub use engine::EngineMetrics;
+pub use read_time::ReadTime;
 pub use sealing::SEALING;

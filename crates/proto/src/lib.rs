@@ -134,8 +134,8 @@ pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
 pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
-    Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
-    Progress, Recovery, Scheduling, SizeHistogram,
+    Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Exemplar, Exemplars, Live,
+    Metadata, Metrics, Progress, Recovery, Scheduling, SizeHistogram,
 };
 pub use peer::Address;
 pub use rpc::RpcKey;

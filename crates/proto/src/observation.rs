@@ -1,7 +1,7 @@
 //! Events for the application, counters, and notes on single RPCs.
 
 use crate::event::Event;
-use crate::metrics::Metrics;
+use crate::metrics::{Exemplar, Metrics};
 use crate::probe::{Notes, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
@@ -50,4 +50,36 @@ impl Observation {
             }
         }
     }
+
+    /// Counts a live call that has taken `nanos` until its response was complete. If it is selected, it becomes an exemplar.
+    #[inline]
+    pub(crate) fn count_answered(
+        &mut self,
+        tables: &Tables,
+        rpc: RpcKey,
+        now: Instant,
+        nanos: u64,
+    ) {
+        self.metrics.calls.answered.record(nanos, 1);
+        if self.notes.are_wanted_of(tables.rpcs[rpc].id) {
+            let exemplar = exemplar(tables, rpc, now, nanos);
+            self.metrics.calls.answered_exemplars.remember(exemplar);
+        }
+    }
+
+    /// Counts a live request that has taken `nanos` until the application's reply. If it is selected, it becomes an exemplar.
+    #[inline]
+    pub(crate) fn count_served(&mut self, tables: &Tables, rpc: RpcKey, now: Instant, nanos: u64) {
+        self.metrics.calls.served.record(nanos, 1);
+        if self.notes.are_wanted_of(tables.rpcs[rpc].id) {
+            let exemplar = exemplar(tables, rpc, now, nanos);
+            self.metrics.calls.served_exemplars.remember(exemplar);
+        }
+    }
+}
+
+#[cold]
+fn exemplar(tables: &Tables, rpc: RpcKey, now: Instant, nanos: u64) -> Exemplar {
+    let entry = &tables.rpcs[rpc];
+    Exemplar { peer: tables.peers[entry.peer].address, id: entry.id, nanos, at: now }
 }

@@ -5,7 +5,8 @@
 //! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default;
 //! the cost is then one comparison per packet.
 //!
-//! Notes change nothing: packets, events and counters are the same (CORE-1).
+//! Notes change nothing: packets, events and counters are the same (CORE-1). Selected RPCs become exemplars of the
+//! histograms of durations in addition ([`crate::Exemplars`]).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;

@@ -56,6 +56,12 @@ pub(crate) fn index(peer: Peer) -> PeerIndex {
     index
 }
 
+/// Returns the peer with this index. Takes a lock.
+pub(crate) fn at(index: PeerIndex) -> Option<Peer> {
+    let place = usize::from(index.0).checked_sub(1)?;
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).all.get(place).copied()
+}
+
 /// Returns all peers; the first one has index 1.
 pub(crate) fn all() -> Vec<Peer> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
@@ -75,5 +81,7 @@ mod tests {
         assert_eq!(indices[0], indices[2]);
         assert_ne!(indices[0], indices[1]);
         assert_eq!(all()[usize::from(indices[1].0) - 1], peer(2));
+        assert_eq!(at(indices[1]), Some(peer(2)));
+        assert_eq!([PeerIndex::NONE, PeerIndex::OTHER].map(at), [None; 2]);
     }
 }

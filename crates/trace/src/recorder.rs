@@ -261,6 +261,12 @@ pub fn peer(endpoint: SocketAddr, address: SocketAddr) -> PeerIndex {
     peers::index(Peer { endpoint, address })
 }
 
+/// Returns the peer with this index; `None` if the index stands for none or for several. Takes a lock.
+#[must_use]
+pub fn peer_at(index: PeerIndex) -> Option<Peer> {
+    peers::at(index)
+}
+
 /// Sets the names of the numbers 0, 1, 2 ... in fields with [`crate::event::Unit::Name`].
 pub fn name_values(list: &'static str, names: &'static [&'static str]) {
     settings().values.insert(list, names);

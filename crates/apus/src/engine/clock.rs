@@ -1,8 +1,10 @@
 //! The engine's clock, in the protocol's time.
 
 use apus_proto::Instant;
+use std::sync::LazyLock;
 
-/// Translates the system's monotonic clock into the protocol's time.
+/// Translates the system's monotonic clock into the protocol's time. All clocks of a process show the same time, so that
+/// times of several shards and endpoints can be compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: std::time::Instant,
@@ -12,9 +14,10 @@ pub(crate) struct Clock {
 const START: u64 = 1_000_000_000;
 
 impl Clock {
-    /// Starts a clock now.
+    /// Starts a clock. The first one of the process sets the origin of all.
     pub(crate) fn start() -> Self {
-        Self { origin: std::time::Instant::now() }
+        static ORIGIN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+        Self { origin: *ORIGIN }
     }
 
     /// Returns the current time.

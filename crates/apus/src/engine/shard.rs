@@ -280,7 +280,7 @@ impl Shard {
         self.receive_quota
     }
 
-    pub(super) const fn clock(&self) -> Clock {
+    pub(crate) const fn clock(&self) -> Clock {
         self.clock
     }
 

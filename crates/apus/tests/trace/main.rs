@@ -2,6 +2,7 @@
 //!
 //! There is one recorder per process, so these tests run one after the other.
 
+mod exemplars;
 mod files;
 mod stages;
 #[cfg(feature = "tokio")]

@@ -4,6 +4,7 @@
 //! Units are Prometheus's base units: nanoseconds become seconds. Durations of RPCs have
 //! OpenTelemetry's names.
 
+use super::exemplars::BucketExemplars;
 use crate::snapshot::{
     ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families,
 };
@@ -29,8 +30,7 @@ type Labels = Vec<(&'static str, String)>;
 impl Collector for FamilyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in families() {
-            // `rpc_timeouts` and `rpc_restarts` begin like OpenTelemetry's names and are counters of our own.
-            if family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram {
+            if is_otel(&family) {
                 self.encode_otel(&family, &mut encoder)?;
             } else {
                 self.encode_family(&family, &mut encoder)?;
@@ -99,14 +99,23 @@ impl FamilyCollector {
         Ok(())
     }
 
-    /// Encodes a family of OpenTelemetry. Its attributes identify a service but no endpoint, so all
-    /// clients of a process are added up.
+    /// Encodes a family of OpenTelemetry.
     fn encode_otel(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let is_server = family.name.contains("server");
         let seconds = Unit::Seconds;
         let name = &family.name;
         let mut metric =
             encoder.encode_descriptor(name, &family.help, Some(&seconds), MetricType::Histogram)?;
+        for (labels, buckets) in self.otel_histograms(family) {
+            histogram(&mut metric, &labels, &buckets, COARSE_BOUNDS.into_iter(), NANOS)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the histograms of a family of OpenTelemetry with their labels. Its attributes identify a service but no
+    /// endpoint, so all clients of a process are added up.
+    fn otel_histograms(&self, family: &Family) -> Vec<(Labels, Buckets)> {
+        let is_server = family.name.contains("server");
+        let mut histograms = Vec::new();
         for snapshot in &self.snapshots {
             let mut all: BTreeMap<Labels, EndpointSnapshot> = BTreeMap::new();
             for endpoint in &snapshot.endpoints {
@@ -123,13 +132,30 @@ impl FamilyCollector {
                     let Value::Histogram(buckets) = value else { continue };
                     let failed = (member != "ok").then(|| ("error_type", member.to_owned()));
                     let labels: Labels = labels.iter().cloned().chain(failed).collect();
-                    let labels = self.labels(snapshot, &labels);
-                    histogram(&mut metric, &labels, buckets, COARSE_BOUNDS.into_iter(), NANOS)?;
+                    histograms.push((self.labels(snapshot, &labels), buckets.clone()));
                 }
             }
         }
-        Ok(())
+        histograms
     }
+
+    /// Returns the exemplars of the families of OpenTelemetry, in the order in which their buckets are encoded.
+    pub(super) fn exemplars(&self) -> BucketExemplars {
+        let mut all = BucketExemplars::default();
+        for family in families().iter().filter(|family| is_otel(family)) {
+            all.add_family(format!("{}_seconds", family.name));
+            for (_, buckets) in self.otel_histograms(family) {
+                all.add_histogram(&buckets);
+            }
+        }
+        all
+    }
+}
+
+/// Whether a family has a name of OpenTelemetry. `rpc_timeouts` and `rpc_restarts` begin like those and are counters of our
+/// own.
+fn is_otel(family: &Family) -> bool {
+    family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram
 }
 
 impl FamilyCollector {

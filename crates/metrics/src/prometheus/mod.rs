@@ -2,6 +2,7 @@
 //!
 //! `docs/metrics.md` of the repository has the meaning of each name and its form in Prometheus.
 
+mod exemplars;
 mod families;
 mod text;
 

@@ -1,5 +1,7 @@
 //! The buckets of a histogram, independent of the type that counted.
 
+use super::Exemplar;
+
 /// The non-empty buckets of a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -9,13 +11,17 @@ pub struct Buckets {
     /// The largest value of each bucket and the number of its values, in ascending order. The bound
     /// is `None` for the last bucket if it is unbounded.
     pub buckets: Vec<(Option<u64>, u64)>,
+    /// RPCs in the time trace that are counted here: the latest of each bucket, if there is one.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub exemplars: Vec<Exemplar>,
 }
 
 impl Buckets {
     /// Creates buckets from pairs of bound and count, where the bound `u64::MAX` means none.
     pub(super) fn new(sum: u64, buckets: impl Iterator<Item = (u64, u64)>) -> Self {
         let bound = |upto| (upto != u64::MAX).then_some(upto);
-        Self { sum, buckets: buckets.map(|(upto, count)| (bound(upto), count)).collect() }
+        let buckets = buckets.map(|(upto, count)| (bound(upto), count)).collect();
+        Self { sum, buckets, exemplars: Vec::new() }
     }
 
     /// Returns the number of values.
@@ -45,7 +51,8 @@ impl Buckets {
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    /// Returns what was counted since `before`; everything, if `before` has counted more.
+    /// Returns what was counted since `before`; everything, if `before` has counted more. All exemplars remain: each is the
+    /// latest of its bucket, also if it was counted before.
     pub(super) fn since(&self, before: &Self) -> Self {
         let earlier =
             |upto| before.buckets.iter().find(|(bound, _)| *bound == upto).map(|(_, n)| *n);
@@ -56,13 +63,13 @@ impl Buckets {
         match (less, self.sum.checked_sub(before.sum)) {
             (Some(buckets), Some(sum)) if self.count() >= before.count() => {
                 let buckets = buckets.into_iter().filter(|(_, count)| *count > 0).collect();
-                Self { sum, buckets }
+                Self { sum, buckets, exemplars: self.exemplars.clone() }
             }
             _ => self.clone(),
         }
     }
 
-    /// Adds the values of another histogram.
+    /// Adds the values of another histogram. Of two exemplars in a bucket the later one remains.
     pub(super) fn add(&mut self, other: &Self) {
         self.sum = self.sum.saturating_add(other.sum);
         for (upto, count) in &other.buckets {
@@ -72,6 +79,21 @@ impl Buckets {
                 Ok(index) => self.buckets[index].1 += count,
                 Err(index) => self.buckets.insert(index, (*upto, *count)),
             }
+        }
+        for exemplar in &other.exemplars {
+            self.add_exemplar(*exemplar);
+        }
+    }
+
+    fn add_exemplar(&mut self, exemplar: Exemplar) {
+        let buckets = &self.buckets;
+        let bucket =
+            |nanos: u64| buckets.iter().position(|(upto, _)| upto.is_none_or(|upto| nanos <= upto));
+        let place = bucket(exemplar.nanos);
+        match self.exemplars.iter_mut().find(|known| bucket(known.nanos) == place) {
+            Some(known) if known.unix_millis >= exemplar.unix_millis => {}
+            Some(known) => *known = exemplar,
+            None => self.exemplars.push(exemplar),
         }
     }
 }
@@ -100,5 +122,27 @@ mod tests {
         assert_eq!(sum.since(&of(&[(10, 1), (20, 3)])), of(&[(5, 1), (10, 1), (u64::MAX, 2)]));
         let less = of(&[(5, 1)]);
         assert_eq!(less.since(&sum), less, "the endpoint was restarted");
+    }
+
+    #[test]
+    fn exemplars_are_the_latest_of_their_buckets() {
+        let with = |pairs, exemplars: &[(u64, u64, u64)]| {
+            let peer = "127.0.0.1:1".parse().unwrap();
+            let exemplar =
+                |&(rpc, nanos, millis)| Exemplar { rpc, peer, nanos, unix_millis: Some(millis) };
+            let exemplars = exemplars.iter().map(exemplar).collect();
+            Buckets { exemplars, ..of(pairs) }
+        };
+        let ids = |buckets: &Buckets| {
+            buckets.exemplars.iter().map(|exemplar| exemplar.rpc).collect::<Vec<_>>()
+        };
+        let one = with(&[(10, 2), (20, 1)], &[(2, 8, 300), (4, 20, 100)]);
+        let other =
+            with(&[(10, 1), (20, 1), (u64::MAX, 1)], &[(6, 9, 200), (8, 11, 200), (10, 21, 1)]);
+        let mut sum = one.clone();
+        sum.add(&other);
+        assert_eq!(ids(&sum), [2, 8, 10]);
+        assert_eq!(ids(&sum.since(&one)), [2, 8, 10], "those of the later snapshot");
+        assert_eq!(ids(&one.since(&sum)), [2, 4], "the endpoint was restarted");
     }
 }

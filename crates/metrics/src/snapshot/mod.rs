@@ -10,12 +10,14 @@
 mod application;
 mod buckets;
 mod canaries;
+mod exemplar;
 mod families;
 mod values;
 
 pub use application::ApplicationFamily;
 pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
+pub use exemplar::Exemplar;
 pub use families::{Family, FamilyKind, families};
 
 use crate::Metrics;

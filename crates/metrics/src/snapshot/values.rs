@@ -1,8 +1,8 @@
 //! Names and values of an endpoint's counters, gauges and histograms.
 
-use super::Buckets;
+use super::{Buckets, Exemplar};
 use crate::Metrics;
-use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Kind};
+use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Exemplars, Kind};
 
 /// Returns all counters.
 pub(super) fn counters(metrics: &Metrics) -> Vec<(String, u64)> {
@@ -46,13 +46,20 @@ pub(super) fn histograms(metrics: &Metrics) -> Vec<(String, Buckets)> {
     let fine = |durations: &apus_proto::DurationHistogram| {
         Buckets::new(durations.coarse().nanos(), durations.fine())
     };
+    let ok = |durations: &apus_proto::DurationHistogram, exemplars: &Exemplars| {
+        let exemplar = |found| Exemplar::new(found, metrics.read_at);
+        let exemplars = exemplars.iter().map(exemplar).collect();
+        Buckets { exemplars, ..coarse(durations.coarse()) }
+    };
+    let mut answered_exemplars = calls.answered_exemplars;
+    answered_exemplars.add(&metrics.local_exemplars);
     let sizes = Buckets::new(metrics.messages.bytes(), metrics.messages.buckets());
     let mut all = vec![
         ("message_bytes".to_owned(), sizes),
         ("call_nanos".to_owned(), fine(&answered)),
         ("serve_nanos".to_owned(), fine(&calls.served)),
-        ("rpc_client_call_duration.ok".to_owned(), coarse(answered.coarse())),
-        ("rpc_server_call_duration.ok".to_owned(), coarse(calls.served.coarse())),
+        ("rpc_client_call_duration.ok".to_owned(), ok(&answered, &answered_exemplars)),
+        ("rpc_server_call_duration.ok".to_owned(), ok(&calls.served, &calls.served_exemplars)),
     ];
     for (reason, durations) in calls.failures().filter(|(_, durations)| durations.count() > 0) {
         all.push((format!("rpc_client_call_duration.{reason}"), coarse(durations)));

@@ -51,8 +51,8 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
         cx.observation.metrics.recovery.ack_overflows += 1;
         cx.sender().control(rpc, Body::Ack(list));
     }
+    cx.observation.count_answered(cx.tables, rpc, cx.now, nanos);
     let metrics = &mut cx.observation.metrics;
-    metrics.calls.answered.record(nanos, 1);
     cx.inbound.record_message(cx.now, &response, &mut metrics.scheduling);
     metrics.progress.client_responses_done += 1;
     metrics.progress.client_response_bytes_done += u64::from(response.length);

@@ -30,19 +30,27 @@ pub const COARSE_BOUNDS: [u64; 14] = [
     10_000_000_000,
 ];
 
+/// Number of coarse buckets.
+pub(super) const COARSE_BUCKETS: usize = COARSE_BOUNDS.len() + 1;
+
+/// The coarse bucket that a duration belongs to.
+pub(super) fn coarse_bucket(nanos: u64) -> usize {
+    // Nearly all are in the first bucket.
+    let bucket = COARSE_BOUNDS.iter().position(|bound| nanos <= *bound);
+    bucket.unwrap_or(COARSE_BOUNDS.len())
+}
+
 /// Durations in the coarse buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoarseHistogram {
-    counts: [u64; COARSE_BOUNDS.len() + 1],
+    counts: [u64; COARSE_BUCKETS],
     nanos: u64,
 }
 
 impl CoarseHistogram {
     /// Counts a duration of `nanos` nanoseconds `times` times.
     pub fn record(&mut self, nanos: u64, times: u64) {
-        // Nearly all are in the first bucket.
-        let bucket = COARSE_BOUNDS.iter().position(|bound| nanos <= *bound);
-        self.counts[bucket.unwrap_or(COARSE_BOUNDS.len())] += times;
+        self.counts[coarse_bucket(nanos)] += times;
         self.nanos = self.nanos.saturating_add(nanos.saturating_mul(times));
     }
 

@@ -6,6 +6,7 @@
 
 mod counters;
 mod durations;
+mod exemplars;
 mod sizes;
 
 use crate::drop_reason::DropReason;
@@ -15,6 +16,7 @@ use counters::counters;
 
 pub use counters::Metadata;
 pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
+pub use exemplars::{Exemplar, Exemplars};
 pub use sizes::SizeHistogram;
 
 /// Number of packet kinds.
@@ -172,6 +174,10 @@ pub struct Calls {
     pub answered: DurationHistogram,
     /// Requests that were served here: from the arrival of the first packet to the application's reply.
     pub served: DurationHistogram,
+    /// Of the calls in `answered`, those that the probe filter selected: the latest in each coarse bucket.
+    pub answered_exemplars: Exemplars,
+    /// Of the requests in `served`, those that the probe filter selected: the latest in each coarse bucket.
+    pub served_exemplars: Exemplars,
     failed: [CoarseHistogram; FailureKind::NAMES.len()],
 }
 
@@ -190,6 +196,8 @@ impl Calls {
     fn add(&mut self, other: &Self) {
         self.answered.add(&other.answered);
         self.served.add(&other.served);
+        self.answered_exemplars.add(&other.answered_exemplars);
+        self.served_exemplars.add(&other.served_exemplars);
         for (durations, more) in self.failed.iter_mut().zip(&other.failed) {
             durations.add(more);
         }
@@ -262,7 +270,8 @@ impl Metrics {
         self.packets_received[index(kind)]
     }
 
-    /// Adds the counters and gauges of another transport: of all shards of an endpoint, for example.
+    /// Adds the counters and gauges of another transport: of all shards of an endpoint, for example. Of the exemplars the later
+    /// ones remain, if both transports have the same clock.
     pub fn add(&mut self, other: &Self) {
         let each = |sum: &mut [u64], more: &[u64]| {
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);

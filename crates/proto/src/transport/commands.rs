@@ -194,7 +194,8 @@ impl Transport {
         entry.step(Step::Reply);
         entry.outgoing = Some(outgoing);
         entry.hear(now);
-        self.observation.metrics.calls.served.record(now.since(entry.started), 1);
+        let nanos = now.since(entry.started);
+        self.observation.count_served(&self.tables, rpc, now, nanos);
         self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         self.observation.metrics.progress.server_responses_started += 1;

@@ -1,5 +1,6 @@
 //! Notes on single RPCs.
 
+mod exemplars;
 mod pair;
 mod rare;
 mod selection;

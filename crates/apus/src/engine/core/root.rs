@@ -15,7 +15,7 @@ use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
 use apus_metrics::EngineMetrics;
-use apus_proto::{DurationHistogram, Instant, SizeHistogram, Transport};
+use apus_proto::{DurationHistogram, Exemplars, Instant, SizeHistogram, Transport};
 use std::sync::Arc;
 
 /// Everything that one thread at a time may touch.
@@ -188,5 +188,10 @@ impl Core {
     /// Returns the durations of the timed calls through shared memory.
     pub(crate) const fn local_calls(&self) -> DurationHistogram {
         self.observation.local_calls()
+    }
+
+    /// Returns the traced ones among the timed calls through shared memory: the latest in each bucket.
+    pub(crate) const fn local_exemplars(&self) -> Exemplars {
+        self.observation.local_exemplars()
     }
 }

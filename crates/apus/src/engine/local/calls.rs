@@ -106,9 +106,10 @@ impl LocalContext<'_> {
         if let Ok(payload) = &result {
             let delivery = &mut self.delivery;
             delivery.network.charge_external_payload(payload.len());
-            stage(delivery.calls.rpc(key), Event::LocalReceived, payload.len());
-            if let Some((began, weight)) = usage.timed {
-                delivery.observation.record_local_call(began, weight);
+            let rpc = delivery.calls.rpc(key);
+            stage(rpc, Event::LocalReceived, payload.len());
+            if let Some(timed) = usage.timed {
+                delivery.observation.record_local_call(timed, rpc, self.time.clock());
             }
             if let Some(watch) = usage.slow_watch {
                 must_transmit = self.freeze_if_slow(watch);

@@ -1,10 +1,12 @@
 //! What the engine counts and records.
 
+use crate::engine::clock::Clock;
 use crate::engine::cpu::Cpu;
 use crate::engine::message::Taken;
 use crate::engine::tracer::Tracer;
 use apus_metrics::EngineMetrics;
-use apus_proto::{DurationHistogram, SizeHistogram};
+use apus_proto::{DurationHistogram, Exemplar, Exemplars, SizeHistogram};
+use apus_trace::{Rpc, recorder};
 use std::sync::Arc;
 
 /// How a thread or task waited for a message.
@@ -26,6 +28,7 @@ pub(crate) struct Observation {
     pub(in crate::engine) tracer: Tracer,
     message_sizes: SizeHistogram,
     local_calls: DurationHistogram,
+    local_exemplars: Exemplars,
     cpu: Arc<Cpu>,
 }
 
@@ -36,6 +39,7 @@ impl Observation {
             tracer,
             message_sizes: SizeHistogram::default(),
             local_calls: DurationHistogram::default(),
+            local_exemplars: Exemplars::default(),
             cpu,
         }
     }
@@ -63,9 +67,23 @@ impl Observation {
         earlier.is_multiple_of(EVERY).then(|| (std::time::Instant::now(), weight))
     }
 
-    /// Records the duration of a timed call through shared memory.
-    pub(crate) fn record_local_call(&mut self, began: std::time::Instant, weight: u64) {
-        self.local_calls.record(began.elapsed().as_nanos() as u64, weight);
+    /// Records the duration of a timed call through shared memory, which ends now. If it is traced, it becomes an
+    /// exemplar.
+    pub(crate) fn record_local_call(
+        &mut self,
+        (began, weight): (std::time::Instant, u64),
+        rpc: Option<Rpc>,
+        clock: Clock,
+    ) {
+        let took = began.elapsed();
+        let nanos = took.as_nanos() as u64;
+        self.local_calls.record(nanos, weight);
+        if let Some(rpc) = rpc
+            && let Some(peer) = recorder::peer_at(rpc.peer())
+        {
+            let (peer, id, at) = (peer.address, rpc.id(), clock.convert(began + took));
+            self.local_exemplars.remember(Exemplar { peer, id, nanos, at });
+        }
     }
 
     /// Returns the sampled processor time.
@@ -81,5 +99,10 @@ impl Observation {
     /// Returns the durations of the timed calls through shared memory.
     pub(crate) const fn local_calls(&self) -> DurationHistogram {
         self.local_calls
+    }
+
+    /// Returns the traced ones among the timed calls through shared memory: the latest in each bucket.
+    pub(crate) const fn local_exemplars(&self) -> Exemplars {
+        self.local_exemplars
     }
 }
