@@ -16,7 +16,8 @@
 //!
 //! - **HANDSHAKE-1** Until a client has shown that it receives at its address, it is sent at most three times the bytes that it has sent.
 //! - **HANDSHAKE-2** Handshakes in progress, peers, and bytes per handshake are bounded by [`Limits`].
-//! - **HANDSHAKE-3** Of two handshakes that meet, the one with the higher id goes on, and the other one waits; once (SEAL-15).
+//! - **HANDSHAKE-3** Of two handshakes that meet, the one with the higher id goes on, and the other one waits; once. One whose keys are in use at
+//!   its client goes on in any case, as long as its server may be about to read FINISH (SEAL-15).
 //! - **HANDSHAKE-4** Keys do not give way to those of a handshake that began earlier at this end (SEAL-16).
 
 mod client;

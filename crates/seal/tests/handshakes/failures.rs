@@ -174,15 +174,40 @@ fn a_finish_that_comes_after_a_later_handshake_changes_nothing() {
     run_bent(&mut ends, 0, 5 * MILLIS, &mut hold);
     assert!(ends[0].session().is_some() && ends[1].session().is_none(), "its FINISH is held");
     ends[1].handshakes.want(10 * MILLIS, first, None).unwrap();
-    run_bent(&mut ends, 10 * MILLIS, 15 * MILLIS, &mut hold);
+    // The first end answers when it has sent FINISH three times more.
+    run_bent(&mut ends, 10 * MILLIS, 400 * MILLIS, &mut hold);
     assert_connected(&mut ends);
     let session = ends[0].session();
     for datagram in held {
-        ends[1].receive(20 * MILLIS, first, datagram.packet);
+        ends[1].receive(410 * MILLIS, first, datagram.packet);
     }
-    run(&mut ends, 20 * MILLIS, 25 * MILLIS);
+    run(&mut ends, 410 * MILLIS, 450 * MILLIS);
     assert_eq!(ends[1].session(), session, "the keys of the later handshake");
     assert_connected(&mut ends);
+}
+
+/// HANDSHAKE-3, SEAL-15: a server that has to send something itself, while the client's FINISH is on its way, takes the client's keys when it
+/// comes. A second handshake would end the session in which the client has called meanwhile: calls failed as if their server had been
+/// restarted.
+#[test]
+fn a_handshake_that_only_the_client_knows_complete_is_not_replaced() {
+    let ca = Ca::new();
+    let mut ends = [End::new(1, ca.negotiator("first")), End::new(2, ca.negotiator("second"))];
+    let [first, second] = [ends[0].address, ends[1].address];
+    let late = |now, datagram: Datagram| {
+        let kind = SealedHeader::parse(&datagram.packet).unwrap().kind;
+        let is_lost = kind == Some(SealKind::Finish) && datagram.to == second && now < 30 * MILLIS;
+        if is_lost { vec![] } else { vec![datagram] }
+    };
+    ends[0].handshakes.want(0, second, None).unwrap();
+    run_bent(&mut ends, 0, 5 * MILLIS, late);
+    let session = ends[0].session();
+    assert!(session.is_some() && ends[1].session().is_none(), "its FINISH is lost");
+    ends[1].handshakes.want(10 * MILLIS, first, None).unwrap();
+    run_bent(&mut ends, 10 * MILLIS, 2_000 * MILLIS, late);
+    assert_eq!(ends[0].session(), session);
+    assert_connected(&mut ends);
+    assert_eq!(ends[1].handshakes.counters().handshakes_as_client.get(), 0);
 }
 
 /// SEAL-13: packets that overtake FINISH have no key at the server, and those after a FINISH that never comes have none either.

@@ -53,14 +53,20 @@ impl Handshakes {
             send(&mut self.outbox, peer, to, vec![retry(ports, id, &cookie)]);
             return false;
         }
-        if let Some(client) = self.clients.get_mut(&peer)
-            && !client.is_complete
-        {
+        if let Some(client) = self.clients.get_mut(&peer) {
             // HANDSHAKE-3
-            if id < client.flight.id && !client.has_waited {
+            let goes_on = if client.is_complete {
+                // The peer has not read our FINISH yet. Requests may be under way with these keys.
+                !client.is_overdue()
+            } else {
+                id < client.flight.id && !client.has_waited
+            };
+            if goes_on {
                 return false;
             }
-            client.wait_for_other(now);
+            if !client.is_complete {
+                client.wait_for_other(now);
+            }
         }
         if !self.peers.contains_key(&peer) {
             if self.peers.len() >= self.limits.peers {
