@@ -10,7 +10,7 @@ use crate::Wait;
 pub enum Waits {
     /// They sleep in the kernel.
     Block,
-    /// They sleep in the kernel or poll, as they are told.
+    /// They sleep in the kernel or poll: a setting decides.
     Both,
 }
 

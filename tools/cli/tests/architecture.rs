@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// The modules of `src` from the lowest layer to the highest. A module imports only from the layers below its own.
 const LAYERS: [&[&str]; 7] = [
     &["activity", "failure"],
-    &["address", "configuration", "destination", "driver", "network", "output", "path", "sealing"],
-    &["advice", "exit", "files", "processes", "signals", "tracing"],
+    &["address", "configuration", "destination", "driver", "network", "output", "path"],
+    &["advice", "exit", "files", "processes", "sealing", "signals", "tracing"],
     &["experiment"],
     &[
         "bench",

@@ -1,6 +1,6 @@
 //! One TCP connection: a length before each message, and as many messages in a write as wait to be sent.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 
@@ -36,10 +36,16 @@ impl Peer for Tcp {
                 return Ok(());
             }
             let mut messages = Messages::new(stream, server.wait)?;
-            while let Some(message) = messages.next(|| stop.is_asked())? {
-                match answer(&message) {
-                    Some(receipt) => messages.put(&receipt),
-                    None => messages.put(&message),
+            loop {
+                match messages.next(|| stop.is_asked()) {
+                    Ok(Some(message)) => match answer(&message) {
+                        Some(receipt) => messages.put(&receipt),
+                        None => messages.put(&message),
+                    },
+                    Ok(None) => break,
+                    // The client has ended with replies on their way.
+                    Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+                    Err(error) => return Err(error.into()),
                 }
             }
         }
