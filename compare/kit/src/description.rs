@@ -37,4 +37,6 @@ pub struct Description {
     pub waits: Waits,
     /// Bytes of its longest message; `None` if there is no limit that matters here.
     pub longest: Option<usize>,
+    /// Whether it encrypts. Clear peers are compared with apus, the others with sealed apus.
+    pub is_sealed: bool,
 }

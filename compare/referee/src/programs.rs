@@ -9,8 +9,23 @@ use apus_testbed::error::{Doing, Error, require};
 use compare_kit::Description;
 use serde::Deserialize;
 
-/// Every peer, in the order of its rows. apus is first.
-const PEERS: [&str; 7] = ["apus", "udp", "tcp", "tokio", "tarpc", "tonic", "quinn"];
+/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt.
+const PEERS: [&str; 11] = [
+    "apus",
+    "apus-sealed",
+    "udp",
+    "tcp",
+    "tokio",
+    "tarpc",
+    "tonic",
+    "zeromq",
+    "tokio-rustls",
+    "quinn",
+    "s2n-quic",
+];
+
+/// Those that take part always.
+const OURS: usize = 2;
 
 /// A program.
 #[derive(Clone, Debug)]
@@ -21,18 +36,25 @@ pub(crate) struct Program {
     pub(crate) version: Option<String>,
 }
 
+impl Program {
+    /// Returns whether it is one of apus.
+    pub(crate) fn is_apus(&self) -> bool {
+        PEERS[..OURS].contains(&&self.about.name[..])
+    }
+}
+
 /// Returns the programs of apus and of the peers in `only`, or of all peers. What is missing is said on standard error, unless
 /// it was asked for.
 pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
     let known = |name: &String| PEERS.contains(&&name[..]);
-    let problem = format!("the peers are {}; try tcp,quinn", PEERS[1..].join(", "));
+    let problem = format!("the peers are {}; try tcp,quinn", PEERS[OURS..].join(", "));
     require(only.iter().all(known), "only", &problem)?;
     let this = env::current_exe().doing(|| "find this program's file".to_owned())?;
     let folder = this.parent().unwrap_or(Path::new("."));
     let versions = versions();
     let mut programs = Vec::new();
-    for name in PEERS {
-        if name != "apus" && !only.is_empty() && !only.iter().any(|it| it == name) {
+    for (place, name) in PEERS.into_iter().enumerate() {
+        if place >= OURS && !only.is_empty() && !only.iter().any(|it| it == name) {
             continue;
         }
         let path = folder.join(format!("compare-{name}"));
@@ -53,7 +75,9 @@ fn describe(path: PathBuf, versions: &BTreeMap<String, String>) -> Result<Progra
         .map_err(|error| Error::Peer(format!("{} describe: {error}", path.display())))?;
     let version = match &about.package {
         Some(package) => versions.get(package).cloned(),
-        None => (about.name == "apus").then(|| env!("CARGO_PKG_VERSION").to_owned()),
+        None => {
+            PEERS[..OURS].contains(&&about.name[..]).then(|| env!("CARGO_PKG_VERSION").to_owned())
+        }
     };
     Ok(Program { path, about, version })
 }

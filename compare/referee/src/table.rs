@@ -116,12 +116,14 @@ fn tables(programs: &[Program], entries: &[Entry<'_>]) -> Vec<Table> {
     FIGURES.iter().filter_map(table).collect()
 }
 
-/// apus beside each peer in the same work.
+/// apus beside each peer in the same work: in the clear beside those in the clear, sealed beside those that encrypt.
 fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.program.about.name != "apus") {
+    for entry in entries.iter().filter(|entry| !entry.program.is_apus()) {
         let is_apus = |it: &&Entry<'_>| {
-            it.program.about.name == "apus" && it.course.name == entry.course.name
+            it.program.is_apus()
+                && it.program.about.is_sealed == entry.program.about.is_sealed
+                && it.course.name == entry.course.name
         };
         let Some(apus) = entries.iter().find(is_apus) else { continue };
         let (name, _, figure) = match entry.course.work {
@@ -134,7 +136,8 @@ fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
             runs.filter_map(|found| Some((found.run, figure(entry, found)?))).collect()
         };
         let name = name.strip_suffix("_us").unwrap_or(name);
-        let title = format!("{name} apus/{} {}", entry.program.about.name, entry.course.name);
+        let [ours, theirs] = [apus, entry].map(|entry| &entry.program.about.name);
+        let title = format!("{name} {ours}/{theirs} {}", entry.course.name);
         ratios.extend(Ratio::paired(&of(apus), &of(entry)).map(|ratio| (title, ratio)));
     }
     ratios

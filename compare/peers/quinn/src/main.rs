@@ -25,6 +25,7 @@ impl Peer for Quinn {
             advice: "many short streams on one connection, as its documentation says; segmentation offload is on by itself".to_owned(),
             waits: Waits::Block,
             longest: None,
+            is_sealed: true,
         }
     }
 

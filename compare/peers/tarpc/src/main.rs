@@ -42,6 +42,7 @@ impl Peer for Tarpc {
             advice: "its examples use one connection and a task for each request; TCP_NODELAY is not set by it, and is set here".to_owned(),
             waits: Waits::Block,
             longest: None,
+            is_sealed: false,
         }
     }
 

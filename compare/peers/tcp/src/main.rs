@@ -21,6 +21,7 @@ impl Peer for Tcp {
             advice: "TCP_NODELAY and whole messages in each write, as RFC 1122 and tcp(7) say for requests and replies".to_owned(),
             waits: Waits::Both,
             longest: None,
+            is_sealed: false,
         }
     }
 

@@ -1,21 +1,13 @@
-//! TCP on tokio: length-delimited frames of tokio-util, a task that writes what waits, and one that hands replies to the callers in
-//! their order.
+//! TCP on tokio.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::process::ExitCode;
-use std::rc::Rc;
 
-use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
-    serve_async,
+    Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run, serve_async,
 };
-use futures_util::{SinkExt, StreamExt};
+use compare_tokio::{calls, echo};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
-use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 struct Tokio;
 
@@ -29,6 +21,7 @@ impl Peer for Tokio {
                 .to_owned(),
             waits: Waits::Block,
             longest: None,
+            is_sealed: false,
         }
     }
 
@@ -38,7 +31,9 @@ impl Peer for Tokio {
             let address = listener.local_addr()?;
             spawn_local(async move {
                 while let Ok((stream, _)) = listener.accept().await {
-                    spawn_local(echo(stream));
+                    if stream.set_nodelay(true).is_ok() {
+                        spawn_local(echo(stream));
+                    }
                 }
             });
             Ok(address)
@@ -48,64 +43,11 @@ impl Peer for Tokio {
     fn measure(client: &Client) -> Result<Measured, Error> {
         let server = client.server;
         measure_calls(client, async move || {
-            let (mut sink, mut replies) = framed(TcpStream::connect(server).await?)?.split();
-            let (calls, mut to_send) = mpsc::unbounded_channel::<(Bytes, Caller)>();
-            let waiting: Rc<RefCell<VecDeque<Caller>>> = Rc::default();
-            let waiters = waiting.clone();
-            spawn_local(async move {
-                while let Some(Ok(reply)) = replies.next().await {
-                    let caller = waiters.borrow_mut().pop_front();
-                    if let Some(caller) = caller {
-                        // A caller that has ended needs no reply.
-                        let _ = caller.send(reply.freeze());
-                    }
-                }
-            });
-            spawn_local(async move {
-                let mut batch = Vec::new();
-                while to_send.recv_many(&mut batch, AT_ONCE).await > 0 {
-                    for (request, caller) in batch.drain(..) {
-                        waiting.borrow_mut().push_back(caller);
-                        sink.feed(request).await?;
-                    }
-                    sink.flush().await?;
-                }
-                Ok::<(), Error>(())
-            });
-            Ok(async move |request: Bytes| {
-                let (caller, reply) = oneshot::channel();
-                calls.send((request, caller))?;
-                Ok(reply.await?)
-            })
+            let stream = TcpStream::connect(server).await?;
+            stream.set_nodelay(true)?;
+            Ok(calls(stream))
         })
     }
-}
-
-/// Messages that are written together.
-const AT_ONCE: usize = 64;
-
-/// Where a call waits for its reply.
-type Caller = oneshot::Sender<Bytes>;
-
-fn framed(stream: TcpStream) -> Result<Framed<TcpStream, LengthDelimitedCodec>, Error> {
-    stream.set_nodelay(true)?;
-    Ok(LengthDelimitedCodec::builder().new_framed(stream))
-}
-
-/// Answers the requests of a connection until its end: those that are there together.
-async fn echo(stream: TcpStream) -> Result<(), Error> {
-    let (mut sink, requests) = framed(stream)?.split();
-    let mut requests = requests.ready_chunks(AT_ONCE);
-    while let Some(together) = requests.next().await {
-        for request in together {
-            let request = request?.freeze();
-            let receipt = answer(&request);
-            let reply = receipt.map_or(request, |receipt| receipt.to_vec().into());
-            sink.feed(reply).await?;
-        }
-        sink.flush().await?;
-    }
-    Ok(())
 }
 
 fn main() -> ExitCode {

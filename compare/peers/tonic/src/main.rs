@@ -44,6 +44,7 @@ impl Peer for Tonic {
             advice: "one channel that is cloned for each task, as tonic's documentation says; TCP_NODELAY is its default".to_owned(),
             waits: Waits::Block,
             longest: None,
+            is_sealed: false,
         }
     }
 

@@ -24,6 +24,7 @@ impl Peer for Udp {
                 .to_owned(),
             waits: Waits::Both,
             longest: Some(LONGEST),
+            is_sealed: false,
         }
     }
 

@@ -120,5 +120,5 @@ fn an_interrupt_ends_the_soak_with_its_report_and_leaves_nothing() {
 #[test]
 fn the_help_says_what_is_left_out() {
     let help = text(&run(["lab", "soak", "--help"]).stdout);
-    assert!(help.contains("Left out: a step of the clock"), "{help}");
+    assert!(help.contains("Left out: a step of the wall clock, unless"), "{help}");
 }

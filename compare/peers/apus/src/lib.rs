@@ -1,0 +1,150 @@
+//! apus: an endpoint on each side, over UDP as between hosts; in the clear, or sealed.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::vec;
+
+use apus::security::{Security, SecurityMode, SecuritySettings};
+use apus::{Bytes, Closed, Completion, Endpoint, EndpointBuilder, PollMode};
+use compare_kit::{
+    Client, Connection, Description, Error, Keys, Measured, Peer, Server, Wait, Waits, Work,
+    answer, measure_connection,
+};
+use tempfile::{NamedTempFile, TempPath};
+
+/// Messages that are received in one call.
+const AT_ONCE: usize = 64;
+
+/// apus, whose packets may be sealed.
+#[derive(Debug)]
+pub struct Apus<const SEALED: bool>;
+
+impl<const SEALED: bool> Peer for Apus<SEALED> {
+    fn describe() -> Description {
+        let (name, packets) = if SEALED {
+            ("apus-sealed", "every packet sealed under keys of TLS 1.3 with ring")
+        } else {
+            ("apus", "in the clear")
+        };
+        Description {
+            name: name.to_owned(),
+            package: None,
+            settings: format!(
+                "one endpoint on each side, over UDP without shared memory, {packets}; messages that are ready leave together (cork)"
+            ),
+            advice: "threads that wait poll, and a cork where many calls are outstanding (docs/tuning.md)".to_owned(),
+            waits: Waits::Both,
+            longest: None,
+            is_sealed: SEALED,
+        }
+    }
+
+    fn serve(server: &mut Server<'_>) -> Result<(), Error> {
+        let (builder, _secret) = open::<SEALED>(server.wait, server.keys)?;
+        let endpoint = builder.bind("127.0.0.1:0")?;
+        let ended = endpoint.clone();
+        server.stop().wake_with(move || ended.shutdown());
+        server.ready(endpoint.local_addr())?;
+        let _together = endpoint.cork();
+        let mut requests = Vec::with_capacity(AT_ONCE);
+        loop {
+            match endpoint.recv_requests(&mut requests, AT_ONCE) {
+                Ok(_) => {}
+                Err(Closed::ShutDown) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+            for mut request in requests.drain(..) {
+                let payload = request.take_payload();
+                // A client that has ended needs no reply.
+                let _ = match answer(&payload) {
+                    Some(receipt) => request.reply(receipt.to_vec()),
+                    None => request.reply(payload),
+                };
+            }
+        }
+    }
+
+    fn measure(client: &Client) -> Result<Measured, Error> {
+        let (builder, _secret) = open::<SEALED>(client.wait, &client.keys)?;
+        let endpoint = builder.client()?;
+        let server = client.server;
+        if let Work::RoundTrips { .. } = client.work {
+            let mut calls = Calls { endpoint: &endpoint, server, request: Bytes::new() };
+            return measure_connection(client, &mut calls);
+        }
+        let _together = endpoint.cork();
+        let ends = Vec::new().into_iter();
+        measure_connection(client, &mut Outstanding { endpoint: &endpoint, server, ends })
+    }
+}
+
+/// An endpoint to be, and the file that it reads its secret from.
+fn open<const SEALED: bool>(
+    wait: Wait,
+    keys: &Keys,
+) -> Result<(EndpointBuilder, Option<TempPath>), Error> {
+    let mode = match wait {
+        Wait::Spin => PollMode::Spin,
+        Wait::Block => PollMode::Block,
+    };
+    let builder = Endpoint::builder().local(false).poll_mode(mode);
+    if !SEALED {
+        return Ok((builder, None));
+    }
+    // Both sides know it, and no other process.
+    let mut file = NamedTempFile::new()?;
+    file.write_all(keys.key.as_bytes())?;
+    let file = file.into_temp_path();
+    let settings = SecuritySettings {
+        mode: SecurityMode::Secret,
+        secret: Some(file.to_path_buf()),
+        ..SecuritySettings::default()
+    };
+    Ok((builder.security(Security::new(settings)), Some(file)))
+}
+
+/// Calls that wait for their replies.
+struct Calls<'a> {
+    endpoint: &'a Endpoint,
+    server: SocketAddr,
+    request: Bytes,
+}
+
+impl Connection for Calls<'_> {
+    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+        self.request = Bytes::copy_from_slice(request);
+        Ok(())
+    }
+
+    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
+        let request = std::mem::take(&mut self.request);
+        reply.extend_from_slice(&self.endpoint.call(self.server, request)?);
+        Ok(())
+    }
+}
+
+/// Calls whose replies are received together.
+struct Outstanding<'a> {
+    endpoint: &'a Endpoint,
+    server: SocketAddr,
+    ends: vec::IntoIter<Completion>,
+}
+
+impl Connection for Outstanding<'_> {
+    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+        self.endpoint.send(self.server, Bytes::copy_from_slice(request), 0)?;
+        Ok(())
+    }
+
+    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
+        loop {
+            if let Some(end) = self.ends.next() {
+                reply.extend_from_slice(&end.result?);
+                return Ok(());
+            }
+            let mut ends = Vec::with_capacity(AT_ONCE);
+            self.endpoint.recv_completions(&mut ends, AT_ONCE)?;
+            self.ends = ends.into_iter();
+        }
+    }
+}
