@@ -4,15 +4,17 @@ use std::fs;
 
 use crate::harness::{object, run, text};
 
-/// A local directory under two paths keeps every promise, and nothing is left in it.
+/// A local directory keeps every promise to one thread, and nothing is left in it. With several threads ext4 does not: a read may see half
+/// of a write that is made at the same time.
 #[test]
 fn a_local_directory_passes_and_is_left_empty() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
-    let found = run(["fs", "check", path, path, "--operations", "200", "--json"]);
+    let one = ["--workers", "1", "--operations", "200", "--json"];
+    let found = run(["fs", "check", path].into_iter().chain(one));
     assert!(found.status.success(), "{}", text(&found.stderr));
     let object = object(&found);
-    assert_eq!((&object["mounts"], &object["violations"]), (&2.into(), &0.into()));
+    assert_eq!((&object["mounts"], &object["violations"]), (&1.into(), &0.into()));
     assert!(object["operations"].as_u64().unwrap() >= 400, "{object}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
