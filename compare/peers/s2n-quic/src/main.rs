@@ -54,8 +54,7 @@ impl Peer for S2nQuic {
     fn measure(client: &Client) -> Result<Measured, Error> {
         let (server, keys) = (client.server, client.keys.clone());
         measure_calls(client, async move || {
-            let tls =
-                rustls::Client::builder().with_certificate(&keys.certificate[..])?.build()?;
+            let tls = rustls::Client::builder().with_certificate(&keys.certificate[..])?.build()?;
             let builder = s2n_quic::Client::builder().with_tls(tls)?;
             let client = builder.with_io("127.0.0.1:0")?.start()?;
             let connect = Connect::new(server).with_server_name(keys.name());
