@@ -8,7 +8,6 @@
 //!   work         the work, and how a process waits
 //!   message      contents of requests and replies
 //!   waiting      attempts of a process that polls or sleeps
-//!   keys         throw-away keys of peers that encrypt
 //!   program      the main function; servers and clients in processes of their own
 //!   connection   measures a client that sends and receives
 //!   calls        measures a client whose calls are futures
@@ -18,17 +17,16 @@
 mod calls;
 mod connection;
 mod description;
-mod keys;
 mod measured;
 mod message;
 mod program;
 mod waiting;
 mod work;
 
+pub use apus_contenders::keys::ThrowAwayKeys;
 pub use calls::{measure_calls, serve_async};
 pub use connection::{Connection, measure_connection};
 pub use description::{Description, Waits};
-pub use keys::Keys;
 pub use measured::Measured;
 pub use message::{MAX_LENGTH, answer};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};

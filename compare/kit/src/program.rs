@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::measured::cpu_nanos;
-use crate::{Description, Error, Keys, Measured, Wait, Work};
+use crate::{Description, Error, Measured, ThrowAwayKeys, Wait, Work};
 
 /// The kind of task that the programs do.
 pub const JOB: &str = "compare";
@@ -41,8 +41,8 @@ pub trait Peer {
 pub struct Setup {
     /// How the process waits.
     pub wait: Wait,
-    /// Throw-away keys.
-    pub keys: Keys,
+    /// Keys, if it encrypts.
+    pub keys: ThrowAwayKeys,
     /// Its part.
     pub side: Side,
 }
@@ -69,7 +69,7 @@ pub struct Server<'a> {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
-    pub keys: &'a Keys,
+    pub keys: &'a ThrowAwayKeys,
     control: &'a mut Control,
     /// Processor time when it was ready.
     cpu: u64,
@@ -99,7 +99,7 @@ pub struct Client {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
-    pub keys: Keys,
+    pub keys: ThrowAwayKeys,
     /// The server's address.
     pub server: SocketAddr,
     /// The work.

@@ -2,11 +2,11 @@
 
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
-use apus_testbed::error::Error;
+use apus_testbed::error::{Doing, Error};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Agent, Spawner, Task};
 use apus_testbed::repeat::Repeater;
-use compare_kit::{JOB, Keys, Measured, Setup, Side, Work};
+use compare_kit::{JOB, Measured, Setup, Side, ThrowAwayKeys, Work};
 use serde_json::json;
 
 use crate::options::Options;
@@ -42,7 +42,9 @@ pub(crate) fn run(options: &Options) -> Result<Findings, Error> {
             }
         }
     }
-    let keys = throw_away_keys()?;
+    let folder = tempfile::Builder::new().prefix("apus-compare-").tempdir();
+    let folder = folder.doing(|| "make a folder for keys".to_owned())?;
+    let keys = ThrowAwayKeys::create(folder.path())?;
     let phases = options.runs * entries.len();
     let repeater = Repeater::of(phases, Progress::of(phases));
     let cores = Cores::choose();
@@ -78,7 +80,7 @@ impl Entry<'_> {
     fn measure(
         &self,
         options: &Options,
-        keys: &Keys,
+        keys: &ThrowAwayKeys,
         cores: Cores,
     ) -> Result<(Measured, u64), Error> {
         let start = |part: &str, core, side| -> Result<Agent, Error> {
@@ -100,12 +102,4 @@ impl Entry<'_> {
     pub(crate) const fn is_short(&self) -> bool {
         !matches!(self.course.work, Work::Throughput { .. })
     }
-}
-
-/// Makes a certificate for both sides of peers that encrypt.
-fn throw_away_keys() -> Result<Keys, Error> {
-    let name = Keys::default().name().to_owned();
-    let made = rcgen::generate_simple_self_signed([name]);
-    let made = made.map_err(|error| Error::Peer(format!("make keys: {error}")))?;
-    Ok(Keys { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() })
 }

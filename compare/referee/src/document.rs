@@ -8,7 +8,11 @@ use apus_report::result::{Table, table};
 /// Returns tables, ratios and settings as Markdown.
 pub(crate) fn markdown(findings: &Findings) -> String {
     let outcome = &findings.outcome;
-    let mut text = format!("{}\n\n{}\n", findings.lead, table::origin(outcome));
+    let settings = table::settings(outcome);
+    let settings: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let origin = table::origin(outcome);
+    let mut text = format!("{}\n\n{origin}; {}\n", findings.lead, settings.join(", "));
     let parts = findings.sections.iter().flat_map(|section| &section.parts);
     for part in parts {
         if let Part::Table(table) = part {

@@ -39,12 +39,15 @@ pub(crate) struct Program {
 impl Program {
     /// Returns whether it is one of apus.
     pub(crate) fn is_apus(&self) -> bool {
-        PEERS[..OURS].contains(&&self.about.name[..])
+        is_apus(&self.about)
     }
 }
 
-/// Returns the programs of apus and of the peers in `only`, or of all peers. What is missing is said on standard error, unless
-/// it was asked for.
+fn is_apus(about: &Description) -> bool {
+    PEERS[..OURS].contains(&&about.name[..])
+}
+
+/// Returns the programs of apus and of the peers in `only`, or of all peers. What is missing is said on standard error.
 pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
     let known = |name: &String| PEERS.contains(&&name[..]);
     let problem = format!("the peers are {}; try tcp,quinn", PEERS[OURS..].join(", "));
@@ -75,9 +78,7 @@ fn describe(path: PathBuf, versions: &BTreeMap<String, String>) -> Result<Progra
         .map_err(|error| Error::Peer(format!("{} describe: {error}", path.display())))?;
     let version = match &about.package {
         Some(package) => versions.get(package).cloned(),
-        None => {
-            PEERS[..OURS].contains(&&about.name[..]).then(|| env!("CARGO_PKG_VERSION").to_owned())
-        }
+        None => is_apus(&about).then(|| env!("CARGO_PKG_VERSION").to_owned()),
     };
     Ok(Program { path, about, version })
 }

@@ -53,12 +53,14 @@ impl ThrowAwayKeys {
     }
 
     /// Returns the file of the certificate, for `localhost`.
-    pub(crate) fn certificate(&self) -> PathBuf {
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
         self.folder.join("tls.pem")
     }
 
     /// Returns the file of its key.
-    pub(crate) fn key(&self) -> PathBuf {
+    #[must_use]
+    pub fn key(&self) -> PathBuf {
         self.folder.join("tls.key")
     }
 }

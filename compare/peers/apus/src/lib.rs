@@ -1,16 +1,14 @@
 //! apus: an endpoint on each side, over UDP as between hosts; in the clear, or sealed.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::vec;
 
-use apus::security::{Security, SecurityMode, SecuritySettings};
+use apus::security::Security;
 use apus::{Bytes, Closed, Completion, Endpoint, EndpointBuilder, PollMode};
 use compare_kit::{
-    Client, Connection, Description, Error, Keys, Measured, Peer, Server, Wait, Waits, Work,
-    answer, measure_connection,
+    Client, Connection, Description, Error, Measured, Peer, Server, ThrowAwayKeys, Wait, Waits,
+    Work, answer, measure_connection,
 };
-use tempfile::{NamedTempFile, TempPath};
 
 /// Messages that are received in one call.
 const AT_ONCE: usize = 64;
@@ -40,8 +38,7 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let (builder, _secret) = open::<SEALED>(server.wait, server.keys)?;
-        let endpoint = builder.bind("127.0.0.1:0")?;
+        let endpoint = open::<SEALED>(server.wait, server.keys).bind("127.0.0.1:0")?;
         let ended = endpoint.clone();
         server.stop().wake_with(move || ended.shutdown());
         server.ready(endpoint.local_addr())?;
@@ -65,8 +62,7 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
     }
 
     fn measure(client: &Client) -> Result<Measured, Error> {
-        let (builder, _secret) = open::<SEALED>(client.wait, &client.keys)?;
-        let endpoint = builder.client()?;
+        let endpoint = open::<SEALED>(client.wait, &client.keys).client()?;
         let server = client.server;
         if let Work::RoundTrips { .. } = client.work {
             let mut calls = Calls { endpoint: &endpoint, server, request: Bytes::new() };
@@ -78,29 +74,14 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
     }
 }
 
-/// An endpoint to be, and the file that it reads its secret from.
-fn open<const SEALED: bool>(
-    wait: Wait,
-    keys: &Keys,
-) -> Result<(EndpointBuilder, Option<TempPath>), Error> {
+/// An endpoint to be.
+fn open<const SEALED: bool>(wait: Wait, keys: &ThrowAwayKeys) -> EndpointBuilder {
     let mode = match wait {
         Wait::Spin => PollMode::Spin,
         Wait::Block => PollMode::Block,
     };
     let builder = Endpoint::builder().local(false).poll_mode(mode);
-    if !SEALED {
-        return Ok((builder, None));
-    }
-    // Both sides know it, and no other process.
-    let mut file = NamedTempFile::new()?;
-    file.write_all(keys.key.as_bytes())?;
-    let file = file.into_temp_path();
-    let settings = SecuritySettings {
-        mode: SecurityMode::Secret,
-        secret: Some(file.to_path_buf()),
-        ..SecuritySettings::default()
-    };
-    Ok((builder.security(Security::new(settings)), Some(file)))
+    if SEALED { builder.security(Security::new(keys.security())) } else { builder }
 }
 
 /// Calls that wait for their replies.

@@ -32,7 +32,7 @@ impl Peer for S2nQuic {
         let keys = server.keys.clone();
         serve_async(server, async move || {
             let tls = rustls::Server::builder()
-                .with_certificate(&keys.certificate[..], &keys.key[..])?
+                .with_certificate(keys.certificate().as_path(), keys.key().as_path())?
                 .build()?;
             let builder = s2n_quic::Server::builder().with_tls(tls)?;
             let mut server = builder.with_io("127.0.0.1:0")?.start()?;
@@ -54,10 +54,12 @@ impl Peer for S2nQuic {
     fn measure(client: &Client) -> Result<Measured, Error> {
         let (server, keys) = (client.server, client.keys.clone());
         measure_calls(client, async move || {
-            let tls = rustls::Client::builder().with_certificate(&keys.certificate[..])?.build()?;
+            let tls = rustls::Client::builder()
+                .with_certificate(keys.certificate().as_path())?
+                .build()?;
             let builder = s2n_quic::Client::builder().with_tls(tls)?;
             let client = builder.with_io("127.0.0.1:0")?.start()?;
-            let connect = Connect::new(server).with_server_name(keys.name());
+            let connect = Connect::new(server).with_server_name("localhost");
             let connection = Mutex::new(client.connect(connect).await?);
             Ok(async move |request: Bytes| {
                 let mut stream = connection.lock().await.open_bidirectional_stream().await?;

@@ -1,6 +1,6 @@
 //! Exemplars of durations name RPCs that the time trace contains.
 
-use crate::{Tracing, pair, serve_while};
+use crate::{Tracing, pair, pair_in_memory, serve_while};
 use apus::prometheus::text;
 use apus::snapshot::{EndpointSnapshot, Snapshot};
 use apus::trace::{Event, Sampling, Trace};
@@ -87,12 +87,7 @@ fn without_a_trace_there_are_no_exemplars() {
 #[test]
 fn a_call_through_memory_is_an_exemplar_as_well() {
     let tracing = Tracing::all();
-    let bind = || Endpoint::builder().bind("127.0.0.1:0").unwrap();
-    let (client, server) = (bind(), bind());
-    if !client.has_local_path() || !server.has_local_path() {
-        eprintln!("SKIPPED: the shared-memory path is not available");
-        return;
-    }
+    let Some((client, server)) = pair_in_memory() else { return };
     // The first call through memory is timed.
     serve_while(&server, || {
         while client.metrics().engine.local_calls == 0 {

@@ -80,6 +80,17 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (on(), on())
 }
 
+/// Two endpoints that reach each other through shared memory; `None`, and a line that says so, if this system has none.
+fn pair_in_memory() -> Option<(Endpoint, Endpoint)> {
+    let bind = || Endpoint::builder().bind("127.0.0.1:0").unwrap();
+    let (client, server) = (bind(), bind());
+    let has_path = client.has_local_path() && server.has_local_path();
+    if !has_path {
+        eprintln!("SKIPPED: the shared-memory path is not available");
+    }
+    has_path.then_some((client, server))
+}
+
 /// Runs `calls` while an echo server serves.
 fn serve_while(server: &Endpoint, calls: impl FnOnce()) {
     std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Stages of a call in the time trace, and their order.
 
-use crate::{Tracing, names, only, pair, serve_while};
+use crate::{Tracing, names, only, pair, pair_in_memory, serve_while};
 use apus::trace::{Event, Record, Sampling, Side};
 use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
 use std::collections::BTreeSet;
@@ -169,12 +169,7 @@ fn a_long_message_records_its_grants_and_packets() {
 #[test]
 fn a_call_through_memory_has_stages_as_well() {
     let tracing = Tracing::all();
-    let bind = || Endpoint::builder().bind("127.0.0.1:0").unwrap();
-    let (client, server) = (bind(), bind());
-    if !client.has_local_path() || !server.has_local_path() {
-        eprintln!("SKIPPED: the shared-memory path is not available");
-        return;
-    }
+    let Some((client, server)) = pair_in_memory() else { return };
     serve_while(&server, || {
         while client.metrics().engine.local_calls < 3 {
             client.call(server.local_addr(), vec![1; 100]).unwrap();
