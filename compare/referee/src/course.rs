@@ -95,7 +95,15 @@ impl Entry<'_> {
         let length = options.length();
         let side = Side::Client { server: address, work: self.course.work, length };
         let measured: Measured = start("client", cores.client, side)?.result(length + length)?;
-        Ok((measured, server.stop()?))
+        let server_cpu = server.stop()?;
+        if measured.calls == 0 {
+            let said = "completed no call in the time that counts".to_owned();
+            return Err(Error::Agent {
+                agent: format!("{} client", self.program.about.name),
+                said,
+            });
+        }
+        Ok((measured, server_cpu))
     }
 
     /// Returns whether its calls are short ones.
