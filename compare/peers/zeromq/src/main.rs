@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
+    Client, Connection, Description, Error, Measured, Peer, Server, Waits, answer,
     measure_connection, run,
 };
-use zmq::{Context, DEALER, DONTWAIT, Message, ROUTER, Socket};
+use zmq::{Context, DEALER, Message, ROUTER, Socket};
 
 struct ZeroMq;
 
@@ -21,7 +21,8 @@ impl Peer for ZeroMq {
                 .to_owned(),
             advice: "its guide recommends DEALER and ROUTER for many requests at once, and one IO thread for each gigabyte a second; TCP_NODELAY is its default"
                 .to_owned(),
-            waits: Waits::Both,
+            // Its IO thread would wait for the core on which the other one polls.
+            waits: Waits::Block,
             longest: None,
             is_sealed: false,
         }
@@ -37,12 +38,11 @@ impl Peer for ZeroMq {
             let _ = context.clone().destroy();
         });
         server.ready(address)?;
-        let (flags, stop) = (flags(server.wait), server.stop());
         let (mut client, mut request) = (Message::new(), Message::new());
         loop {
-            match receive(&socket, &mut client, flags, || stop.is_asked()) {
-                Ok(true) => {}
-                Ok(false) | Err(zmq::Error::ETERM) => return Ok(()),
+            match socket.recv(&mut client, 0) {
+                Ok(()) => {}
+                Err(zmq::Error::ETERM) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
             socket.recv(&mut request, 0)?;
@@ -59,15 +59,13 @@ impl Peer for ZeroMq {
         // What waits to be sent when the measurement ends is not sent any more.
         socket.set_linger(0)?;
         socket.connect(&url(client.server))?;
-        let (flags, message) = (flags(client.wait), Message::new());
-        measure_connection(client, &mut Dealer { socket, flags, message })
+        measure_connection(client, &mut Dealer { socket, message: Message::new() })
     }
 }
 
 /// A client's socket.
 struct Dealer {
     socket: Socket,
-    flags: i32,
     message: Message,
 }
 
@@ -77,34 +75,9 @@ impl Connection for Dealer {
     }
 
     fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        receive(&self.socket, &mut self.message, self.flags, || false)?;
+        self.socket.recv(&mut self.message, 0)?;
         reply.extend_from_slice(&self.message);
         Ok(())
-    }
-}
-
-/// Receives a message; `false` if `is_over` says so before one has come.
-fn receive(
-    socket: &Socket,
-    message: &mut Message,
-    flags: i32,
-    is_over: impl Fn() -> bool,
-) -> Result<bool, zmq::Error> {
-    loop {
-        match socket.recv(message, flags) {
-            Ok(()) => return Ok(true),
-            Err(zmq::Error::EAGAIN) if is_over() => return Ok(false),
-            Err(zmq::Error::EAGAIN) => std::hint::spin_loop(),
-            Err(zmq::Error::EINTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-const fn flags(wait: Wait) -> i32 {
-    match wait {
-        Wait::Spin => DONTWAIT,
-        Wait::Block => 0,
     }
 }
 
