@@ -15,6 +15,7 @@ use super::contract::Checker;
 use super::ranges::Ranges;
 use super::session::session;
 use crate::directory::Directory;
+use crate::ends::Division;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::Processors;
 use crate::violation::{Violation, ViolationKind};
@@ -84,6 +85,13 @@ fn max_incoming(directory: &Directory, host: HostId) -> u64 {
     of_link.min(of_socket).max(40_000)
 }
 
+/// Returns the ends with which a host shares its limit, itself included.
+fn siblings(directory: &Directory, host: HostId) -> impl Iterator<Item = HostId> {
+    let is_shard = matches!(directory.scenario.division, Division::Shards(_));
+    let of_host = directory.ends.on(directory.ends.host_of(host));
+    of_host.filter(move |each| is_shard || *each == host)
+}
+
 impl Message {
     const fn outstanding(&self) -> u64 {
         if self.counts { self.granted.saturating_sub(self.received.bytes()) as u64 } else { 0 }
@@ -95,7 +103,9 @@ impl Incoming {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|host| HostState::new(directory, host)).collect(),
+            hosts: (0..directory.ends.count())
+                .map(|host| HostState::new(directory, host))
+                .collect(),
             timeout: scenario.config.timeout_usecs() * MICROSECOND,
         }
     }
@@ -162,17 +172,37 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
-        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
-        if in_flight > limit {
-            self.forget_silent(host, at);
+        let (sum, most) = self.sum_and_limit(directory, host);
+        if sum > most {
+            for sibling in siblings(directory, host) {
+                self.forget_silent(sibling, at);
+            }
         }
-        let sum = self.hosts[host as usize].in_flight;
-        Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
+        let (sum, most) = self.sum_and_limit(directory, host);
+        Violation::unless(sum <= most, ViolationKind::Incoming, call, || {
             (
-                format!("at most {limit} bytes granted and not received at host {host}"),
+                format!("at most {most} bytes granted and not received at host {host}"),
                 format!("{sum}, after a GRANT up to {offset} for call {call}"),
             )
         })
+    }
+
+    /// Returns the bytes granted and not received at a host, and how many there may be.
+    ///
+    /// Shards share the limit, but each may have its part, and at least a step, whatever the others have (GRANT-14). When all
+    /// of them together had no more than the limit for the last time, those that have granted since then have no more than
+    /// their part.
+    fn sum_and_limit(&self, directory: &Directory, host: HostId) -> (u64, u64) {
+        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
+        let siblings: Vec<HostId> = siblings(directory, host).collect();
+        let others = siblings.len() as u64 - 1;
+        if others == 0 || in_flight > limit {
+            return (in_flight, limit);
+        }
+        let step = directory.scenario.config.grant_increment().min(limit.div_ceil(2));
+        let part = (limit / (others + 1)).max(step);
+        let sum = siblings.iter().map(|each| self.hosts[*each as usize].in_flight).sum();
+        (sum, limit + others * part)
     }
 
     /// Requests about which nothing was heard for the timeout may have been discarded.

@@ -8,12 +8,14 @@
 mod agenda;
 mod applications;
 mod datagrams;
+mod divided_host;
 mod envelope;
 mod host;
 mod hostile_host;
 mod run;
 mod sealed_end;
 mod sealing;
+mod shared_budget;
 mod stack;
 
 pub(crate) use run::{End, run};
