@@ -19,9 +19,9 @@ pub enum Division {
     /// One endpoint.
     #[default]
     Whole,
-    /// One endpoint with so many shards that serve, and as many that call.
+    /// One endpoint with `n` shards that serve, and as many that call.
     Shards(u32),
-    /// So many processes.
+    /// `n` processes.
     Processes(u32),
 }
 
