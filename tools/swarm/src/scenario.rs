@@ -49,6 +49,8 @@ pub struct Scenario {
     pub fabric: Settings,
     /// What is on each host. Calls name ends.
     pub division: Division,
+    /// Whether several processes of a host publish what they do for each other. Shards always do.
+    pub processes_publish: bool,
     /// When single processes start anew, in chronological order, while their hosts go on.
     pub restarts: Vec<(Nanos, HostId)>,
     /// Hosts that run the Linux module; all others run apus.
@@ -188,6 +190,15 @@ impl Scenario {
         self.fabric.topology.shape.hosts()
     }
 
+    /// Returns whether the ends of a host publish what they do for each other (GRANT-15).
+    pub(crate) const fn has_neighbours(&self) -> bool {
+        match self.division {
+            Division::Whole => false,
+            Division::Shards(_) => true,
+            Division::Processes(_) => self.processes_publish,
+        }
+    }
+
     /// Returns the ends of all hosts.
     pub(crate) const fn ends(&self) -> Ends {
         Ends::new(self.hosts(), self.division)
@@ -225,8 +236,12 @@ impl fmt::Display for Scenario {
         let known = if self.has_link_rate { "known" } else { "unknown" };
         writeln!(f, "; link rate {known}")?;
         if self.division != Division::Whole {
-            let hosts = self.hosts();
-            writeln!(f, "  division   {:?}; the ends of a host are {hosts} apart", self.division)?;
+            let publish = if self.has_neighbours() { ", and publish what they do" } else { "" };
+            let (division, apart) = (self.division, self.hosts());
+            writeln!(
+                f,
+                "  division   {division:?}; the ends of a host are {apart} apart{publish}"
+            )?;
         }
         for (at, end) in &self.restarts {
             writeln!(f, "  restart    end {end}, after {:.3} µs", micros(*at))?;

@@ -93,7 +93,7 @@ const ORDER: &[Layer<'_>] = &[
             "datagrams",
             "envelope",
             "sealing",
-            "shared_budget",
+            "neighbours",
             "host",
             "divided_host",
             "hostile_host",

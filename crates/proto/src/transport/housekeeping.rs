@@ -129,14 +129,6 @@ impl Transport {
         self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
-    /// Reports that `sharers` transports share `max_incoming`, this one included, and that the others have granted
-    /// `elsewhere` bytes that they have not received (GRANT-14). By default a transport shares with no other.
-    ///
-    /// Takes effect with the next grants: the shards of an endpoint report it in each pass.
-    pub fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
-        self.inbound.granter.share(sharers.max(1) as u64, elsewhere);
-    }
-
     /// Reports what the other transports of the host do (GRANT-14, GRANT-15, SEND-11). By default a transport is alone.
     ///
     /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
@@ -154,13 +146,6 @@ impl Transport {
             active: self.inbound.granter.active_here(),
             link_nanos: self.outbound.pacer.take_unpublished(),
         }
-    }
-
-    /// Returns the bytes that were granted and have not been received, for
-    /// [`Transport::share_incoming`] of others.
-    #[must_use]
-    pub const fn incoming_bytes(&self) -> u64 {
-        self.inbound.granter.backlog()
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with

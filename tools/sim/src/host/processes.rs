@@ -2,15 +2,15 @@
 //!
 //! Each process has an endpoint with a port of its own, and messages are between the same processes of two hosts. What a
 //! process sends waits in the queue of the interface, which is first in, first out. Either the processes publish what
-//! they do ([`Neighbours`]), or each acts as if it were alone.
+//! they do ([`Page`]), or each acts as if it were alone.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
-use apus_proto::{Instant, Neighbours};
+use apus_proto::Instant;
 
 use super::apus::{ApusHost, Frame, Shared};
 use super::interface::Host;
+use super::page::Page;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
@@ -24,52 +24,6 @@ pub struct ProcessesHost {
     interface: VecDeque<(Packet, Frame)>,
     /// What the processes know of each other; `None` if nothing.
     page: Option<Page>,
-}
-
-/// What processes publish for each other.
-#[derive(Debug)]
-struct Page {
-    /// Bytes that each process has granted and not received.
-    incoming: Vec<u64>,
-    /// Bytes that the messages lack that each process grants.
-    active: Vec<Vec<u32>>,
-    /// When the interface will have sent all that it was given.
-    link_idle_at: Instant,
-}
-
-impl Page {
-    fn new(processes: usize) -> Self {
-        Self {
-            incoming: vec![0; processes],
-            active: vec![Vec::new(); processes],
-            link_idle_at: Instant::ZERO,
-        }
-    }
-
-    /// Has a process read what the others have published.
-    fn read(&self, process: &mut ApusHost, number: usize) {
-        let others = |each: &usize| *each != number;
-        let all = 0..self.incoming.len();
-        let incoming = all.clone().filter(others).map(|each| self.incoming[each]).sum();
-        let mut active: Vec<u32> =
-            all.filter(others).flat_map(|each| self.active[each].iter().copied()).collect();
-        active.sort_unstable();
-        process.transport_mut().observe_neighbours(&Neighbours {
-            sharers: self.incoming.len(),
-            incoming,
-            active: &active,
-            link_idle_at: self.link_idle_at,
-        });
-    }
-
-    /// Takes what a process publishes.
-    fn write(&mut self, now: Instant, process: &mut ApusHost, number: usize) {
-        let published = process.transport_mut().publish();
-        self.incoming[number] = published.incoming;
-        self.active[number].clear();
-        self.active[number].extend_from_slice(published.active);
-        self.link_idle_at = self.link_idle_at.max(now) + Duration::from_nanos(published.link_nanos);
-    }
 }
 
 impl ProcessesHost {
@@ -97,7 +51,7 @@ impl ProcessesHost {
     fn attend(&mut self, now: Nanos, number: usize, something: impl FnOnce(&mut ApusHost)) {
         let process = &mut self.processes[number];
         if let Some(page) = &self.page {
-            page.read(process, number);
+            page.read(process.transport_mut(), number);
         }
         something(process);
         let (mut packet, mut frame) = Default::default();
@@ -105,7 +59,7 @@ impl ProcessesHost {
             self.interface.push_back((packet, std::mem::take(&mut frame)));
         }
         if let Some(page) = &mut self.page {
-            page.write(Instant::from_nanos(now), process, number);
+            page.write(Instant::from_nanos(now), process.transport_mut(), number);
         }
     }
 

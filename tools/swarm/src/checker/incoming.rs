@@ -15,7 +15,6 @@ use super::contract::Checker;
 use super::ranges::Ranges;
 use super::session::session;
 use crate::directory::Directory;
-use crate::ends::Division;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::Processors;
 use crate::violation::{Violation, ViolationKind};
@@ -83,13 +82,6 @@ fn max_incoming(directory: &Directory, host: HostId) -> u64 {
     let knows_socket = directory.states_room(host) && !scenario.kernel_hosts.contains(&host);
     let of_socket = buffer.filter(|_| knows_socket).map_or(u64::MAX, |bytes| bytes / 2);
     of_link.min(of_socket).max(40_000)
-}
-
-/// Returns the ends with which a host shares its limit, itself included.
-fn siblings(directory: &Directory, host: HostId) -> impl Iterator<Item = HostId> {
-    let is_shard = matches!(directory.scenario.division, Division::Shards(_));
-    let of_host = directory.ends.on(directory.ends.host_of(host));
-    of_host.filter(move |each| is_shard || *each == host)
 }
 
 impl Message {
@@ -172,37 +164,73 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
-        let (sum, most) = self.sum_and_limit(directory, host);
-        if sum > most {
-            for sibling in siblings(directory, host) {
-                self.forget_silent(sibling, at);
-            }
+        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
+        if in_flight > limit {
+            self.forget_silent(host, at);
         }
-        let (sum, most) = self.sum_and_limit(directory, host);
-        Violation::unless(sum <= most, ViolationKind::Incoming, call, || {
+        let sum = self.hosts[host as usize].in_flight;
+        Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
             (
-                format!("at most {most} bytes granted and not received at host {host}"),
+                format!("at most {limit} bytes granted and not received at host {host}"),
                 format!("{sum}, after a GRANT up to {offset} for call {call}"),
+            )
+        })?;
+        self.check_neighbours(directory, host, call, at)
+    }
+
+    /// Ends that publish what they do share the limit, but each may have its part, and at least a step, whatever the others
+    /// have (GRANT-14). When all of them together had no more than the limit for the last time, those that have granted since
+    /// then have no more than their part.
+    fn check_neighbours(
+        &self,
+        directory: &Directory,
+        host: HostId,
+        call: CallId,
+        at: Nanos,
+    ) -> Result<(), Violation> {
+        let scenario = &directory.scenario;
+        // A processor that is behind asks for what its socket dropped, and counts it no more, at any time.
+        if !scenario.has_neighbours() || scenario.processors.is_some() {
+            return Ok(());
+        }
+        let limit = self.hosts[host as usize].limit;
+        let ends = u64::from(directory.ends.of_each_host());
+        let step = scenario.config.grant_increment().min(limit.div_ceil(2));
+        let most = limit + (ends - 1) * (limit / ends).max(step);
+        let sum = self.sum_on(directory, host);
+        let silent = if sum > most { self.silent_on(directory, host, at) } else { 0 };
+        Violation::unless(sum - silent <= most, ViolationKind::Incoming, call, || {
+            let host = directory.ends.host_of(host);
+            (
+                format!("at most {most} bytes granted and not received at all ends of host {host}"),
+                format!("{}", sum - silent),
             )
         })
     }
 
-    /// Returns the bytes granted and not received at a host, and how many there may be.
-    ///
-    /// Shards share the limit, but each may have its part, and at least a step, whatever the others have (GRANT-14). When all
-    /// of them together had no more than the limit for the last time, those that have granted since then have no more than
-    /// their part.
-    fn sum_and_limit(&self, directory: &Directory, host: HostId) -> (u64, u64) {
-        let HostState { in_flight, limit, .. } = self.hosts[host as usize];
-        let siblings: Vec<HostId> = siblings(directory, host).collect();
-        let others = siblings.len() as u64 - 1;
-        if others == 0 || in_flight > limit {
-            return (in_flight, limit);
-        }
-        let step = directory.scenario.config.grant_increment().min(limit.div_ceil(2));
-        let part = (limit / (others + 1)).max(step);
-        let sum = siblings.iter().map(|each| self.hosts[*each as usize].in_flight).sum();
-        (sum, limit + others * part)
+    /// Returns the bytes granted and not received at all ends on the host of `end`.
+    fn sum_on(&self, directory: &Directory, end: HostId) -> u64 {
+        let ends = directory.ends.on(directory.ends.host_of(end));
+        ends.map(|end| self.hosts[end as usize].in_flight).sum()
+    }
+
+    /// Returns how many of them are of messages about which nothing was heard for such a time that their end may count them no
+    /// more, although its RESEND waits for the link.
+    fn silent_on(&self, directory: &Directory, end: HostId, at: Nanos) -> u64 {
+        let host = directory.ends.host_of(end);
+        let config = &directory.scenario.config;
+        let least = config.resend_usecs().min(config.resend_interval_usecs()) * MICROSECOND;
+        let silent = |(call, messages): (usize, &[Message; 2])| {
+            let planned = directory.call(call as CallId);
+            let of = |receiver, message: &Message| {
+                let is_here = directory.ends.host_of(receiver) == host;
+                let is_silent = at.saturating_sub(message.heard) >= least;
+                if is_here && is_silent { message.outstanding() } else { 0 }
+            };
+            of(planned.to, &messages[Role::Client as usize])
+                + of(planned.from, &messages[Role::Server as usize])
+        };
+        self.messages.iter().enumerate().map(silent).sum()
     }
 
     /// Requests about which nothing was heard for the timeout may have been discarded.
@@ -318,8 +346,12 @@ impl Checker for Incoming {
         match &observation.event {
             HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
             HostEvent::Received(wire) => {
-                if let (Some(call), Role::Client) = (wire.call, wire.sender) {
-                    self.client_heard(host, call, observation.at);
+                match (wire.call, wire.sender) {
+                    (Some(call), Role::Client) => self.client_heard(host, call, observation.at),
+                    (Some(call), Role::Server) => {
+                        self.messages[call as usize][Role::Server as usize].heard = observation.at;
+                    }
+                    (None, _) => {}
                 }
                 self.received(directory, host, wire);
             }

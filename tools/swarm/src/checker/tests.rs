@@ -56,6 +56,7 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
     };
     let scenario = Scenario {
         division: Division::Whole,
+        processes_publish: false,
         restarts: Vec::new(),
         kernel_hosts: Vec::new(),
         seed: 0,

@@ -82,6 +82,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         config,
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
         division: Division::Whole,
+        processes_publish: false,
         restarts: Vec::new(),
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,

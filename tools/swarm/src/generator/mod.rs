@@ -110,6 +110,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
         config,
         fabric,
         division,
+        processes_publish: divided.percent(60),
         restarts,
         kernel_hosts,
         packet_limit,

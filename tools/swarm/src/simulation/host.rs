@@ -16,9 +16,9 @@ use bytes::Bytes;
 use super::applications::Applications;
 use super::datagrams::{self, Datagrams};
 use super::envelope;
+use super::neighbours::Place;
 use super::sealed_end::TAG_LEN;
 use super::sealing::Sealing;
-use super::shared_budget::SharedBudget;
 use super::stack::{Stack, StackEvent};
 use crate::attack::{Attack, Position};
 use crate::checker::memory;
@@ -90,16 +90,12 @@ pub(crate) struct ObservedHost {
     attack: Option<Attack>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
-    /// What other shards of its endpoint have granted, if it is one.
-    siblings: Option<SharedBudget>,
+    /// Its place among the ends of its host, if they publish what they do.
+    place: Option<Place>,
 }
 
 impl ObservedHost {
-    pub(super) fn new(
-        id: HostId,
-        observer: Rc<RefCell<Observer>>,
-        siblings: Option<SharedBudget>,
-    ) -> Self {
+    pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>, place: Option<Place>) -> Self {
         let (stack, limit, sharing, attack, lost) = {
             let scenario = &observer.borrow().directory.scenario;
             let lost = scenario.lost_at(id).collect();
@@ -126,7 +122,7 @@ impl ObservedHost {
             lost,
             attack,
             timeouts: (0, 0),
-            siblings,
+            place,
         };
         if let Some(sharing) = sharing {
             host.set_receive_buffer(sharing.receive_buffer);
@@ -148,19 +144,17 @@ impl ObservedHost {
         self.observer.borrow_mut().observe(now, self.id, event);
     }
 
-    /// Learns what other shards have granted (GRANT-14).
-    fn hear_siblings(&mut self) {
-        let Some(siblings) = &self.siblings else { return };
-        if let Stack::Apus(transport, _) = &mut self.stack {
-            let (sharers, elsewhere) = siblings.elsewhere();
-            transport.share_incoming(sharers, elsewhere);
+    /// Learns what the other ends of the host do.
+    fn read_neighbours(&mut self) {
+        if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
+            place.read(transport);
         }
     }
 
-    /// Publishes what this shard has granted.
-    fn tell_siblings(&self) {
-        if let (Some(siblings), Some(transport)) = (&self.siblings, self.stack.apus()) {
-            siblings.publish(transport.incoming_bytes());
+    /// Publishes what this end does.
+    fn publish(&mut self, now: Nanos) {
+        if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
+            place.write(now, transport);
         }
     }
 
@@ -328,10 +322,10 @@ impl Host for ObservedHost {
         if self.is_over() {
             return;
         }
-        self.hear_siblings();
+        self.read_neighbours();
         self.applications.submit(now, &mut self.stack, message.number);
         self.handle_events(now);
-        self.tell_siblings();
+        self.publish(now);
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
@@ -344,9 +338,9 @@ impl Host for ObservedHost {
         let (from, origin, body) = self.origin(packet, body);
         let is_hostile = self.attack.is_some_and(|attack| packet.from == attack.host);
         self.observer.borrow_mut().hostile_packets += u64::from(is_hostile);
-        self.hear_siblings();
+        self.read_neighbours();
         self.receive_datagram(now, (from, origin), &body);
-        self.tell_siblings();
+        self.publish(now);
         if self.attack.is_some() {
             self.check_after_packet(now);
         }
@@ -356,10 +350,10 @@ impl Host for ObservedHost {
         if self.is_over() {
             return false;
         }
-        self.hear_siblings();
+        self.read_neighbours();
         // Nothing leaves of a pass whose packets all went to peers without keys.
         while self.datagrams.is_empty() && self.next_pass(now) {}
-        self.tell_siblings();
+        self.publish(now);
         let Some(next) = self.datagrams.pop() else { return false };
         let payload = next.len - next.header_len;
         let peer = next.to;
@@ -419,7 +413,7 @@ impl Host for ObservedHost {
         if self.is_over() || self.is_stuck(now) {
             return;
         }
-        self.hear_siblings();
+        self.read_neighbours();
         self.applications.handle_timeout(now, &mut self.stack);
         if let Some(sealing) = &mut self.sealing {
             sealing.handle_timeout(now);
@@ -427,7 +421,7 @@ impl Host for ObservedHost {
         }
         self.stack.handle_timeout(now);
         self.handle_events(now);
-        self.tell_siblings();
+        self.publish(now);
     }
 
     fn poll_outcome(&mut self) -> Option<Outcome> {
@@ -445,7 +439,7 @@ impl Host for ObservedHost {
         }
         self.datagrams.clear();
         self.applications.forget();
-        self.tell_siblings();
+        self.publish(now);
     }
 
     fn corrupt(body: &mut Bytes, chance: u64) {

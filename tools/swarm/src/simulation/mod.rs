@@ -12,10 +12,10 @@ mod divided_host;
 mod envelope;
 mod host;
 mod hostile_host;
+mod neighbours;
 mod run;
 mod sealed_end;
 mod sealing;
-mod shared_budget;
 mod stack;
 
 pub(crate) use run::{End, run};

@@ -8,7 +8,7 @@ use apus_wire::Role;
 use super::divided_host::DividedHost;
 use super::host::{ObservedHost, SimulatedHost, overhead};
 use super::hostile_host::{HostileHost, Resident};
-use super::shared_budget::SharedBudget;
+use super::neighbours::Place;
 use super::stack::{Stack, host_of};
 use crate::attack::Attack;
 use crate::attacker::{Public, attacker};
@@ -70,9 +70,10 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
     }
     let probes = Probes { first: probes, of_a_round: probed.len() as CallId };
     let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes.first, trace)));
-    let shard = |id, siblings| ObservedHost::new(id, Rc::clone(&observer), siblings);
-    let host = |id| shard(id, None);
+    let end = |id, place| ObservedHost::new(id, Rc::clone(&observer), place);
+    let host = |id| end(id, None);
     let is_divided = scenario.division != Division::Whole;
+    let publishes = scenario.has_neighbours();
     let RunEnd { faults, socket_overflows, simulated } =
         match (scenario.processors.clone(), scenario.attack) {
             (_, Some(attack)) => {
@@ -84,20 +85,19 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
                 run_on(host, scenario, &observer, surviving, probes)
             }
             (None, None) if is_divided => {
-                let host = |id| divided_host(id, ends, scenario.division, shard);
+                let host = |id| divided_host(id, ends, publishes, end);
                 run_on(host, scenario.clone(), &observer, surviving, probes)
             }
             (None, None) => run_on(host, scenario, &observer, surviving, probes),
             (Some(Processors { processor, .. }), None) => {
                 let plan = scenario.clone();
-                let shard = |id, siblings| {
-                    ProcessorHost::new(shard(id, siblings), processor, plan.stalls_of(id))
-                };
+                let end =
+                    |id, place| ProcessorHost::new(end(id, place), processor, plan.stalls_of(id));
                 if is_divided {
-                    let host = |id| divided_host(id, ends, plan.division, shard);
+                    let host = |id| divided_host(id, ends, publishes, end);
                     run_on(host, scenario, &observer, surviving, probes)
                 } else {
-                    run_on(|id| shard(id, None), scenario, &observer, surviving, probes)
+                    run_on(|id| end(id, None), scenario, &observer, surviving, probes)
                 }
             }
         };
@@ -117,19 +117,16 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
     }
 }
 
-/// Creates a host with several ends. Only shards of an endpoint share `max_incoming`.
+/// Creates a host with several ends, which may publish what they do.
 fn divided_host<H: SimulatedHost>(
     id: HostId,
     ends: Ends,
-    division: Division,
-    end: impl Fn(HostId, Option<SharedBudget>) -> H,
+    publishes: bool,
+    end: impl Fn(HostId, Option<Place>) -> H,
 ) -> DividedHost<H> {
-    let mut budgets = match division {
-        Division::Shards(_) => SharedBudget::among(ends.of_each_host() as usize),
-        _ => Vec::new(),
-    }
-    .into_iter();
-    DividedHost::new(id, ends, ends.on(id).map(|id| end(id, budgets.next())).collect())
+    let count = if publishes { ends.of_each_host() as usize } else { 0 };
+    let mut places = Place::among(count).into_iter();
+    DividedHost::new(id, ends, ends.on(id).map(|id| end(id, places.next())).collect())
 }
 
 /// Creates the hostile host. Its attacker gets what its position may know, from the taps of the observer.

@@ -114,14 +114,6 @@ impl Stack {
         Self::Apus(Box::new(transport), view)
     }
 
-    /// Returns the transport, if the host runs apus.
-    pub(crate) fn apus(&self) -> Option<&Transport> {
-        match self {
-            Self::Apus(transport, _) => Some(transport),
-            Self::Kernel(_) => None,
-        }
-    }
-
     /// Returns the module, if the host runs it.
     pub(crate) fn kernel(&self) -> Option<&Module> {
         match self {
