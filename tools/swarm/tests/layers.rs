@@ -96,6 +96,7 @@ const ORDER: &[Layer<'_>] = &[
             "neighbours",
             "host",
             "divided_host",
+            "probes",
             "hostile_host",
             "run",
         ],

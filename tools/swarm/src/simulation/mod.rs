@@ -13,6 +13,7 @@ mod envelope;
 mod host;
 mod hostile_host;
 mod neighbours;
+mod probes;
 mod run;
 mod sealed_end;
 mod sealing;

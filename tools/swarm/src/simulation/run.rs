@@ -9,10 +9,11 @@ use super::divided_host::DividedHost;
 use super::host::{ObservedHost, SimulatedHost, overhead};
 use super::hostile_host::{HostileHost, Resident};
 use super::neighbours::Place;
+use super::probes::Probes;
 use super::stack::{Stack, host_of};
 use crate::attack::Attack;
 use crate::attacker::{Public, attacker};
-use crate::call::{PlannedCall, ServerAction};
+use crate::call::PlannedCall;
 use crate::checker::memory;
 use crate::checker::undisturbed::Outcomes;
 use crate::ends::{Division, Ends};
@@ -51,24 +52,14 @@ const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 /// Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
-/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
-/// when everything else is over.
-const PROBES: [u32; 3] = [100, 300_000, 200];
-
 /// Time that a host needs to start anew with the Linux module, at least.
 const REBOOT: Nanos = 2 * SECOND;
 
 /// Runs a scenario; records its events in `trace` if it is given.
 pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
-    let probes = scenario.calls.len() as CallId;
     let surviving = surviving(&scenario);
     let ends = scenario.ends();
-    let probed = probed(&surviving, ends);
-    for length in PROBES {
-        let length = length.min(scenario.config.max_message() as u32);
-        scenario.calls.extend(probed.iter().map(|(from, to)| probe(*from, *to, length)));
-    }
-    let probes = Probes { first: probes, of_a_round: probed.len() as CallId };
+    let probes = Probes::plan(&mut scenario, &surviving);
     let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes.first, trace)));
     let end = |id, place| ObservedHost::new(id, Rc::clone(&observer), place);
     let host = |id| end(id, None);
@@ -193,32 +184,6 @@ fn surviving(scenario: &Scenario) -> Vec<HostId> {
     (0..scenario.hosts()).filter(|host| scenario.is_honest(*host) && !is_dead(host)).collect()
 }
 
-/// Returns the pairs of ends between which probes are made: each end of a surviving host that makes calls is in one.
-fn probed(surviving: &[HostId], ends: Ends) -> Vec<(HostId, HostId)> {
-    let next = surviving.iter().cycle().skip(1);
-    let pairs = surviving.iter().zip(next).flat_map(|(host, next)| {
-        let callers = ends.callers_on(*host).zip(0..);
-        callers.map(|(caller, number)| (caller, ends.server_on(*next, caller, number)))
-    });
-    pairs.collect()
-}
-
-const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
-    PlannedCall {
-        from,
-        to,
-        at: 0,
-        request,
-        response: request,
-        service: 0,
-        answer: ServerAction::Reply,
-        cancel: None,
-        deadline: None,
-        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
-        idempotent: true,
-    }
-}
-
 struct Simulation<H: SimulatedHost> {
     scenario: Scenario,
     fabric: Fabric<H>,
@@ -229,13 +194,6 @@ struct Simulation<H: SimulatedHost> {
     probes: Probes,
     /// Restarts of single processes that have happened.
     restarted: usize,
-}
-
-/// The calls that are probes.
-#[derive(Clone, Copy)]
-struct Probes {
-    first: CallId,
-    of_a_round: CallId,
 }
 
 impl<H: SimulatedHost> Simulation<H> {
