@@ -2,7 +2,7 @@
 //! interface.
 //!
 //! A transport cannot know whether a neighbour is honest. Whatever they publish, it may use its part of the host's limits
-//! (GRANT-14, SEND-11) and grants one message at least (GRANT-15).
+//! (GRANT-14, SEND-12) and grants one message at least (GRANT-17).
 
 use crate::time::Instant;
 

@@ -33,7 +33,7 @@ fn processes_that_know_of_each_other_keep_the_queue_as_short_as_one_does() {
     );
 }
 
-/// GRANT-15, SEND-11: nothing changes for a process that has no neighbour.
+/// GRANT-17, SEND-12: nothing changes for a process that has no neighbour.
 #[test]
 fn one_process_has_no_neighbours() {
     assert_eq!(run(1, Carrier::Apus), run(1, Carrier::Apart));

@@ -190,7 +190,7 @@ impl Scenario {
         self.fabric.topology.shape.hosts()
     }
 
-    /// Returns whether the ends of a host publish what they do for each other (GRANT-15).
+    /// Returns whether the ends of a host publish what they do for each other (GRANT-17).
     pub(crate) const fn has_neighbours(&self) -> bool {
         match self.division {
             Division::Whole => false,

@@ -1,4 +1,4 @@
-//! The messages that other transports of the host grant (GRANT-15).
+//! The messages that other transports of the host grant (GRANT-17).
 
 use super::candidates::Key;
 use smallvec::SmallVec;
@@ -45,7 +45,7 @@ mod tests {
         missing.iter().map(key).collect()
     }
 
-    /// GRANT-15.
+    /// GRANT-17.
     #[test]
     fn the_shortest_messages_of_the_host_are_active_and_one_here_in_any_case() {
         let narrowed = |elsewhere: &[u32], here: &[u32], limit| {

@@ -347,7 +347,7 @@ impl Granter {
         self.backlog.share(sharers, elsewhere);
     }
 
-    /// Other transports of the host grant messages that lack `active` bytes, ascending (GRANT-15).
+    /// Other transports of the host grant messages that lack `active` bytes, ascending (GRANT-17).
     pub(crate) fn set_active_elsewhere(&mut self, active: &[u32]) {
         self.dirty |= self.elsewhere.set(active);
     }

@@ -22,7 +22,7 @@ pub(crate) struct Pacer {
     /// When the interface will have sent all that this transport gave it.
     idle_at: Instant,
     max_link_usage: u64,
-    /// When it will have sent all that it was given, as far as other transports of the host publish (SEND-11).
+    /// When it will have sent all that it was given, as far as other transports of the host publish (SEND-12).
     host_idle_at: Instant,
     /// When it would have sent what this transport gave it, if it had an equal part of the link.
     part_idle_at: Instant,
@@ -65,7 +65,7 @@ impl Pacer {
         }
         let bytes = match self.max_backlog.checked_sub(self.all_idle_at().since(now)) {
             None | Some(0) => {
-                // whatever others publish, a part of the link is free (SEND-11).
+                // whatever others publish, a part of the link is free (SEND-12).
                 let left = self.max_backlog.saturating_sub(self.part_idle_at.since(now));
                 if self.sharers == 1 || left == 0 {
                     return None;
@@ -100,7 +100,7 @@ impl Pacer {
     }
 
     /// `sharers` transports share the link, this one included, and the interface will have sent all that they gave it at
-    /// `idle_at` (SEND-11).
+    /// `idle_at` (SEND-12).
     pub(crate) const fn share(&mut self, sharers: u64, idle_at: Instant) {
         self.sharers = sharers;
         self.host_idle_at = idle_at;
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(pacer.idle_at, Instant::from_nanos(20_000));
     }
 
-    /// SEND-11.
+    /// SEND-12.
     #[test]
     fn what_others_gave_the_interface_counts_but_a_part_of_the_link_is_always_free() {
         let mut pacer = pacer(8_000); // 1 byte per nanosecond

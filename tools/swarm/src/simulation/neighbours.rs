@@ -1,4 +1,4 @@
-//! What an end knows of the others on its host: shards of an endpoint, or processes, that publish what they do (GRANT-15).
+//! What an end knows of the others on its host: shards of an endpoint, or processes, that publish what they do (GRANT-17).
 
 use std::cell::RefCell;
 use std::rc::Rc;
