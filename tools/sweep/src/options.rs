@@ -236,6 +236,8 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships
     Apus,
+    /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0)
+    Homa,
     /// DCTCP as Linux has it
     Dctcp,
     /// One scheduler that knows all messages: a lower bound, not a transport
