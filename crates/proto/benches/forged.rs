@@ -8,7 +8,7 @@
 use apus_proto::{Call, Config, Instant, Kind, Role, Transport};
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, MAX_HEADER_LEN, Packet,
-    Resend, SenderId, UdpFields,
+    Resend, SenderId, UdpFields, Waiting,
 };
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -42,6 +42,7 @@ fn body(kind: Kind, payload: &[u8]) -> Body<'_> {
                 retransmit: false,
                 offset: 0,
                 offset_in_sequence: false,
+                waiting: Waiting::UNSAID,
             };
             Body::Data(data, payload)
         }

@@ -5,6 +5,7 @@ use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 use crate::error::ParseError;
 use crate::header::{HEADER_LEN, Header};
 use crate::profile::Profile;
+use crate::waiting::Waiting;
 
 /// Bytes before the data in a DATA packet, common header included.
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
@@ -18,7 +19,7 @@ const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 /// ```text
 ///  28              32              36                      44      46      48  49    52
 /// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
-/// | message length| incoming      | ack: client id        | port  | cut v.|ret| pad | offset |
+/// | message length| incoming      | ack: client id        | port  | cut v.|ret|wait| pad| offset |
 /// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
 /// ```
 ///
@@ -43,6 +44,9 @@ pub struct Data {
     /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
     /// kernel does in first transmissions. This implementation writes both.
     pub offset_in_sequence: bool,
+    /// Granted bytes of the message that wait at its sender when the packet has left (`WIRE-34`); nothing is said in the
+    /// kernel profile.
+    pub waiting: Waiting,
 }
 
 impl Data {
@@ -59,6 +63,10 @@ impl Data {
             retransmit: bytes[48] != 0,
             offset: if offset_in_sequence { header.sequence } else { wire_offset },
             offset_in_sequence,
+            waiting: match header.profile() {
+                Profile::Udp => Waiting::from_byte(bytes[49]),
+                Profile::Kernel => Waiting::UNSAID,
+            },
         };
         data.check(header.profile(), bytes.len() - DATA_HEADER_LEN)?;
         Ok(data)
@@ -98,7 +106,8 @@ impl Data {
         Ack::emit_optional(self.ack, out, 36);
         write_u16(out, 46, self.cutoff_version);
         out[48] = u8::from(self.retransmit);
-        out[49..52].fill(0);
+        out[49] = self.waiting.byte();
+        out[50..52].fill(0);
         let wire_offset = if self.offset_in_sequence { OFFSET_IN_SEQUENCE } else { self.offset };
         write_u32(out, 52, wire_offset);
     }

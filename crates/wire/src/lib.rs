@@ -47,6 +47,7 @@ mod refusal;
 mod resend;
 mod sealed;
 mod sender_id;
+mod waiting;
 
 pub use ack::{Ack, AckList, MAX_ACKS};
 pub use cutoffs::Cutoffs;
@@ -64,6 +65,7 @@ pub use refusal::Refusal;
 pub use resend::{EVERYTHING, Resend};
 pub use sealed::{SEALED_VERSION, SealKind, SealedHeader, is_sealed};
 pub use sender_id::{Role, SenderId};
+pub use waiting::Waiting;
 
 /// Number of priority levels that the protocol can name, 0 (lowest) to 7.
 ///

@@ -71,6 +71,7 @@ pub fn announced_len(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::Waiting;
     use crate::{Ack, Body, Dialect, Grant, MAX_HEADER_LEN, SenderId, UdpFields};
 
     fn header(kind: Kind) -> Header {
@@ -98,6 +99,7 @@ mod tests {
             retransmit: false,
             offset,
             offset_in_sequence: false,
+            waiting: Waiting::UNSAID,
         }
     }
 

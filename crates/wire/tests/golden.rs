@@ -7,6 +7,7 @@
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
     KernelFields, Kind, MAX_HEADER_LEN, Packet, Profile, Resend, Role, SenderId, UdpFields,
+    Waiting,
 };
 
 /// Bytes from hex; `#` starts a comment that runs to the end of the line.
@@ -80,6 +81,7 @@ fn kernel_data_with_the_offset_in_both_places() {
         retransmit: true,
         offset: 1424,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     };
     let mut packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"abc"));
     packet.header.sequence = 1424;
@@ -103,6 +105,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
         retransmit: false,
         offset: 1424,
         offset_in_sequence: true,
+        waiting: Waiting::UNSAID,
     };
     let mut packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"a"));
     packet.header.sequence = 1424;
@@ -326,6 +329,7 @@ fn udp_data_of_an_empty_message() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     };
     let (flags, low_water) = (Flags::SESSION, UdpFields::LOW_WATER_UNKNOWN);
     let features = Features::EMPTY_MESSAGES;
@@ -359,6 +363,7 @@ fn a_burst_reuses_its_first_header() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     };
     let packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"abc"));
     let mut buffer = [0; MAX_HEADER_LEN];

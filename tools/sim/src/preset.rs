@@ -20,6 +20,10 @@ const UNSCHEDULED_BYTES: u64 = 9_328;
 /// that a single message can have more than a round-trip time's worth and grants may come in steps.
 /// Source: A.3, sanity bound.
 const MAX_INCOMING: u64 = 68_000;
+/// Bytes on the way from senders that say how much waits with them (GRANT-15): 1.8 times what the link carries in a
+/// round-trip time. Chosen by us, from sweeps ([ADR 46](../../../docs/adr/0046-let-senders-say-what-waits.md)). Homa as it is
+/// published has none.
+const INFORMED_INCOMING: u64 = 18_000;
 /// Levels of priority.
 const LEVELS: usize = 8;
 
@@ -43,7 +47,8 @@ pub fn sigcomm18() -> Topology {
 
 /// Returns the configuration of apus that corresponds to the paper's Homa for a workload:
 /// overcommitment and levels, cutoffs that give each unscheduled level the same number of bytes,
-/// unscheduled bytes, no share for the oldest message.
+/// unscheduled bytes, no share for the oldest message. Sender-informed grants are on; `informed_incoming` 0 makes it Homa as it
+/// is published.
 ///
 /// # Errors
 ///
@@ -59,6 +64,7 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .cutoffs_interval_usecs(0)
         .max_overcommit(scheduled as u64)
         .max_incoming(MAX_INCOMING)
+        .informed_incoming(INFORMED_INCOMING)
         .grant_fifo_fraction(0)
         .pacer_fifo_fraction(0)
         .max_link_usage(100)

@@ -246,6 +246,8 @@ pub enum Transport {
     Apus,
     /// Apus whose processes of a host know nothing of each other; needs --processes
     ApusApart,
+    /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0)
+    Homa,
     /// DCTCP as Linux has it
     Dctcp,
     /// One scheduler that knows all messages: a lower bound, not a transport

@@ -142,6 +142,7 @@ impl Setting<'_> {
                     }
                     Transport::Apus => Carrier::Apus(config.clone()),
                     Transport::ApusApart => Carrier::Apart(config.clone()),
+                    Transport::Homa => Carrier::Apus(homa(&config)?),
                     Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
                     Transport::Oracle => Carrier::Oracle,
                 };
@@ -249,6 +250,12 @@ impl Setting<'_> {
         all.push(("apus", Value::Object(unlike_shipped(config))));
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// Returns the configuration of Homa as it is published: `config` without what apus adds.
+fn homa(config: &Config) -> Result<Config, OptionsError> {
+    let builder = config.to_builder().informed_incoming(0);
+    builder.build().map_err(|error| wrong(&error))
 }
 
 fn wrong(error: &apus_proto::ConfigError) -> OptionsError {

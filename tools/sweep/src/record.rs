@@ -100,6 +100,8 @@ pub struct Slowdown {
     pub largest_bin_p99: f64,
     /// p99 of the longest messages alone, a thousandth of all at least.
     pub longest_p99: f64,
+    /// p99 of medium messages (`MEDIUM` of the simulator); `None` without messages.
+    pub medium_p99: Option<f64>,
     /// By size, smallest first.
     pub by_size: Vec<Bin>,
 }
@@ -228,6 +230,7 @@ impl Slowdown {
             mean_by_bytes: rounded(slowdown.mean_by_bytes),
             largest_bin_p99: rounded(slowdown.largest_bin_p99),
             longest_p99: rounded(slowdown.longest.p99),
+            medium_p99: (slowdown.medium.count > 0).then(|| rounded(slowdown.medium.p99)),
             by_size: slowdown.by_size.iter().map(bin).collect(),
         }
     }

@@ -2,7 +2,7 @@
 
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
-    MAX_HEADER_LEN, PRIORITIES, Packet, Refusal, Resend, Role, SenderId, UdpFields,
+    MAX_HEADER_LEN, PRIORITIES, Packet, Refusal, Resend, Role, SenderId, UdpFields, Waiting,
 };
 use std::net::SocketAddrV4;
 
@@ -68,6 +68,7 @@ impl Envelope {
             retransmit: false,
             offset: 0,
             offset_in_sequence: false,
+            waiting: Waiting::UNSAID,
         };
         let mut packet = self.emit(self.fields, 0, Body::Data(data, beginning));
         packet.extend(beginning);

@@ -7,7 +7,9 @@ use apus::{CallOptions, Config, Endpoint, Engine, RawConfig};
 use apus_driver::{Arrival, Burst, Driver, ReceiveHalf, TransmitHalf};
 use apus_proto::{Kind, SenderId};
 use apus_socket::Raw;
-use apus_wire::{Body, Data, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Profile, Role};
+use apus_wire::{
+    Body, Data, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Profile, Role, Waiting,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;
@@ -82,6 +84,7 @@ impl Server {
                     retransmit: false,
                     offset: 0,
                     offset_in_sequence: false,
+                    waiting: Waiting::UNSAID,
                 };
                 self.send(request.from, request.id, Body::Data(data, b"!"), b"!");
                 return request;

@@ -4,7 +4,8 @@
 //! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
 //! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
 //! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
-//! oldest message, so that the longest do not starve ([`oldest`]).
+//! oldest message, so that the longest do not starve ([`oldest`]). If senders say how many granted bytes wait with them, what
+//! is on the way without those is limited further ([`in_flight`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
 //! that a message gets at most one GRANT per batch (HM `homa_grant.c` `homa_grant_check_rpc`, GRANT-6).
@@ -28,6 +29,7 @@
 mod backlog;
 mod candidates;
 mod elsewhere;
+mod in_flight;
 mod oldest;
 mod parked;
 mod window;
@@ -36,20 +38,23 @@ use crate::budget::ReceiveRoom;
 use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
-use crate::rpc::{GrantEntry, Rpc, RpcKey, Rpcs};
+use crate::rpc::{GrantEntry, InFlightShare, Rpc, RpcKey, Rpcs};
+use apus_wire::Waiting;
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use elsewhere::Elsewhere;
+use in_flight::InFlight;
 use oldest::OldestShare;
 use parked::Parked;
 use smallvec::SmallVec;
-use window::Window;
+use window::{Terms, Window};
 
 /// Decides about grants.
 #[derive(Debug)]
 pub(crate) struct Granter {
     candidates: Candidates,
     backlog: Backlog,
+    in_flight: InFlight,
     oldest: OldestShare,
     window: Window,
     max_active: usize,
@@ -120,12 +125,14 @@ impl Granter {
     pub(crate) fn new(config: &Config) -> Self {
         let follows_link = config.max_incoming() == 0;
         let mut oldest = OldestShare::new(config);
+        let in_flight = InFlight::new(config);
         if !follows_link {
-            oldest.set_max_incoming(config.max_incoming());
+            oldest.set_max_incoming(in_flight.cap(config.max_incoming()));
         }
         Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
+            in_flight,
             follows_link,
             link_bytes: 0,
             buffer_share: u64::MAX,
@@ -160,21 +167,35 @@ impl Granter {
             let bytes = self.link_bytes.min(self.buffer_share).max(MIN_INCOMING);
             self.backlog.set_limit(bytes);
             self.window.set_max_incoming(bytes);
-            self.oldest.set_max_incoming(bytes);
+            self.oldest.set_max_incoming(self.in_flight.cap(bytes));
             self.content.clear();
         }
     }
 
-    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on.
-    pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, bytes: u32) {
+    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on; `waiting` says how many granted ones
+    /// are still at its sender.
+    pub(crate) fn data_arrived(
+        &mut self,
+        rpcs: &mut Rpcs,
+        rpc: RpcKey,
+        bytes: u32,
+        waiting: Waiting,
+    ) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
-        if !entry.grant.scheduled && message.granted() == message.extent() {
-            return; // Unscheduled bytes were enough (HM `homa_grant.c` `homa_grant_init_rpc`, GRANT-1).
+        if self.in_flight.is_on() {
+            entry.grant.at_sender = waiting.bytes();
         }
-        entry.grant.scheduled = true;
+        // Whether unscheduled bytes were enough (HM `homa_grant.c` `homa_grant_init_rpc`, GRANT-1).
+        let unscheduled = !entry.grant.scheduled && message.granted() == message.extent();
+        if unscheduled && entry.grant.at_sender.is_none() {
+            return;
+        }
         entry.grant.silent = false;
-        self.oldest.data_arrived(bytes);
+        if !unscheduled {
+            entry.grant.scheduled = true;
+            self.oldest.data_arrived(bytes);
+        }
         if !entry.grant.touched {
             entry.grant.touched = true;
             self.touched.push(rpc);
@@ -189,7 +210,8 @@ impl Granter {
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let GrantEntry { key, counted, parked, .. } = std::mem::take(&mut entry.grant);
+        let GrantEntry { key, counted, in_flight, parked, .. } = std::mem::take(&mut entry.grant);
+        self.dirty |= self.in_flight.change(in_flight, InFlightShare::default());
         if parked {
             self.parked.remove(entry.birth, rpc);
         }
@@ -260,8 +282,8 @@ impl Granter {
         let together = self.elsewhere.narrow(&mut active, self.max_active);
         self.active_here.clear();
         self.active_here.extend(active.iter().map(|key| key.missing));
-        let window = self.window.bytes(together);
-        if let Some(decision) = self.grant_oldest(rpcs, room, window, granted, metrics) {
+        let terms = self.window.terms(together);
+        if let Some(decision) = self.grant_oldest(rpcs, room, terms.window, granted, metrics) {
             granted.push(decision.rpc);
             send(decision);
         }
@@ -270,7 +292,11 @@ impl Granter {
         }
         let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
         let mut without_room: SmallVec<[RpcKey; 8]> = SmallVec::new();
+        // Bytes on the way of this message and those before it.
+        let mut upto = self.in_flight.granted_through();
         for (rank, key) in active.iter().enumerate() {
+            let before = upto;
+            upto += u64::from(rpcs[key.rpc].grant.in_flight.bytes);
             if granted.contains(&key.rpc) {
                 continue;
             }
@@ -278,7 +304,8 @@ impl Granter {
                 content.push(key.rpc);
                 continue;
             }
-            match self.grant(rpcs, room, key.rpc, window, metrics) {
+            let terms = self.terms_of(&rpcs[key.rpc].grant, terms);
+            match self.grant(rpcs, room, key.rpc, terms, upto, metrics) {
                 Granted::Content => content.push(key.rpc),
                 Granted::HeldBack => {}
                 Granted::NoRoom => without_room.push(key.rpc),
@@ -287,6 +314,8 @@ impl Granter {
                     let rank = self.elsewhere.rank(rank, key).min(together - 1);
                     let level = Level::Scheduled { rank, active: together };
                     send(Decision { rpc: key.rpc, offset, level });
+                    // What it has more now.
+                    upto = before + u64::from(rpcs[key.rpc].grant.in_flight.bytes);
                 }
             }
         }
@@ -357,6 +386,17 @@ impl Granter {
         &self.active_here
     }
 
+    /// The terms of a message, if those of messages whose senders say nothing are `usual` (GRANT-15).
+    fn terms_of(&self, entry: &GrantEntry, usual: Terms) -> Terms {
+        match entry.at_sender {
+            None => usual,
+            Some(waiting) => Terms {
+                window: self.in_flight.limit().saturating_sub(self.in_flight.excess(waiting)),
+                step: self.in_flight.step(),
+            },
+        }
+    }
+
     fn backlog_room(&self) -> u32 {
         self.backlog.room(self.window.longest_step())
     }
@@ -372,20 +412,22 @@ impl Granter {
         rpcs: &mut Rpcs,
         room: &mut ReceiveRoom<'_>,
         rpc: RpcKey,
-        window: u32,
+        terms: Terms,
+        upto: u64,
         metrics: &mut Scheduling,
     ) -> Granted {
-        let peer = rpcs[rpc].peer;
+        let (peer, informed) = (rpcs[rpc].peer, rpcs[rpc].grant.at_sender.is_some());
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
-        let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
-        let step = wanted.min(self.backlog_room());
-        if step < wanted && !self.window.is_worthwhile(message, window, step) {
+        let Some(wanted) = Window::increase(message, terms) else { return Granted::Content };
+        let in_flight = if informed { self.in_flight.room(upto) } else { u32::MAX };
+        let step = wanted.min(self.backlog_room()).min(in_flight);
+        if step < wanted && !Window::is_worthwhile(message, terms, step) {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
         }
         let base = Window::base(message);
         let fits = step.min(room.beyond(peer, message, base));
-        let is_enough = fits == step || self.window.is_worthwhile(message, window, fits);
+        let is_enough = fits == step || Window::is_worthwhile(message, terms, fits);
         if !is_enough || !room.reserve_for_grant(peer, message, base + fits) {
             metrics.memory_held_grants += 1;
             room.is_waited_for(peer, message, base + step);
@@ -429,7 +471,8 @@ impl Granter {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         let live = entry.grant.scheduled && !entry.grant.silent;
-        let counted = if live { message.outstanding() } else { 0 };
+        let outstanding = message.outstanding();
+        let counted = if live { outstanding } else { 0 };
         self.backlog.change(entry.grant.counted, counted);
         self.dirty |= counted < entry.grant.counted;
         entry.grant.counted = counted;
@@ -437,6 +480,14 @@ impl Granter {
         let grantable = live && !entry.grant.parked && message.granted() < message.extent();
         let key = grantable.then(|| message.missing());
         self.dirty |= key.is_some() != entry.grant.key.is_some();
+        let share = match entry.grant.at_sender {
+            Some(waiting) if !entry.grant.silent => {
+                self.in_flight.share(outstanding, waiting, key.is_some())
+            }
+            _ => InFlightShare::default(),
+        };
+        self.dirty |= self.in_flight.change(entry.grant.in_flight, share);
+        entry.grant.in_flight = share;
         if key != entry.grant.key {
             let (peer, birth) = (entry.peer, entry.birth);
             let named = |missing| Key { missing, birth, rpc };

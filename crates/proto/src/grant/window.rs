@@ -13,6 +13,15 @@ pub(super) struct Window {
     increment: u32,
 }
 
+/// How far a message may be granted ahead of its data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// Granted and not received bytes that it may have.
+    pub(super) window: u32,
+    /// Bytes that are worth a GRANT (GRANT-7).
+    pub(super) step: u32,
+}
+
 impl Window {
     pub(super) const fn new(config: &Config) -> Self {
         Self {
@@ -24,6 +33,12 @@ impl Window {
 
     pub(super) const fn set_max_incoming(&mut self, bytes: u64) {
         self.max_incoming = bytes;
+    }
+
+    /// The terms of each of `active` messages.
+    pub(super) fn terms(&self, active: usize) -> Terms {
+        let window = self.bytes(active);
+        Terms { window, step: self.increment.min(window.div_ceil(2)) }
     }
 
     /// Window of each of `active` messages.
@@ -48,17 +63,17 @@ impl Window {
     }
 
     /// Bytes by which `message` should be granted further; `None` if that is not worth a GRANT yet.
-    pub(super) fn increase(&self, message: &MessageIn, window: u32) -> Option<u32> {
-        let target = message.received().saturating_add(window).min(message.length());
+    pub(super) fn increase(message: &MessageIn, terms: Terms) -> Option<u32> {
+        let target = message.received().saturating_add(terms.window).min(message.length());
         let wanted = target.checked_sub(Self::base(message))?;
-        self.is_worthwhile(message, window, wanted).then_some(wanted)
+        Self::is_worthwhile(message, terms, wanted).then_some(wanted)
     }
 
     /// GRANT-7: whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough.
     /// While a shorter step is postponed, more than half of the window is still on its way.
-    pub(super) fn is_worthwhile(&self, message: &MessageIn, window: u32, bytes: u32) -> bool {
+    pub(super) fn is_worthwhile(message: &MessageIn, terms: Terms, bytes: u32) -> bool {
         let ends = bytes > 0 && Self::base(message) + bytes == message.length();
-        ends || bytes >= self.increment.min(window.div_ceil(2))
+        ends || bytes >= terms.step
     }
 }
 
@@ -84,32 +99,32 @@ mod tests {
         assert_eq!(window.bytes(1), 90_000);
         window.set_max_incoming(5_000);
         let message = MessageIn::new(100_000, 1_000);
-        assert!(window.is_worthwhile(&message, window.bytes(1), 5_000));
+        assert!(Window::is_worthwhile(&message, window.terms(1), 5_000));
     }
 
     #[test]
     fn small_steps_are_put_off_but_not_the_last_one() {
-        let window = window(0);
+        let terms = window(0).terms(2);
         let mut message = MessageIn::new(100_000, 30_000);
         message.insert(0, &[0; 9_000]);
-        assert_eq!(window.increase(&message, 30_000), None, "9,000 are less than the increment");
+        assert_eq!(Window::increase(&message, terms), None, "9,000 are less than the increment");
         message.insert(9_000, &[0; 1_000]);
-        assert_eq!(window.increase(&message, 30_000), Some(10_000));
+        assert_eq!(Window::increase(&message, terms), Some(10_000));
         message.grant(95_000);
         message.insert(10_000, &[0; 61_000]);
-        assert_eq!(window.increase(&message, 30_000), Some(5_000), "the end of the message");
+        assert_eq!(Window::increase(&message, terms), Some(5_000), "the end of the message");
         message.grant(100_000);
-        assert_eq!(window.increase(&message, 30_000), None);
+        assert_eq!(Window::increase(&message, terms), None);
     }
 
     /// Requirement GRANT-7.
     #[test]
     fn a_window_smaller_than_the_increment_moves_by_half_windows() {
-        let window = window(1_000);
+        let terms = window(1_000).terms(1);
         let mut message = MessageIn::new(10_000, 1_000);
         message.insert(0, &[0; 400]);
-        assert_eq!(window.increase(&message, 1_000), None);
+        assert_eq!(Window::increase(&message, terms), None);
         message.insert(400, &[0; 100]);
-        assert_eq!(window.increase(&message, 1_000), Some(500));
+        assert_eq!(Window::increase(&message, terms), Some(500));
     }
 }

@@ -152,6 +152,11 @@ impl MessageOut {
         self.extent() - self.sent
     }
 
+    /// Positions that may leave and have not.
+    pub(crate) const fn waiting(&self) -> u32 {
+        self.granted.saturating_sub(self.sent)
+    }
+
     /// Whether all bytes have left at least once.
     pub(crate) const fn is_sent(&self) -> bool {
         self.sent == self.extent()

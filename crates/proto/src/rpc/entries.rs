@@ -12,6 +12,10 @@ pub(crate) struct GrantEntry {
     pub(crate) key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     pub(crate) counted: u32,
+    /// Granted bytes that wait at its sender, as its newest packet says; `None` if it says nothing.
+    pub(crate) at_sender: Option<u32>,
+    /// Its bytes on the way as they are counted, if its sender says what waits there.
+    pub(crate) in_flight: InFlightShare,
     /// Whether it has needed a grant: only then it counts
     /// (HM `homa_grant.c` `homa_grant_init_rpc`).
     pub(crate) scheduled: bool,
@@ -21,6 +25,15 @@ pub(crate) struct GrantEntry {
     pub(crate) silent: bool,
     /// Whether it waits for room in the receive budget.
     pub(crate) parked: bool,
+}
+
+/// What counts as on its way of one incoming message, if its sender says what waits there (`grant`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InFlightShare {
+    /// Bytes on their way.
+    pub(crate) bytes: u32,
+    /// Whether the message needs further GRANTs.
+    pub(crate) grantable: bool,
 }
 
 /// An RPC's place in the list of watched RPCs (`timer/silence`).

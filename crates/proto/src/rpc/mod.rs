@@ -11,7 +11,7 @@ mod table;
 mod tables;
 
 pub(crate) use binding::Binding;
-pub(crate) use entries::{GrantEntry, SilenceLink};
+pub(crate) use entries::{GrantEntry, InFlightShare, SilenceLink};
 pub use key::RpcKey;
 pub(crate) use state::{ClientState, ServerState, State, Step};
 pub(crate) use table::Rpcs;

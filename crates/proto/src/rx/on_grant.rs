@@ -36,5 +36,6 @@ pub(super) fn on_grant(
     }
     tables.hear(now, peer, rpc);
     queue.update(&mut tables.rpcs, rpc);
+    queue.announce(&tables.rpcs, rpc);
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet, Profile};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Waiting};
 
 /// A burst of DATA packets that has been decided on.
 struct Burst {
@@ -159,7 +159,7 @@ impl<'a> Filler<'a> {
 
     /// The message that SRPT order, or the oldest message's share, puts first.
     fn next_long(&mut self) -> Option<Burst> {
-        let choice: Choice = self.outbound.messages.choose()?;
+        let choice: Choice = self.outbound.messages.choose(&self.tables.rpcs)?;
         let room = self.outbound.pacer.room(self.now);
         let throttled = room.is_none();
         let was_throttled = std::mem::replace(&mut self.outbound.throttled, throttled);
@@ -211,6 +211,7 @@ impl<'a> Filler<'a> {
             retransmit,
             offset: cut.range.start,
             offset_in_sequence: false,
+            waiting: Waiting::UNSAID,
         };
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
@@ -223,6 +224,9 @@ impl<'a> Filler<'a> {
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.announced().max(asked);
+            if self.config.informs() {
+                data.waiting = Waiting::of_bytes(message.waiting());
+            }
             priority = if retransmit {
                 message.resend_priority()
             } else if cut.range.start < message.unscheduled() {

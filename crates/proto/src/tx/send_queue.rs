@@ -27,6 +27,13 @@ pub(crate) struct SendQueue {
     short_live: usize,
     by_remaining: BTreeSet<(u32, u64, RpcKey)>,
     by_birth: BTreeSet<(u64, RpcKey)>,
+    /// Messages that send one packet before their turn (SEND-11), first come first served. May hold messages that have
+    /// nothing to send any more; they are skipped.
+    early: VecDeque<RpcKey>,
+    /// Whether there are any.
+    informs: bool,
+    /// Whether the last packet of the order left before its turn: the next one does not.
+    was_early: bool,
     defer_min: u32,
     fifo_per_mille: i64,
     /// Bytes that the oldest message has earned, times 1000; negative if its last packet was longer.
@@ -39,6 +46,8 @@ pub(crate) struct Choice {
     pub(crate) rpc: RpcKey,
     /// Whether it was chosen as the oldest and not as the shortest.
     pub(crate) oldest: bool,
+    /// Whether it goes before its turn, with one packet (SEND-11).
+    pub(crate) early: bool,
     /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has
     /// earned.
     pub(crate) most: u32,
@@ -51,6 +60,9 @@ impl SendQueue {
             short_live: 0,
             by_remaining: BTreeSet::new(),
             by_birth: BTreeSet::new(),
+            early: VecDeque::new(),
+            informs: config.informs(),
+            was_early: false,
             defer_min: config.defer_min_bytes() as u32,
             fifo_per_mille: config.pacer_fifo_fraction() as i64,
             fifo_credit: 0,
@@ -124,19 +136,47 @@ impl SendQueue {
             || shortest.is_some_and(|shortest| shortest < left)
     }
 
+    /// `rpc`'s message has been granted bytes. If others go first, it sends one packet before its turn, which tells its
+    /// receiver how much waits (SEND-11).
+    pub(crate) fn announce(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
+        let is_first = self.by_remaining.first().is_some_and(|(.., first)| *first == rpc);
+        let may_wait = self.informs && self.early.len() < MAX_EARLY && !self.early.contains(&rpc);
+        if !is_first && may_wait && self.is_in_order(rpcs, rpc) {
+            self.early.push_back(rpc);
+        }
+    }
+
+    /// Whether `rpc` is in the order.
+    fn is_in_order(&self, rpcs: &Rpcs, rpc: RpcKey) -> bool {
+        let queued = rpcs.get(rpc).and_then(|entry| entry.queued);
+        queued.is_some_and(|remaining| remaining >= self.defer_min)
+    }
+
     /// The message that transmits next, short ones aside; it stays in the order.
-    pub(crate) fn choose(&self) -> Option<Choice> {
+    pub(crate) fn choose(&mut self, rpcs: &Rpcs) -> Option<Choice> {
+        while !self.was_early
+            && let Some(rpc) = self.early.front().copied()
+        {
+            if self.is_in_order(rpcs, rpc) {
+                return Some(Choice { rpc, oldest: false, early: true, most: 1 });
+            }
+            self.early.pop_front();
+        }
         let shortest = self.by_remaining.first().map(|(_, _, rpc)| *rpc)?;
         let oldest = self.by_birth.first().map(|(_, rpc)| *rpc)?;
         if oldest != shortest && self.fifo_credit >= FIFO_STEP {
             let most = (self.fifo_credit / 1_000) as u32;
-            return Some(Choice { rpc: oldest, oldest: true, most });
+            return Some(Choice { rpc: oldest, oldest: true, early: false, most });
         }
-        Some(Choice { rpc: shortest, oldest: false, most: u32::MAX })
+        Some(Choice { rpc: shortest, oldest: false, early: false, most: u32::MAX })
     }
 
     /// Accounts for `bytes` sent of a chosen message.
     pub(crate) fn sent(&mut self, choice: Choice, bytes: u32) {
+        self.was_early = choice.early;
+        if self.early.front() == Some(&choice.rpc) {
+            self.early.pop_front();
+        }
         let bytes = i64::from(bytes);
         if choice.oldest {
             self.fifo_credit -= bytes * 1_000;
@@ -160,6 +200,9 @@ impl SendQueue {
 /// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us:
 /// the lane is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
+
+/// Messages that may want to send a packet before their turn. Chosen by us: what is not said now is said with the next GRANT.
+const MAX_EARLY: usize = 64;
 
 /// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest
 /// step that keeps the share exact.

@@ -145,3 +145,21 @@ fn stalled_requests_make_room_in_the_end() {
         assert!(world.most_bytes <= 3_000_000);
     }
 }
+
+/// GRANT-15, GRANT-16: clients that say nothing waits with them hold what they were granted, and send nothing. They fall silent,
+/// and the others go on.
+#[test]
+fn senders_that_hold_what_they_were_granted_delay_others_for_a_silence() {
+    let config = Config::builder().informed_incoming(18_000).build().unwrap();
+    let mut world = World::new(config);
+    for port in 1..=20 {
+        let attacker = world.client(1, port, CLAIMS);
+        world.call(attacker, MB);
+    }
+    let honest: Vec<usize> = (2..=9).map(|host| world.client(host, 1, Conduct::Honest)).collect();
+    for client in &honest {
+        world.call(*client, MB);
+    }
+    world.run(SECOND);
+    assert_eq!(world.ended(&honest), (8, 0));
+}

@@ -2,7 +2,7 @@
 
 use crate::world::{Conduct, SERVER, World};
 use apus_proto::{Config, DropReason};
-use apus_wire::{Body, Data, Resend};
+use apus_wire::{Body, Data, Resend, Waiting};
 use std::time::Duration;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -22,6 +22,7 @@ const REQUEST: Body<'_> = Body::Data(
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     },
     &[7],
 );

@@ -14,7 +14,7 @@ use apus_proto::{
 };
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
-    KernelFields, MAX_HEADER_LEN, Packet, Resend, SenderId, UdpFields,
+    KernelFields, MAX_HEADER_LEN, Packet, Resend, SenderId, UdpFields, Waiting,
 };
 use arbitrary::{Arbitrary, Unstructured};
 use std::collections::{BTreeMap, BTreeSet};
@@ -515,6 +515,7 @@ impl World {
                     retransmit: forged.small & 4 != 0,
                     offset: first,
                     offset_in_sequence: false,
+                    waiting: Waiting::UNSAID,
                 },
                 &payload,
             ),

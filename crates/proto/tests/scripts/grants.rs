@@ -320,3 +320,57 @@ fn a_window_beyond_max_incoming_does_not_stop_grants() {
       -> P GRANT s1 8500 level=0 prio=7
     ");
 }
+
+/// GRANT-15: a message and those before it have `informed_incoming` bytes on the way, without what waits at their senders. A
+/// shorter message is granted at once, as far as half as much again goes.
+#[test]
+fn what_waits_at_its_sender_leaves_room_for_others() {
+    let output = run("
+        config informed_incoming=18000 max_incoming=68000
+        meet P
+        meet Q
+        meet R
+        P: DATA s1 0..1000/90000 unsched=1000 wait=0
+        Q: DATA s1 0..1000/99000 unsched=1000 wait=0
+        P: DATA s1 1000..2000/90000 unsched=1000 wait=16384
+        R: DATA s1 0..1000/20000 unsched=1000 wait=0
+    ");
+    let grants: Vec<&str> = output.lines().filter(|line| line.contains("GRANT")).collect();
+    let expected = ["-> P GRANT s1 19000", "-> Q GRANT s1 15384", "-> R GRANT s1 10000"];
+    assert_eq!(grants.len(), expected.len(), "{output}");
+    for (grant, expected) in grants.iter().zip(expected) {
+        assert!(grant.contains(expected), "{output}");
+    }
+}
+
+/// GRANT-15: a sender that says nothing, as versions before WIRE-34, is granted as if no sender said anything.
+#[test]
+fn senders_that_say_nothing_are_granted_as_before() {
+    let output = |config: &str| {
+        run(&format!(
+            "{config}
+            meet P
+            meet Q
+            P: DATA s1 0..1000/90000 unsched=1000
+            Q: DATA s1 0..1000/99000 unsched=1000
+            P: DATA s1 1000..20000/90000 unsched=1000
+            "
+        ))
+    };
+    let informed = output("config informed_incoming=18000 max_incoming=68000");
+    assert_eq!(informed, output("config max_incoming=68000"));
+}
+
+/// GRANT-16: a sender says that all waits, and has sent it. What has arrived counts in any case, so it is granted on.
+#[test]
+fn who_says_that_too_much_waits_is_granted_later_and_no_other_is() {
+    let output = run("
+        config informed_incoming=18000 max_incoming=68000
+        meet P
+        P: DATA s1 0..1000/90000 unsched=1000 wait=900000
+        P: DATA s1 1000..2000/90000 unsched=1000 wait=900000
+        P: DATA s1 2000..3000/90000 unsched=1000 wait=0
+    ");
+    let grants: Vec<&str> = output.lines().filter(|line| line.contains("GRANT")).collect();
+    assert!(grants.last().is_some_and(|grant| grant.contains("21000")), "{output}");
+}

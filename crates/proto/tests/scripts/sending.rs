@@ -136,3 +136,26 @@ fn bursts() {
       -> P DATA c1 58632..60000/60000 new prio=6
     ");
 }
+
+/// SEND-11, WIRE-34: a message that is granted while others go first sends one packet before its turn.
+#[test]
+fn a_granted_message_tells_that_it_waits() {
+    let order = |config: &str| {
+        let output = run(&format!(
+            "config {config} link_mbps=100 max_nic_est_backlog_usecs=100 burst_bytes=1500
+            meet P
+            meet Q
+            call P 200000
+            +2ms
+            call Q 50000
+            P: GRANT c1 30000 level=0
+            +1ms
+            "
+        ));
+        let sent = output.lines().skip_while(|line| !line.contains("GRANT c1"));
+        let peers = sent.filter_map(|line| line.split_once("-> ")).map(|(_, packet)| &packet[..1]);
+        peers.collect::<Vec<_>>().concat()
+    };
+    assert_eq!(order("informed_incoming=18000"), "PQQQQQQQP");
+    assert_eq!(order("informed_incoming=0"), "QQQQQQQPP");
+}

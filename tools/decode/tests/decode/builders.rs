@@ -7,7 +7,7 @@ use std::time::Duration;
 use apus_decode::{CapturedPacket, Decoder, Error};
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Grant, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
-    Packet as WirePacket, Profile, Role, SenderId, UdpFields,
+    Packet as WirePacket, Profile, Role, SenderId, UdpFields, Waiting,
 };
 use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
 use pcap_file::DataLink;
@@ -80,6 +80,7 @@ pub(crate) fn data(length: u32, offset: u32) -> Data {
         retransmit: false,
         offset,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     }
 }
 

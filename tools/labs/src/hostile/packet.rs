@@ -2,7 +2,7 @@
 
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, MAX_HEADER_LEN, Packet, SenderId,
-    UdpFields,
+    UdpFields, Waiting,
 };
 
 /// What a packet says without a session.
@@ -21,6 +21,7 @@ pub(super) const fn first_of(length: u32, incoming: u32) -> Data {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     }
 }
 

@@ -57,6 +57,7 @@ impl Measurement {
         packets: PacketOverhead,
         answer: Answer,
         sizes: &SizeDistribution,
+        unscheduled: u32,
         first_contacts: u32,
         window: Range<u32>,
     ) -> Self {
@@ -69,7 +70,7 @@ impl Measurement {
             counts: false,
             first_contacts,
             backlog: Backlog::new(window.len() as u32),
-            slowdowns: Slowdowns::new(sizes),
+            slowdowns: Slowdowns::new(sizes, unscheduled),
             failed: 0,
             bytes: 0,
             wire_bytes: 0,

@@ -16,7 +16,7 @@ mod slowdown;
 
 pub use load::{Load, Pattern};
 pub use measurement::Completion;
-pub use slowdown::{Bin, CLOSINGS, Slowdown};
+pub use slowdown::{Bin, CLOSINGS, MEDIUM, Slowdown};
 
 use apus_proto::Config;
 use apus_workload::{PacketOverhead, Workload};
@@ -272,8 +272,11 @@ impl Experiment {
         let window = first + self.warm_up..first + self.warm_up + self.messages;
         let topology = self.fabric.topology;
         let sizes = self.workload.sizes();
+        let (packets_of, answer) = (self.packets, self.answer);
+        let unscheduled = self.load_config.unsched_bytes() as u32;
+        let counted = window.clone();
         let mut measurement =
-            Measurement::new(topology, self.packets, self.answer, sizes, first, window.clone());
+            Measurement::new(topology, packets_of, answer, sizes, unscheduled, first, counted);
         let (mut packets, mut now, mut began) = (0, 0, (0, 0));
         let mut unreported = (0, 0);
         let mut recovery = self.stalled().map(Recovery::new);

@@ -4,7 +4,9 @@
 //! sorted into bins by size, which end at the percentiles [`CLOSINGS`] of the distribution: each
 //! bin has a few sizes and compares with the figure that is published for its largest size. Only
 //! the last bin is wide in W2 and W3, so the longest messages, a thousandth of all, are also
-//! reported separately.
+//! reported separately, and so are medium messages ([`MEDIUM`]).
+
+use std::ops::RangeInclusive;
 
 use apus_workload::SizeDistribution;
 
@@ -12,6 +14,10 @@ use apus_workload::SizeDistribution;
 /// Source: docs/reference/papers.md, *Slowdown by message size*.
 pub const CLOSINGS: [f64; 12] =
     [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.0];
+
+/// Lengths of medium messages, in multiples of the unscheduled bytes: they wait for grants, and a round trip is a good part
+/// of their time. Chosen by us: the messages that SIRD (NSDI 2025) slows down.
+pub const MEDIUM: RangeInclusive<u32> = 2..=20;
 
 /// Least share of the messages, in per cent, that are the longest ones. Chosen by us: with fewer
 /// messages, a p99 would depend on very few samples.
@@ -47,6 +53,8 @@ pub struct Slowdown {
     pub largest_bin_p99: f64,
     /// The longest messages, at least a thousandth of all; they are in the last bin as well.
     pub longest: Bin,
+    /// The medium messages ([`MEDIUM`]); they are in other bins as well.
+    pub medium: Bin,
 }
 
 /// Collector of slowdowns.
@@ -54,6 +62,9 @@ pub struct Slowdown {
 pub(super) struct Slowdowns {
     bins: Vec<Samples>,
     longest: Samples,
+    medium: Samples,
+    /// Bytes that are medium messages.
+    between: RangeInclusive<u32>,
     /// Messages with more bytes than this are the longest ones.
     shorter: u32,
     messages: f64,
@@ -70,7 +81,8 @@ struct Samples {
 }
 
 impl Slowdowns {
-    pub(super) fn new(sizes: &SizeDistribution) -> Self {
+    /// Returns a collector without messages; `unscheduled` bytes of each leave without grants.
+    pub(super) fn new(sizes: &SizeDistribution, unscheduled: u32) -> Self {
         let mut bins: Vec<Samples> = Vec::new();
         for percentile in CLOSINGS {
             let upto = sizes.quantile(percentile / 100.0);
@@ -80,9 +92,12 @@ impl Slowdowns {
             }
         }
         let longest = Samples { percentile: 100.0, upto: sizes.largest(), values: Vec::new() };
+        let between =
+            unscheduled.saturating_mul(*MEDIUM.start())..=unscheduled.saturating_mul(*MEDIUM.end());
+        let medium = Samples { percentile: 100.0, upto: *between.end(), values: Vec::new() };
         let shorter = below_the_longest(sizes);
         let (messages, bytes, by_messages, by_bytes) = (0.0, 0.0, 0.0, 0.0);
-        Self { bins, longest, shorter, messages, bytes, by_messages, by_bytes }
+        Self { bins, longest, medium, between, shorter, messages, bytes, by_messages, by_bytes }
     }
 
     /// Records that a message of `bytes` bytes took `slowdown` times the best possible time.
@@ -91,6 +106,9 @@ impl Slowdowns {
         self.bins[bin].values.push(slowdown as f32);
         if bytes > self.shorter {
             self.longest.values.push(slowdown as f32);
+        }
+        if self.between.contains(&bytes) {
+            self.medium.values.push(slowdown as f32);
         }
         self.messages += 1.0;
         self.bytes += f64::from(bytes);
@@ -108,6 +126,7 @@ impl Slowdowns {
             mean_by_bytes: self.by_bytes / self.bytes.max(1.0),
             largest_bin_p99: by_size.last().map_or(0.0, |bin| bin.p99),
             longest: self.longest.bin(),
+            medium: self.medium.bin(),
             by_size,
         }
     }
@@ -150,7 +169,7 @@ mod tests {
 
     #[test]
     fn bins_end_where_the_published_percentiles_do() {
-        let slowdowns = Slowdowns::new(Workload::published(4).sizes());
+        let slowdowns = Slowdowns::new(Workload::published(4).sizes(), 1);
         let ends: Vec<u32> = slowdowns.bins.iter().map(|bin| bin.upto).collect();
         assert_eq!(ends.len(), 12);
         assert_eq!((ends[4], ends[10], ends[11]), (655, 3_430_822, 10_000_000));
@@ -166,7 +185,7 @@ mod tests {
 
     #[test]
     fn percentiles_at_one_size_are_one_bin() {
-        let mut slowdowns = Slowdowns::new(&SizeDistribution::fixed(100));
+        let mut slowdowns = Slowdowns::new(&SizeDistribution::fixed(100), 1);
         for i in 1..=100 {
             slowdowns.record(100, f64::from(i));
         }
@@ -179,7 +198,7 @@ mod tests {
 
     #[test]
     fn means_are_weighted_by_messages_or_bytes() {
-        let mut slowdowns = Slowdowns::new(Workload::published(2).sizes());
+        let mut slowdowns = Slowdowns::new(Workload::published(2).sizes(), 1);
         slowdowns.record(10, 1.0);
         slowdowns.record(990, 3.0);
         let summary = slowdowns.summary();
@@ -187,8 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn medium_messages_are_some_windows_long() {
+        let mut slowdowns = Slowdowns::new(Workload::published(4).sizes(), 10_000);
+        for (bytes, slowdown) in [(19_999, 9.0), (20_000, 2.0), (200_000, 3.0), (200_001, 9.0)] {
+            slowdowns.record(bytes, slowdown);
+        }
+        let Bin { count, p99, .. } = slowdowns.summary().medium;
+        assert_eq!((count, p99), (2, 3.0));
+    }
+
+    #[test]
     fn without_messages_the_summary_is_zero() {
-        let summary = Slowdowns::new(&SizeDistribution::fixed(9)).summary();
+        let summary = Slowdowns::new(&SizeDistribution::fixed(9), 1).summary();
         assert_eq!((summary.small_half_p99_max, summary.mean_by_bytes), (0.0, 0.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use apus_wire::{Body, Cutoffs, Data, SenderId};
+use apus_wire::{Body, Cutoffs, Data, SenderId, Waiting};
 
 use super::module::Module;
 use super::outgoing::Outgoing;
@@ -70,6 +70,7 @@ impl Module {
                         ack,
                         retransmit: true,
                         offset_in_sequence: false,
+                        waiting: Waiting::UNSAID,
                         ..data
                     });
                 }
@@ -109,6 +110,7 @@ impl Module {
             retransmit: false,
             offset: range.start,
             offset_in_sequence: true,
+            waiting: Waiting::UNSAID,
         });
         let ports = (rpc.our_port, rpc.peer_port);
         let header = write(ports, key.sender_id(), Body::Data(data, &[]));

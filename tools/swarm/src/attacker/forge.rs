@@ -3,7 +3,7 @@
 use apus_sim::message::HostId;
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, Kind,
-    MAX_HEADER_LEN, Packet, Refusal, Resend, Role, SenderId, UdpFields,
+    MAX_HEADER_LEN, Packet, Refusal, Resend, Role, SenderId, UdpFields, Waiting,
 };
 use bytes::Bytes;
 
@@ -148,6 +148,7 @@ const fn piece(offset: u32) -> Data {
         retransmit: false,
         offset,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use apus_proto::{Config, Execution, FailureKind, Live, RpcError};
 use apus_wire::{
     Ack, AckList, Body, DATA_HEADER_LEN, Data, Dialect, Flags, Grant, HEADER_LEN, Header, Packet,
-    Resend, Role, SenderId, UdpFields,
+    Resend, Role, SenderId, UdpFields, Waiting,
 };
 use bytes::Bytes;
 
@@ -176,6 +176,7 @@ pub(super) fn piece(
         retransmit: false,
         offset,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     };
     (data, whole.slice(offset as usize..offset as usize + bytes))
 }

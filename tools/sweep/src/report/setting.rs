@@ -139,6 +139,14 @@ impl Contender {
         values.map(|values| Spread::over(&values))
     }
 
+    /// Returns the p99 of medium messages over the runs, if all of them have such messages and found a steady state.
+    #[must_use]
+    pub fn medium(&self) -> Option<Spread> {
+        let values: Option<Vec<f64>> =
+            self.runs.iter().map(|run| run.slowdown.as_ref()?.medium_p99).collect();
+        values.map(|values| Spread::over(&values))
+    }
+
     /// Returns a queue's length over the runs, in KB, if the transport has queues.
     #[must_use]
     pub fn queue(&self, which: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {

@@ -91,6 +91,12 @@ fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
         |each| each.name.clone(),
         |row| format!("{} (published)", row.scheme),
     );
+    let medium = columns(
+        contenders,
+        published,
+        |each| each.medium().map_or_else(absent, words),
+        |_| absent(),
+    );
     Table {
         title: "slowdown".to_owned(),
         header: [String::new()].into_iter().chain(names).collect(),
@@ -102,6 +108,7 @@ fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
             ),
             line("mean by messages", |of| of.mean_by_messages, |row| row.summary.mean_by_messages),
             line("mean by bytes", |of| of.mean_by_bytes, |row| row.summary.mean_by_bytes),
+            ["p99 of medium messages".to_owned()].into_iter().chain(medium).collect(),
             line("p99 of the longest", |of| of.largest_bin_p99, |row| row.longest().p99),
         ],
     }
@@ -199,6 +206,7 @@ pub(super) fn overview(settings: &[Setting]) -> Table {
         "achieved load",
         "small half p99 max",
         "mean by bytes",
+        "p99 of medium messages",
         "p99 of the longest",
         "TOR to host KB, mean / longest",
     ];
@@ -210,6 +218,7 @@ pub(super) fn overview(settings: &[Setting]) -> Table {
             words(contender.spread(|run| run.achieved_load)),
             slowdown(|of| of.small_half_p99_max),
             slowdown(|of| of.mean_by_bytes),
+            contender.medium().map_or_else(absent, words),
             slowdown(|of| of.largest_bin_p99),
             contender.queues().map_or_else(absent, |[.., host]| both(host)),
         ]

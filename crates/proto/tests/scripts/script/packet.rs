@@ -6,7 +6,7 @@ use super::{OUR_PORT, Script, THEIR_SESSION};
 use apus_proto::{Kind, Profile};
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, EVERYTHING, Features, Flags, Grant, Header,
-    HeaderBuffer, KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
+    HeaderBuffer, KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields, Waiting,
 };
 
 impl Script {
@@ -52,6 +52,7 @@ impl Script {
             retransmit: false,
             offset: 0,
             offset_in_sequence: false,
+            waiting: Waiting::UNSAID,
         };
         let mut acks = AckList::EMPTY;
         let (mut range, mut level, mut version) = (None, 0, None);
@@ -59,6 +60,7 @@ impl Script {
         for word in &words[2..] {
             match key_value(word) {
                 ("unsched", n) => data.incoming = n.parse().unwrap(),
+                ("wait", n) => data.waiting = Waiting::of_bytes(n.parse().unwrap()),
                 ("retransmit", _) => data.retransmit = true,
                 ("brief", _) => brief = true,
                 ("ack", rpc) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use apus::{Bytes, CallOptions, Endpoint, FailureKind};
 use apus_wire::{
     Body, DATA_HEADER_LEN, Data, Dialect, Features, Header, Kind, Packet, Profile, Role, SenderId,
-    UdpFields,
+    UdpFields, Waiting,
 };
 use nix::sys::socket::MsgFlags;
 
@@ -146,6 +146,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
     };
     let mut buffer = [0; apus_wire::MAX_HEADER_LEN];
     let length = Packet { header, body: Body::Data(data, b"?") }.emit_header(&mut buffer);

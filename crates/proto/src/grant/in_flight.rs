@@ -1,0 +1,133 @@
+//! The bytes on their way from senders that say how many of them wait there.
+//!
+//! A receiver that cannot see which senders are busy grants to several, so that its link does not idle, and pays with queues
+//! in the switch before it. A sender that says how many granted bytes wait with it (WIRE-34) is *informed about*: what waits
+//! there fills no queue and is not counted, and so the rest can be limited to little more than what keeps the link full.
+//! Source: SIRD (NSDI 2025), whose senders say with a bit that they are busy; ADR 46.
+//!
+//! # Invariants
+//!
+//! - **INFLIGHT-1** `bytes` is the sum of the shares over all incoming messages, and `grantable` the part of it that
+//!   belongs to candidates.
+
+use crate::config::Config;
+use crate::rpc::InFlightShare;
+
+/// The bytes on their way, and their limits (GRANT-15).
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// `informed_incoming`; 0 if nothing is counted.
+    limit: u64,
+    step: u32,
+    bytes: u64,
+    grantable: u64,
+}
+
+impl InFlight {
+    pub(super) fn new(config: &Config) -> Self {
+        let limit = if config.informs() { config.informed_incoming() } else { 0 };
+        Self { limit, step: config.informed_step(), bytes: 0, grantable: 0 }
+    }
+
+    /// Whether senders are listened to.
+    pub(super) const fn is_on(&self) -> bool {
+        self.limit > 0
+    }
+
+    /// `informed_incoming`.
+    pub(super) fn limit(&self) -> u32 {
+        u32::try_from(self.limit).unwrap_or(u32::MAX)
+    }
+
+    /// `max_incoming` bytes, or fewer if less may be on the way.
+    pub(super) fn cap(&self, max_incoming: u64) -> u64 {
+        if self.is_on() { max_incoming.min(self.limit) } else { max_incoming }
+    }
+
+    /// Least bytes of a GRANT.
+    pub(super) const fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// The part of `waiting` bytes at a sender that its message has too much: one step may wait, since GRANTs come in steps.
+    pub(super) const fn excess(&self, waiting: u32) -> u32 {
+        waiting.saturating_sub(self.step)
+    }
+
+    /// The share of a message with `outstanding` granted and not received bytes, of which `waiting` were at its sender: no more than
+    /// the limit, whatever is announced (GRANT-16).
+    pub(super) fn share(&self, outstanding: u32, waiting: u32, grantable: bool) -> InFlightShare {
+        InFlightShare {
+            bytes: outstanding.saturating_sub(self.excess(waiting)).min(self.limit()),
+            grantable,
+        }
+    }
+
+    /// A message that had the share `old` has `new` from now on. Returns whether there is more room.
+    pub(super) fn change(&mut self, old: InFlightShare, new: InFlightShare) -> bool {
+        let grantable =
+            |share: InFlightShare| if share.grantable { u64::from(share.bytes) } else { 0 };
+        debug_assert!(
+            self.bytes >= u64::from(old.bytes) && self.grantable >= grantable(old),
+            "INFLIGHT-1"
+        );
+        self.bytes = self.bytes - u64::from(old.bytes) + u64::from(new.bytes);
+        self.grantable = self.grantable - grantable(old) + grantable(new);
+        new.bytes < old.bytes
+    }
+
+    /// Bytes of the messages that need no further GRANT. They are served before all others.
+    pub(super) const fn granted_through(&self) -> u64 {
+        self.bytes - self.grantable
+    }
+
+    /// Bytes that a message may be granted if it and those before it have `upto` bytes on the way.
+    ///
+    /// A message that is shorter than all others so gets its first GRANT although the others have all they may have: half of
+    /// the limit is left for this. It overtakes them by its priority.
+    pub(super) fn room(&self, upto: u64) -> u32 {
+        let most = self.limit + self.limit / 2;
+        let room = self.limit.saturating_sub(upto).min(most.saturating_sub(self.bytes));
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_flight() -> InFlight {
+        InFlight::new(&Config::builder().informed_incoming(18_000).build().unwrap())
+    }
+
+    #[test]
+    fn what_waits_at_a_sender_beyond_a_step_is_not_counted() {
+        let in_flight = in_flight();
+        assert_eq!(in_flight.step(), 3_000);
+        let bytes = |waiting| in_flight.share(12_000, waiting, true).bytes;
+        assert_eq!([0, 3_000, 4_000, 15_000, u32::MAX].map(bytes), [12_000, 12_000, 11_000, 0, 0]);
+        assert_eq!(in_flight.share(1_000_000, 0, false).bytes, 18_000, "GRANT-16");
+    }
+
+    /// GRANT-15.
+    #[test]
+    fn the_limit_holds_for_a_message_and_those_before_it_and_half_more_for_all() {
+        let mut in_flight = in_flight();
+        let none = InFlightShare::default();
+        let long = in_flight.share(18_000, 0, true);
+        assert!(!in_flight.change(none, long));
+        assert_eq!(in_flight.room(18_000), 0, "it has all it may have");
+        assert_eq!(in_flight.room(0), 9_000, "a shorter one has the half");
+        let ending = in_flight.share(5_000, 0, false);
+        in_flight.change(none, ending);
+        assert_eq!(in_flight.granted_through(), 5_000);
+        assert_eq!(in_flight.room(5_000), 4_000);
+        assert!(in_flight.change(ending, none) && in_flight.change(long, none));
+        assert_eq!((in_flight.bytes, in_flight.grantable), (0, 0));
+    }
+
+    #[test]
+    fn without_a_limit_it_is_off() {
+        assert!(!InFlight::new(&Config::default()).is_on());
+    }
+}
