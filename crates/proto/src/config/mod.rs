@@ -338,11 +338,6 @@ impl Config {
         self.informed_incoming() > 0 && self.profile() == Profile::Udp
     }
 
-    /// Returns the least bytes of a GRANT to a sender that says how many wait (GRANT-15).
-    pub(crate) fn informed_step(&self) -> u32 {
-        u32::try_from(self.informed_incoming().div_ceil(INFORMED_STEPS)).unwrap_or(u32::MAX)
-    }
-
     /// Returns each integer parameter and its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
         self.0.values()
@@ -428,11 +423,6 @@ impl ConfigBuilder {
         )
     }
 }
-
-/// A step is one part in this number of `informed_incoming`. Chosen by us: two packets of 1.5 kB at 10 Gbit/s. Steps of
-/// three packets make messages of the mean length 4 % slower, and one packet costs twice as many GRANTs (perf-log,
-/// 2026-11-28).
-const INFORMED_STEPS: u64 = 6;
 
 /// Longest message that the kernel module accepts. Source: docs/reference/homa-module.md, *Packet types*.
 pub(crate) const KERNEL_MAX_MESSAGE: u64 = 1_000_000;

@@ -125,8 +125,9 @@ impl Granter {
     pub(crate) fn new(config: &Config) -> Self {
         let follows_link = config.max_incoming() == 0;
         let mut oldest = OldestShare::new(config);
-        let in_flight = InFlight::new(config);
+        let mut in_flight = InFlight::new(config);
         if !follows_link {
+            in_flight.set_max_incoming(config.max_incoming());
             oldest.set_max_incoming(in_flight.cap(config.max_incoming()));
         }
         Self {
@@ -167,6 +168,7 @@ impl Granter {
             let bytes = self.link_bytes.min(self.buffer_share).max(MIN_INCOMING);
             self.backlog.set_limit(bytes);
             self.window.set_max_incoming(bytes);
+            self.in_flight.set_max_incoming(bytes);
             self.oldest.set_max_incoming(self.in_flight.cap(bytes));
             self.content.clear();
         }
@@ -304,7 +306,7 @@ impl Granter {
                 content.push(key.rpc);
                 continue;
             }
-            let terms = self.terms_of(&rpcs[key.rpc].grant, terms);
+            let terms = self.terms_of(&rpcs[key.rpc], terms);
             match self.grant(rpcs, room, key.rpc, terms, upto, metrics) {
                 Granted::Content => content.push(key.rpc),
                 Granted::HeldBack => {}
@@ -387,18 +389,19 @@ impl Granter {
     }
 
     /// The terms of a message, if those of messages whose senders say nothing are `usual` (GRANT-15).
-    fn terms_of(&self, entry: &GrantEntry, usual: Terms) -> Terms {
-        match entry.at_sender {
-            None => usual,
-            Some(waiting) => Terms {
-                window: self.in_flight.limit().saturating_sub(self.in_flight.excess(waiting)),
-                step: self.in_flight.step(),
-            },
-        }
+    ///
+    /// No more waits than is outstanding: packets that were reordered, or a lie, may say so, and nothing would ever be granted.
+    fn terms_of(&self, entry: &Rpc, usual: Terms) -> Terms {
+        let (Some(waiting), Some(message)) = (entry.grant.at_sender, &entry.incoming) else {
+            return usual;
+        };
+        let excess = self.in_flight.excess(waiting).min(message.outstanding());
+        let window = self.in_flight.limit().saturating_sub(excess);
+        Terms { window, step: self.in_flight.step() }
     }
 
     fn backlog_room(&self) -> u32 {
-        self.backlog.room(self.window.longest_step())
+        self.backlog.room(self.window.longest_step().max(self.in_flight.step()))
     }
 
     /// Bytes granted and not received.

@@ -134,6 +134,8 @@ fn data(rng: &mut SeededRng, about: About) -> HostilePacket {
         ack: rng.percent(30).then_some(ack),
         cutoff_version: rng.within(0..3),
         retransmit: rng.percent(30),
+        // Any lie.
+        waiting: Waiting::from_byte((length ^ offset) as u8),
         ..piece(offset)
     };
     packet(rng, about, Flags::NONE, offset, Body::Data(data, &payload), &payload)

@@ -1,13 +1,14 @@
 //! Order checker: the shortest remaining message is sent first, except for the oldest message's share.
 //!
-//! Requirements SEND-1 to SEND-3, SEND-5. When a burst of a message is sent for the first time, no message of the host
+//! Requirements SEND-1 to SEND-3, SEND-5, SEND-11. When a burst of a message is sent for the first time, no message of the host
 //! that is certainly sendable may have fewer bytes left, unless the sent message is the oldest; and the oldest receives
-//! no more than its share. Certainly sendable are unscheduled bytes, and bytes allowed by a GRANT with the sender's
+//! no more than its share. With sender-informed grants, every second burst may be one packet of a message that was granted
+//! meanwhile. Certainly sendable are unscheduled bytes, and bytes allowed by a GRANT with the sender's
 //! current session, until a packet arrives that may have ended the call.
 
 use std::collections::{BTreeSet, HashMap};
 
-use apus_wire::{Body, Data, Flags, Packet, Role};
+use apus_wire::{Body, Data, Flags, Packet, Profile, Role};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
@@ -32,6 +33,8 @@ pub(crate) struct Order {
     /// Messages with fewer bytes left are sent before all others.
     short: u32,
     per_mille: u64,
+    /// Whether granted messages may send a packet before their turn.
+    informs: bool,
     /// Maximum of the oldest message's accumulated share in bytes, and the packet that exceeds it.
     saved_up: u64,
     /// Number of observations, used as the age of messages.
@@ -45,12 +48,16 @@ pub(crate) struct Order {
 struct HostState {
     /// Certainly sendable messages: bytes left, call, sender.
     ready: BTreeSet<(u32, CallId, Role)>,
-    /// Bytes sent in order of remaining length, without short messages.
+    /// Bytes of which the oldest message earns a share: those sent in order of remaining length or early, without short messages.
     in_order: u64,
     /// Bytes sent because their message was the oldest.
     for_age: u64,
     /// Reason for the current burst.
     reason: BurstReason,
+    /// Messages that have been granted bytes and have sent no packet early since.
+    granted: BTreeSet<(CallId, Role)>,
+    /// Whether the last burst that was not short left before its turn.
+    was_early: bool,
     /// Whether it has crashed; other hosts may release its calls at any time.
     has_died: bool,
     /// Last session of each client.
@@ -71,6 +78,10 @@ enum BurstReason {
     InOrder,
     /// Its message is the oldest.
     ForAge,
+    /// Its message has been granted bytes, and says that they wait.
+    Early,
+    /// The one or the other: its message is the oldest, and has been granted bytes.
+    EarlyOrForAge,
 }
 
 /// A message, as its sender may know it.
@@ -102,6 +113,8 @@ impl Order {
             hosts: (0..directory.ends.count()).map(|_| HostState::default()).collect(),
             short: scenario.config.defer_min_bytes() as u32,
             per_mille: scenario.config.pacer_fifo_fraction(),
+            informs: scenario.config.informed_incoming() > 0
+                && scenario.config.profile() == Profile::Udp,
             saved_up: (SHARE_BYTES * scenario.config.pacer_fifo_fraction() / 1_000).max(MIN_SHARE)
                 + u64::from(scenario.packet_limit),
             clock: 0,
@@ -170,15 +183,32 @@ impl Order {
         let left = message.length.saturating_sub(message.sent);
         let bytes = payload.len() as u64;
         if wire.place == 0 {
-            self.hosts[host as usize].reason = if left < self.short {
-                BurstReason::Short
-            } else {
-                self.check_order(host, call, wire.sender, left)?
+            let is_long = left >= self.short;
+            let reason = match is_long {
+                false => BurstReason::Short,
+                true => self.check_order(host, call, wire.sender, left)?,
             };
+            let state = &mut self.hosts[host as usize];
+            state.reason = reason;
+            if is_long {
+                state.was_early = reason == BurstReason::Early;
+            }
         }
         let state = &mut self.hosts[host as usize];
         match state.reason {
             BurstReason::Short => {}
+            BurstReason::Early => {
+                state.granted.remove(&(call, wire.sender));
+                state.in_order += bytes;
+                Violation::unless(wire.place == 0, ViolationKind::Order, call, || {
+                    ("one packet leaves before its turn".to_owned(), "it is not alone".to_owned())
+                })?;
+            }
+            BurstReason::EarlyOrForAge if wire.place == 0 => {
+                state.granted.remove(&(call, wire.sender));
+                state.in_order += bytes;
+            }
+            BurstReason::EarlyOrForAge => state.for_age += bytes,
             BurstReason::InOrder => state.in_order += bytes,
             BurstReason::ForAge => state.for_age += bytes,
         }
@@ -210,6 +240,12 @@ impl Order {
                 .map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].created.1);
             created_by.all(|by| created <= by)
         };
+        let HostState { granted, was_early, .. } = &self.hosts[host as usize];
+        if self.informs && !was_early && granted.contains(&(call, sender)) {
+            let may_be_oldest = self.per_mille > 0 && is_oldest();
+            let either = BurstReason::EarlyOrForAge;
+            return Ok(if may_be_oldest { either } else { BurstReason::Early });
+        }
         let has_share = for_age * 1_000 < self.per_mille * in_order + self.saved_up * 1_000;
         let may = first.0 >= self.short && self.per_mille > 0 && is_oldest() && has_share;
         Violation::unless(may, ViolationKind::Order, call, || {
@@ -320,6 +356,7 @@ impl Order {
     /// Applies a GRANT if it has the session that the message's sender uses.
     fn granted(&mut self, host: HostId, call: CallId, wire: &WirePacket<'_>, offset: u32) {
         let sender = wire.sender.peer();
+        self.hosts[host as usize].granted.insert((call, sender));
         let Outgoing { session: known, session_at, created, .. } =
             self.messages[call as usize][sender as usize];
         let lost = self.hosts[host as usize].lost.get(&wire.peer);

@@ -31,6 +31,9 @@ pub(super) fn generate(
         builder = limits(rng, builder, fabric);
     }
     builder = retention(rng, builder);
+    if rng.percent(50) {
+        builder = builder.informed_incoming(rng.scale(1_000, 300_000));
+    }
     builder.build().expect("the ranges here are inside those of the table")
 }
 

@@ -73,7 +73,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         receive_buffer: rng.scale(500_000, 8_000_000),
         older_hosts: Vec::new(),
     });
-    let config = config(rng);
+    let config = informed(&config(rng), seed);
     // Whether packets are lost one by one: not where a replayed BUSY may postpone a RESEND.
     let is_exact = faults == fault::Settings::default() && attack.position != Position::OnLink;
     let lost = if is_exact && rng.percent(50) { lost(rng, calls.len()) } else { BTreeMap::new() };
@@ -123,6 +123,12 @@ fn config(rng: &mut SeededRng) -> Config {
         .peer_idle_secs_max(rng.within(1..=5))
         .build()
         .expect("the limits fit together")
+}
+
+/// Switches sender-informed grants on for every second seed.
+fn informed(config: &Config, seed: u64) -> Config {
+    let bytes = if seed % 2 == 1 { 20_000 + seed % 16 * 10_000 } else { 0 };
+    config.to_builder().informed_incoming(bytes).build().expect("inside the range")
 }
 
 /// Generates faults that the honest hosts work off easily.
