@@ -201,7 +201,7 @@ impl SendQueue {
 /// the lane is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
 
-/// Messages that may want to send a packet before their turn. Chosen by us: what is not told now is told with the next GRANT.
+/// Messages that may want to send a packet before their turn. Chosen by us: what is not said now is said after the next GRANT.
 const MAX_EARLY: usize = 64;
 
 /// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest

@@ -343,7 +343,7 @@ fn what_waits_at_its_sender_leaves_room_for_others() {
     }
 }
 
-/// GRANT-15: a sender that says nothing, as versions before WIRE-34, is granted as if nobody said anything.
+/// GRANT-15: a sender that says nothing, as versions before WIRE-34, is granted as if senders said nothing.
 #[test]
 fn senders_that_say_nothing_are_granted_as_before() {
     let output = |config: &str| {
