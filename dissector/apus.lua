@@ -131,6 +131,7 @@ local f = {
     incoming = ProtoField.uint32("apus.incoming", "Incoming (bytes that may arrive without further grants)"),
     cutoff_version = ProtoField.uint16("apus.cutoff_version", "Version of the cutoffs used"),
     retransmit = ProtoField.bool("apus.retransmit", "Retransmit"),
+    waiting = ProtoField.uint32("apus.waiting", "Waiting (granted bytes that have not left their sender, rounded down)"),
     pad = ProtoField.bytes("apus.pad", "Padding"),
     segment_offset = ProtoField.int32("apus.segment_offset", "Offset in the segment header"),
     offset = ProtoField.uint32("apus.offset", "Offset"),
@@ -327,6 +328,13 @@ local function client_id(range)
     return id:band(UInt64.new(0xfffffffe, 0xffffffff))
 end
 
+-- Returns the granted bytes that wait at the sender of a DATA packet, rounded down (WIRE-34).
+local function waiting_bytes(byte)
+    local code = math.max(byte - 1, 0)
+    local shift = math.max(math.floor(code / 8) - 1, 0)
+    return math.min((code - shift * 8) * 2 ^ (shift + 6), MINUS_ONE)
+end
+
 -- With a session of 48 bits, the low nibble has the features of the sender (WIRE-33), of which two are known.
 local function valid_doff(kind, doff, long)
     return doff - (long and doff % 4 or 0) == (kind == DATA and 0xe0 or 0x50)
@@ -461,6 +469,7 @@ local function parse(tvb, length, profile)
     if packet.kind == DATA then
         packet.length, packet.incoming = tvb(28, 4):uint(), tvb(32, 4):uint()
         packet.retransmit = tvb(48, 1):uint() ~= 0
+        packet.waiting = profile == "udp" and waiting_bytes(tvb(49, 1):uint()) or 0
         packet.offset = tvb(52, 4):uint()
         if packet.offset == MINUS_ONE then packet.offset = packet.sequence end
         packet.data_len = length - DATA_HEADER
@@ -537,6 +546,9 @@ local function describe_data(packet, note)
     local text = string.format("%s %.0f..%.0f of %.0f", message_kind(packet), packet.offset, stop, packet.length)
     local remarks = {}
     if packet.retransmit then remarks[#remarks + 1] = "retransmitted" end
+    if packet.waiting > 0 then
+        remarks[#remarks + 1] = string.format("%.0f bytes wait at its sender", packet.waiting)
+    end
     if note.gap then remarks[#remarks + 1] = string.format("gap of %.0f before it", note.gap) end
     if note.repeated and not packet.retransmit then
         remarks[#remarks + 1] = string.format("%.0f bytes seen before", note.repeated)
@@ -688,7 +700,12 @@ local function add_data(tree, tvb, packet)
     if packet.acks[1] then add_ack(tree, tvb, packet.acks[1]) end
     tree:add(f.cutoff_version, tvb(46, 2))
     tree:add(f.retransmit, tvb(48, 1))
-    tree:add(f.pad, tvb(49, 3))
+    if packet.waiting > 0 then
+        tree:add(f.waiting, tvb(49, 1), packet.waiting)
+        tree:add(f.pad, tvb(50, 2))
+    else
+        tree:add(f.pad, tvb(49, 3))
+    end
     tree:add(f.segment_offset, tvb(52, 4))
     tree:add(f.offset, tvb(52, 4), packet.offset):set_generated()
     tree:add(f.data_len, packet.data_len):set_generated()

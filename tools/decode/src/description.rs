@@ -171,6 +171,9 @@ fn write_data(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Not
     if data.retransmit {
         remarks.push("retransmitted".to_owned());
     }
+    if let Some(bytes @ 1..) = data.waiting.bytes() {
+        remarks.push(format!("{bytes} bytes wait at its sender"));
+    }
     if note.gap > 0 {
         remarks.push(format!("gap of {} before it", note.gap));
     }

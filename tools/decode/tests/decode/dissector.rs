@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use apus_decode::{Decoder, PacketType, json};
-use apus_wire::{Body, Profile, Role};
+use apus_wire::{Body, Data, Profile, Role, Waiting};
 use pcap_file::DataLink;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -252,6 +252,22 @@ fn every_type_of_both_profiles_and_every_flag_is_shown() {
     let file = write_file(folder.path(), "story.pcap", &example_capture::capture());
     let shown = assert_same(&plug_in, &file);
     assert_eq!(count_experts(&shown, "The request is refused: overloaded"), 1);
+}
+
+/// WIRE-34.
+#[test]
+fn what_waits_at_a_sender_is_dissected_as_the_decoder_does() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<_> = [0, 63, 64, 1_000, 1_024, 20_000, 1 << 20, u32::MAX]
+        .into_iter()
+        .map(|bytes| {
+            let fields = Data { waiting: Waiting::of_bytes(bytes), ..data(1_000_000, 0) };
+            let body = Body::Data(fields, &BYTES[..100]);
+            ip(Profile::Udp, Role::Client, &packet(Profile::Udp, Role::Client, 2, body))
+        })
+        .collect();
+    assert_same(&plug_in, &write_file(folder.path(), "waiting.pcap", &raw_pcap(&records)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Notes: what the decoder derives from earlier packets.
 
 use apus_decode::{PacketFilter, PacketType, Summary, json};
-use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, Role};
+use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, Role, Waiting};
 
 use crate::builders::{
     BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with,
@@ -43,6 +43,17 @@ fn each_type_has_a_description_in_both_profiles() {
             one_of_each(profile).iter().map(|(role, bytes)| ip(profile, *role, bytes)).collect();
         assert_eq!(words(&records), expected, "{profile}");
     }
+}
+
+/// WIRE-34: senders say how many granted bytes wait. In the kernel profile these bytes are padding.
+#[test]
+fn what_waits_at_a_sender_is_described() {
+    let said = |bytes| part(100_000, 0, 900, |data| data.waiting = Waiting::of_bytes(bytes));
+    let expected = [
+        "DATA rpc 2 request 0..900 of 100000 [30720 bytes wait at its sender]",
+        "DATA rpc 2 request 0..900 of 100000 [900 bytes seen before]",
+    ];
+    assert_eq!(words(&[said(30_720), said(0)]), expected);
 }
 
 /// WIRE-30: an empty message is complete with its packet. In the kernel profile that is malformed.
