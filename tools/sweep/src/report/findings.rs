@@ -163,8 +163,11 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
         .with("mean_by_messages", slowdown(|of| of.mean_by_messages))
         .with("mean_by_bytes", slowdown(|of| of.mean_by_bytes))
         .with("largest_bin_p99", slowdown(|of| of.largest_bin_p99))
-        .with("longest_p99", slowdown(|of| of.longest_p99))
-        .with("medium_p99", contender.medium().map_or_else(absent, Figure::Spread));
+        .with("longest_p99", slowdown(|of| of.longest_p99));
+    // A workload need not have medium messages.
+    if let Some(medium) = contender.medium() {
+        row = row.with("medium_p99", Figure::Spread(medium));
+    }
     let queues = contender.queues();
     let names = ["tor_spine", "spine_tor", "tor_host"];
     for (index, name) in names.into_iter().enumerate().rev() {
