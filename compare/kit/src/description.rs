@@ -37,6 +37,8 @@ pub struct Description {
     pub waits: Waits,
     /// Bytes of its longest message; `None` if there is no limit that matters here.
     pub longest: Option<usize>,
+    /// Whether a process can serve several others and call them at the same time. It then takes part in tails and memory.
+    pub is_node: bool,
     /// Whether it encrypts. Clear peers are compared with apus, the others with sealed apus.
     pub is_sealed: bool,
 }

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::vec;
 
 use apus::security::Security;
-use apus::{Bytes, Closed, Completion, Endpoint, EndpointBuilder, PollMode};
+use apus::{Bytes, Closed, Completion, Cork, Endpoint, EndpointBuilder, PollMode};
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, ThrowAwayKeys, Wait, Waits,
-    Work, answer, measure_connection,
+    Client, Connection, Connector, Description, Error, Peer, Server, ThrowAwayKeys, Wait, Waits,
+    Work, answer, connections,
 };
 
 /// Messages that are received in one call.
@@ -33,12 +33,13 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
             advice: "threads that wait poll, and a cork where many calls are outstanding (docs/tuning.md)".to_owned(),
             waits: Waits::Both,
             longest: None,
+            is_node: true,
             is_sealed: SEALED,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let endpoint = open::<SEALED>(server.wait, server.keys).bind("127.0.0.1:0")?;
+        let endpoint = open::<SEALED>(server.wait, server.keys).bind(server.bind)?;
         let ended = endpoint.clone();
         server.stop().wake_with(move || ended.shutdown());
         server.ready(endpoint.local_addr())?;
@@ -61,16 +62,19 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
         }
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
         let endpoint = open::<SEALED>(client.wait, &client.keys).client()?;
-        let server = client.server;
         if let Work::RoundTrips { .. } = client.work {
-            let mut calls = Calls { endpoint: &endpoint, server, request: Bytes::new() };
-            return measure_connection(client, &mut calls);
+            return Ok(connections(move |server| {
+                Ok(Calls { endpoint: endpoint.clone(), server, request: Bytes::new() })
+            }));
         }
-        let _together = endpoint.cork();
-        let ends = Vec::new().into_iter();
-        measure_connection(client, &mut Outstanding { endpoint: &endpoint, server, ends })
+        // Lives as long as the process, and so does the cork.
+        let endpoint: &'static Endpoint = Box::leak(Box::new(endpoint));
+        Ok(connections(move |server| {
+            let ends = Vec::new().into_iter();
+            Ok(Outstanding { endpoint, _together: endpoint.cork(), server, ends })
+        }))
     }
 }
 
@@ -85,13 +89,13 @@ fn open<const SEALED: bool>(wait: Wait, keys: &ThrowAwayKeys) -> EndpointBuilder
 }
 
 /// Calls that wait for their replies.
-struct Calls<'a> {
-    endpoint: &'a Endpoint,
+struct Calls {
+    endpoint: Endpoint,
     server: SocketAddr,
     request: Bytes,
 }
 
-impl Connection for Calls<'_> {
+impl Connection for Calls {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.request = Bytes::copy_from_slice(request);
         Ok(())
@@ -105,13 +109,14 @@ impl Connection for Calls<'_> {
 }
 
 /// Calls whose replies are received together.
-struct Outstanding<'a> {
-    endpoint: &'a Endpoint,
+struct Outstanding {
+    endpoint: &'static Endpoint,
+    _together: Cork<'static>,
     server: SocketAddr,
     ends: vec::IntoIter<Completion>,
 }
 
-impl Connection for Outstanding<'_> {
+impl Connection for Outstanding {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.endpoint.send(self.server, Bytes::copy_from_slice(request), 0)?;
         Ok(())

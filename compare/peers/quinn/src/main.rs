@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, MAX_LENGTH, Measured, Peer, Server, Waits, answer, measure_calls,
-    run, serve_async,
+    Client, Connector, Description, Error, MAX_LENGTH, Peer, Server, Waits, answer, calls, run,
+    serve_async,
 };
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::pem::PemObject;
@@ -25,6 +25,7 @@ impl Peer for Quinn {
             advice: "many short streams on one connection, as its documentation says; segmentation offload is on by itself".to_owned(),
             waits: Waits::Block,
             longest: None,
+            is_node: true,
             is_sealed: true,
         }
     }
@@ -33,8 +34,9 @@ impl Peer for Quinn {
         let certificate = CertificateDer::from_pem_file(server.keys.certificate())?;
         let key = PrivateKeyDer::from_pem_file(server.keys.key())?;
         let config = ServerConfig::with_single_cert(vec![certificate], key)?;
+        let bind = server.bind;
         serve_async(server, async move || {
-            let endpoint = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
+            let endpoint = Endpoint::server(config, bind)?;
             let address = endpoint.local_addr()?;
             tokio::spawn(async move {
                 while let Some(incoming) = endpoint.accept().await {
@@ -45,14 +47,13 @@ impl Peer for Quinn {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(client.keys.certificate())?)?;
         let config = ClientConfig::with_root_certificates(Arc::new(roots))?;
-        let server = client.server;
-        measure_calls(client, async move || {
-            let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-            endpoint.set_default_client_config(config);
+        let mut endpoint = Endpoint::client(client.bind)?;
+        endpoint.set_default_client_config(config);
+        Ok(calls(async move |server| {
             let connection = endpoint.connect(server, "localhost")?.await?;
             Ok(async move |request: Bytes| {
                 let (mut send, mut receive) = connection.open_bi().await?;
@@ -60,7 +61,7 @@ impl Peer for Quinn {
                 send.finish()?;
                 Ok(receive.read_to_end(MAX_LENGTH).await?.into())
             })
-        })
+        }))
     }
 }
 

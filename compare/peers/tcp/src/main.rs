@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
-    measure_connection, run, when_ready,
+    Client, Connection, Connector, Description, Error, Peer, Server, Wait, Waits, answer,
+    connections, run, when_ready,
 };
 
 struct Tcp;
@@ -21,12 +21,13 @@ impl Peer for Tcp {
             advice: "TCP_NODELAY and whole messages in each write, as RFC 1122 and tcp(7) say for requests and replies".to_owned(),
             waits: Waits::Both,
             longest: None,
+            is_node: true,
             is_sealed: false,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let listener = TcpListener::bind(server.bind)?;
         let address = listener.local_addr()?;
         server.stop().wake_with(move || drop(TcpStream::connect(address)));
         server.ready(address)?;
@@ -52,9 +53,9 @@ impl Peer for Tcp {
         }
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let stream = TcpStream::connect(client.server)?;
-        measure_connection(client, &mut Messages::new(stream, client.wait)?)
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
+        let wait = client.wait;
+        Ok(connections(move |server| Ok(Messages::new(TcpStream::connect(server)?, wait)?)))
     }
 }
 

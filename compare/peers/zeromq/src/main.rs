@@ -2,13 +2,14 @@
 
 use std::mem::replace;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, RawFd};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Waits, answer,
-    measure_connection, run,
+    Client, Connection, Connector, Description, Error, Peer, Server, Waits, answer, connections,
+    run,
 };
-use zmq::{Context, DEALER, Message, ROUTER, Socket};
+use zmq::{Context, DEALER, DONTWAIT, Message, ROUTER, Socket};
 
 struct ZeroMq;
 
@@ -24,6 +25,7 @@ impl Peer for ZeroMq {
             // Its IO thread would wait for the core on which the other one polls.
             waits: Waits::Block,
             longest: None,
+            is_node: true,
             is_sealed: false,
         }
     }
@@ -31,7 +33,7 @@ impl Peer for ZeroMq {
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
         let context = Context::new();
         let socket = context.socket(ROUTER)?;
-        let address = free_address()?;
+        let address = free_address(server.bind)?;
         socket.bind(&url(address))?;
         // Ends the socket's receive.
         server.stop().wake_with(move || {
@@ -54,14 +56,24 @@ impl Peer for ZeroMq {
         }
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let socket = Context::new().socket(DEALER)?;
-        // What waits to be sent when the measurement ends is not sent any more.
-        socket.set_linger(0)?;
-        socket.connect(&url(client.server))?;
-        measure_connection(client, &mut Dealer { socket, message: Message::new() })
+    fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
+        let (mut context, mut sockets) = (Context::new(), 0);
+        Ok(connections(move |server| {
+            if sockets == SOCKETS {
+                (context, sockets) = (Context::new(), 0);
+            }
+            sockets += 1;
+            let socket = context.socket(DEALER)?;
+            // What waits to be sent when the measurement ends is not sent any more.
+            socket.set_linger(0)?;
+            socket.connect(&url(server))?;
+            Ok(Dealer { socket, message: Message::new() })
+        }))
     }
 }
+
+/// Sockets of a context; libzmq allows 1,023.
+const SOCKETS: usize = 1_000;
 
 /// A client's socket.
 struct Dealer {
@@ -79,11 +91,24 @@ impl Connection for Dealer {
         reply.extend_from_slice(&self.message);
         Ok(())
     }
+
+    fn try_receive(&mut self, reply: &mut Vec<u8>) -> Result<bool, Error> {
+        match self.socket.recv(&mut self.message, DONTWAIT) {
+            Ok(()) => reply.extend_from_slice(&self.message),
+            Err(zmq::Error::EAGAIN) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.socket.as_raw_fd())
+    }
 }
 
 /// An address that no other socket has. libzmq takes no socket that is bound already.
-fn free_address() -> Result<SocketAddr, Error> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+fn free_address(bind: SocketAddr) -> Result<SocketAddr, Error> {
+    Ok(TcpListener::bind(bind)?.local_addr()?)
 }
 
 fn url(address: SocketAddr) -> String {
