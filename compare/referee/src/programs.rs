@@ -41,6 +41,11 @@ impl Program {
     pub(crate) fn is_apus(&self) -> bool {
         is_apus(&self.about)
     }
+
+    /// Returns whether it is the one of apus that is compared with `other`, which is not.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.is_apus() && !other.is_apus() && self.about.is_sealed == other.about.is_sealed
+    }
 }
 
 fn is_apus(about: &Description) -> bool {
