@@ -77,7 +77,7 @@ impl Load {
         programs: &[Program],
         to: &mut Findings,
     ) -> Result<(), Error> {
-        let found = match cluster::run(&self.options(options, programs)?, &Venue::fabric()?) {
+        let found = match cluster::analysis(&self.options(options, programs)?, &Venue::fabric()?) {
             Ok(found) => found,
             Err(error @ Error::Option { .. }) => return Err(error),
             Err(error) => {
@@ -87,13 +87,14 @@ impl Load {
                 return Ok(());
             }
         };
-        let Findings { outcome, sections, .. } = found;
+        let Findings { outcome, sections, .. } = found.findings();
         let table = self.table(options, &outcome.rows);
         to.outcome.rows.extend(outcome.rows.iter().map(|row| self.row(row)));
-        let ratios = outcome.ratios.into_iter();
-        to.outcome
-            .ratios
-            .extend(ratios.map(|(name, ratio)| (format!("{name} {}", self.name), ratio)));
+        for (ours, theirs) in pairs(programs) {
+            let ratios = found.ratios(&ours.about.name, &theirs.about.name).into_iter();
+            let ratios = ratios.map(|(name, ratio)| (format!("{name} {}", self.name), ratio));
+            to.outcome.ratios.extend(ratios);
+        }
         let notes = outcome.notes.into_iter().map(|note| format!("{}: {note}", self.name));
         to.outcome.notes.extend(notes);
         let settings: Map<String, Value> =
@@ -161,4 +162,12 @@ impl Load {
         }
         table
     }
+}
+
+/// Returns each peer, behind the program of apus that is compared with it.
+fn pairs(programs: &[Program]) -> impl Iterator<Item = (&Program, &Program)> {
+    programs.iter().filter_map(|theirs| {
+        let ours = programs.iter().find(|ours| ours.is_beside(theirs))?;
+        Some((ours, theirs))
+    })
 }

@@ -66,6 +66,15 @@ pub const IDLE: f64 = 0.4;
 /// An option has a value that cannot be measured there; the fabric cannot be made; or not a single run
 /// succeeded.
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
+    analysis(options, venue).map(|analysis| analysis.findings())
+}
+
+/// Measures everything as [`run`] does, for callers that compare the transports in their own way.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn analysis(options: &Options, venue: &Venue) -> Result<Analysis, Error> {
     options.check()?;
     venue.check(options)?;
     let (options, _folder) = &options.prepared()?;
@@ -83,9 +92,9 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     let notes = record.notes().into_iter().chain(repeater.neighbours()).collect();
     let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
     let account = Account { venue, options, phases: &phases, link: &link, base: &base };
-    let mut findings = Analysis::of(account.measured(&runs.mixes, notes, command)?).findings();
-    findings.outcome.phases = Some(record);
-    Ok(findings)
+    let mut analysis = Analysis::of(account.measured(&runs.mixes, notes, command)?);
+    analysis.outcome.phases = Some(record);
+    Ok(analysis)
 }
 
 /// Does one node's work in an agent.

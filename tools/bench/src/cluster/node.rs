@@ -44,6 +44,8 @@ pub(super) struct Setup {
     pub(super) parameters: Vec<(String, u64)>,
     /// Keys of a transport that encrypts.
     pub(super) keys: Option<ThrowAwayKeys>,
+    /// Whether contents of replies are compared.
+    pub(super) compare: bool,
 }
 
 /// The instructions for a node when all are open.
@@ -142,6 +144,7 @@ pub(super) fn agent(
         work: Application::NONE,
         parameters: setup.parameters,
         keys: setup.keys,
+        compare: setup.compare,
     };
     let named;
     let transport = match given {
