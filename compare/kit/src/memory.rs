@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use apus_contenders::transport::{Client, Completions, Node, NodeOptions, PollMode, Transport};
 use apus_testbed::error::Error;
-use apus_testbed::machine::{anonymous_memory, raise_descriptor_limit};
-use apus_testbed::process::{Control, Task};
+use apus_testbed::machine::raise_descriptor_limit;
+use apus_testbed::process::{Begin, Control, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,9 +18,6 @@ pub const MEMORY_JOB: &str = "compare-memory";
 
 /// Bytes of the call that each client makes.
 const SIZE: u32 = 100;
-
-/// Time in which a server comes to rest. Chosen by us: far longer than it works on a call.
-const REST: Duration = Duration::from_millis(200);
 
 /// Longest wait for a reply.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -39,16 +36,13 @@ pub struct MemorySetup {
 /// Clients of one server.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Clients {
-    /// Their number, without the one that does not count.
+    /// Their number.
     pub count: usize,
     /// The server's address.
     pub server: SocketAddr,
-    /// Number of the server's process.
-    pub process: u32,
 }
 
-/// Does one side's work over a transport. Result of the clients: bytes of memory that the server has touched for all of them
-/// together.
+/// Does one side's work over a transport, until it must stop.
 ///
 /// # Errors
 ///
@@ -62,9 +56,10 @@ pub fn memory_agent(
     let setup: MemorySetup = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     raise_descriptor_limit();
     match setup.clients {
-        None => serve(&*transport.open(&options(&setup, true))?, control).map(|()| json!(null)),
-        Some(clients) => Ok(json!(growth(transport, &setup, clients)?)),
+        None => serve(&*transport.open(&options(&setup, true))?, control)?,
+        Some(clients) => call_twice(transport, &setup, clients, control)?,
     }
+    Ok(json!(null))
 }
 
 fn options(setup: &MemorySetup, serve: bool) -> NodeOptions {
@@ -90,35 +85,32 @@ fn serve(node: &dyn Node, control: &mut Control) -> Result<(), Error> {
     })
 }
 
-/// Returns the growth of the server's memory over the first call of each client.
-fn growth(transport: &dyn Transport, setup: &MemorySetup, clients: Clients) -> Result<u64, Error> {
-    let Clients { count, server, process } = clients;
+/// Connects each client and lets it call once. Reports that this is done as if it were a server. Lets each call once more when it
+/// may begin, which shows that the connections were there all the time.
+fn call_twice(
+    transport: &dyn Transport,
+    setup: &MemorySetup,
+    clients: Clients,
+    control: &mut Control,
+) -> Result<(), Error> {
+    let Clients { count, server } = clients;
     let opening = options(setup, false);
-    // What a server has once, whatever the number of its clients, does not count.
-    let first = transport.open(&opening)?;
-    let mut first = first.connect(&[server], 1)?;
-    call(&mut *first, 0)?;
-    thread::sleep(REST);
-    let before = anonymous_memory(Some(process))?;
-    let mut crowds = Vec::new();
-    if transport.connections(1) == 0 {
-        // A peer is an address: each client has one of its own.
-        for _ in 0..count {
-            let node = transport.open(&opening)?;
-            let mut client = node.connect(&[server], 1)?;
-            call(&mut *client, 0)?;
-            crowds.push((node, client));
-        }
-    } else {
+    // Where a peer is an address, each client has one of its own.
+    let (nodes, of_each) = if transport.connections(1) == 0 { (count, 1) } else { (1, count) };
+    let servers = vec![server; of_each];
+    let mut all = Vec::new();
+    for _ in 0..nodes {
         let node = transport.open(&opening)?;
-        let mut client = node.connect(&vec![server; count], 1)?;
-        for connection in 0..count {
-            call(&mut *client, connection)?;
-        }
-        crowds.push((node, client));
+        let mut client = node.connect(&servers, 1)?;
+        (0..of_each).try_for_each(|connection| call(&mut *client, connection))?;
+        all.push((node, client));
     }
-    thread::sleep(REST);
-    Ok(anonymous_memory(Some(process))?.saturating_sub(before))
+    control.ready(server)?;
+    let Begin { details: (), .. } = control.begin()?;
+    for (_, client) in &mut all {
+        (0..of_each).try_for_each(|connection| call(&mut **client, connection))?;
+    }
+    Ok(())
 }
 
 /// Calls one of the servers, and waits for the reply.

@@ -1,13 +1,17 @@
 //! Memory of a server for each of its clients.
 
+use std::time::Duration;
+use std::{iter, thread};
+
 use apus_report::result::{Figure, Ratio, Row};
 use apus_report::stats::Spread;
+use apus_testbed::clock;
 use apus_testbed::error::Error;
+use apus_testbed::machine::anonymous_memory;
 use apus_testbed::process::{Spawner, Task};
 use apus_testbed::repeat::Repeater;
 use compare_kit::{Clients, MEMORY_JOB, MemorySetup, ThrowAwayKeys};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 use crate::agent;
 use crate::options::Options;
@@ -29,8 +33,11 @@ pub(crate) const CROWDS: [Crowd; 3] = [
     Crowd { name: "memory-10k", clients: 10_000 },
 ];
 
-/// Longest time for a client's connection and call, as an estimate for the wait.
-const EACH: Duration = Duration::from_millis(10);
+/// Clients of one process, whose descriptors the system limits.
+const TOGETHER: usize = 1_000;
+
+/// Time in which a server comes to rest. Chosen by us: far longer than it works on a call.
+const REST: Duration = Duration::from_millis(200);
 
 /// The memory of a peer's server, in all runs.
 pub(crate) struct Growth<'a> {
@@ -82,12 +89,28 @@ impl Growth<'_> {
         };
         let mut server = start("server", None)?;
         let address = server.address()?;
-        let process = server.pid().ok_or_else(|| Error::Peer("a server elsewhere".to_owned()))?;
-        let count = self.crowd.clients;
-        let clients = start("clients", Some(Clients { count, server: address, process }))?;
-        let bytes = clients.result(EACH * count as u32)?;
-        let _: Value = server.stop()?;
-        Ok(bytes)
+        let process = server.pid();
+        let memory = || {
+            thread::sleep(REST);
+            anonymous_memory(process)
+        };
+        let clients = |count| {
+            let mut clients = start("clients", Some(Clients { count, server: address }))?;
+            // They have called.
+            clients.address().map(|_| clients)
+        };
+        // What a server has once, whatever the number of its clients, does not count.
+        let _first = clients(1)?;
+        let before = memory()?;
+        let (whole, rest) = (self.crowd.clients / TOGETHER, self.crowd.clients % TOGETHER);
+        let counts = iter::repeat_n(TOGETHER, whole).chain((rest > 0).then_some(rest));
+        let others = counts.map(clients).collect::<Result<Vec<_>, Error>>()?;
+        let after = memory()?;
+        for mut clients in others {
+            clients.begin(&(), clock::now())?;
+            let _: Value = clients.result(REST)?;
+        }
+        Ok(after.saturating_sub(before))
     }
 
     fn spread(&self) -> Option<Spread> {
