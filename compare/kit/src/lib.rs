@@ -26,7 +26,7 @@ mod work;
 pub use apus_contenders::keys::ThrowAwayKeys;
 pub use calls::{measure_calls, serve_async};
 pub use connection::{Connection, measure_connection};
-pub use description::{Description, Waits};
+pub use description::{Class, Description, Waits};
 pub use measured::Measured;
 pub use message::{MAX_LENGTH, answer};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};

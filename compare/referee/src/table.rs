@@ -116,13 +116,13 @@ fn tables(programs: &[Program], entries: &[Entry<'_>]) -> Vec<Table> {
     FIGURES.iter().filter_map(table).collect()
 }
 
-/// apus beside each peer in the same work: in the clear beside those in the clear, sealed beside those that encrypt.
+/// apus beside each peer of the same class in the same work.
 fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for entry in entries.iter().filter(|entry| !entry.program.is_apus()) {
         let is_apus = |it: &&Entry<'_>| {
             it.program.is_apus()
-                && it.program.about.is_sealed == entry.program.about.is_sealed
+                && it.program.about.class == entry.program.about.class
                 && it.course.name == entry.course.name
         };
         let Some(apus) = entries.iter().find(is_apus) else { continue };

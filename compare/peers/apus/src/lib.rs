@@ -6,8 +6,8 @@ use std::vec;
 use apus::security::Security;
 use apus::{Bytes, Closed, Completion, Endpoint, EndpointBuilder, PollMode};
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, ThrowAwayKeys, Wait, Waits,
-    Work, answer, measure_connection,
+    Class, Client, Connection, Description, Error, Measured, Peer, Server, ThrowAwayKeys, Wait,
+    Waits, Work, answer, measure_connection,
 };
 
 /// Messages that are received in one call.
@@ -33,7 +33,7 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
             advice: "threads that wait poll, and a cork where many calls are outstanding (docs/tuning.md)".to_owned(),
             waits: Waits::Both,
             longest: None,
-            is_sealed: SEALED,
+            class: if SEALED { Class::Sealed } else { Class::Clear },
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, MAX_LENGTH, Measured, Peer, Server, Waits, answer, measure_calls,
-    run, serve_async,
+    Class, Client, Description, Error, MAX_LENGTH, Measured, Peer, Server, Waits, answer,
+    measure_calls, run, serve_async,
 };
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::pem::PemObject;
@@ -25,7 +25,7 @@ impl Peer for Quinn {
             advice: "many short streams on one connection, as its documentation says; segmentation offload is on by itself".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            class: Class::Sealed,
         }
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
     serve_async,
 };
 use s2n_quic::client::Connect;
@@ -24,7 +24,7 @@ impl Peer for S2nQuic {
             advice: "its defaults: segmentation offload is on where the system has it".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            class: Class::Sealed,
         }
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
     serve_async,
 };
 use futures_util::StreamExt;
@@ -42,7 +42,7 @@ impl Peer for Tarpc {
             advice: "its examples use one connection and a task for each request; TCP_NODELAY is not set by it, and is set here".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

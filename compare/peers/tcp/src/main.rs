@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
+    Class, Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
     measure_connection, run, when_ready,
 };
 
@@ -21,7 +21,7 @@ impl Peer for Tcp {
             advice: "TCP_NODELAY and whole messages in each write, as RFC 1122 and tcp(7) say for requests and replies".to_owned(),
             waits: Waits::Both,
             longest: None,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run, serve_async,
+    Class, Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run,
+    serve_async,
 };
 use compare_tokio::{calls, echo};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,7 +29,7 @@ impl Peer for TokioRustls {
             advice: "as tokio; the handshake is over before calls count".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            class: Class::Sealed,
         }
     }
 

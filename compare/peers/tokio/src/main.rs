@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run, serve_async,
+    Class, Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run,
+    serve_async,
 };
 use compare_tokio::{calls, echo};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,7 +22,7 @@ impl Peer for Tokio {
                 .to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

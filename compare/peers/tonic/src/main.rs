@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
     serve_async,
 };
 use futures_util::StreamExt;
@@ -44,7 +44,7 @@ impl Peer for Tonic {
             advice: "one channel that is cloned for each task, as tonic's documentation says; TCP_NODELAY is its default".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

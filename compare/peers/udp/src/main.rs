@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
+    Class, Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
     measure_connection, run, when_ready,
 };
 
@@ -24,7 +24,7 @@ impl Peer for Udp {
                 .to_owned(),
             waits: Waits::Both,
             longest: Some(LONGEST),
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Waits, answer,
+    Class, Client, Connection, Description, Error, Measured, Peer, Server, Waits, answer,
     measure_connection, run,
 };
 use zmq::{Context, DEALER, Message, ROUTER, Socket};
@@ -24,7 +24,7 @@ impl Peer for ZeroMq {
             // Its IO thread would wait for the core on which the other one polls.
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 
