@@ -7,6 +7,7 @@
 //!   description  what a program says about its peer
 //!   work         the work, and how a process waits
 //!   message      contents of requests and replies
+//!   place        addresses and names of servers
 //!   waiting      attempts of a process that polls or sleeps
 //!   program      the main function; servers and clients in processes of their own
 //!   connection   measures a client that sends and receives
@@ -19,6 +20,7 @@ mod connection;
 mod description;
 mod measured;
 mod message;
+mod place;
 mod program;
 mod waiting;
 mod work;
@@ -29,6 +31,7 @@ pub use connection::{Connection, measure_connection};
 pub use description::{Class, Description, Waits};
 pub use measured::Measured;
 pub use message::{MAX_LENGTH, answer};
+pub use place::{free_address, name_of};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};
 pub use waiting::when_ready;
 pub use work::{Wait, Work};

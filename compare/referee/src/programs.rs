@@ -9,10 +9,11 @@ use apus_testbed::error::{Doing, Error, require};
 use compare_kit::Description;
 use serde::Deserialize;
 
-/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt.
-const PEERS: [&str; 11] = [
+/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
+const PEERS: [&str; 13] = [
     "apus",
     "apus-sealed",
+    "apus-local",
     "udp",
     "tcp",
     "tokio",
@@ -22,10 +23,11 @@ const PEERS: [&str; 11] = [
     "tokio-rustls",
     "quinn",
     "s2n-quic",
+    "unix",
 ];
 
 /// Those that take part always.
-const OURS: usize = 2;
+const OURS: usize = 3;
 
 /// A program.
 #[derive(Clone, Debug)]
