@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 13] = [
+const PEERS: [&str; 14] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -24,6 +24,7 @@ const PEERS: [&str; 13] = [
     "quinn",
     "s2n-quic",
     "unix",
+    "iceoryx2",
 ];
 
 /// Those that take part always.
