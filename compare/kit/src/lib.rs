@@ -30,7 +30,7 @@ pub use calls::{measure_calls, serve_async};
 pub use connection::{Connection, measure_connection};
 pub use description::{Class, Description, Waits};
 pub use measured::Measured;
-pub use message::{MAX_LENGTH, answer};
+pub use message::{MAX_LENGTH, answer, number};
 pub use place::{free_address, name_of};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};
 pub use waiting::when_ready;

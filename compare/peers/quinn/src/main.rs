@@ -1,17 +1,14 @@
 //! quinn: QUIC, a stream of its own for each call. Always encrypted.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use compare_kit::{
     Class, Client, Description, Error, MAX_LENGTH, Measured, Peer, Server, Waits, answer,
     measure_calls, run, serve_async,
 };
-use quinn::rustls::RootCertStore;
-use quinn::rustls::pki_types::pem::PemObject;
-use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use quinn::{ClientConfig, Connection, Endpoint, ServerConfig};
+use compare_quinn::{connect, listen};
+use quinn::Incoming;
 
 struct Quinn;
 
@@ -30,11 +27,9 @@ impl Peer for Quinn {
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let certificate = CertificateDer::from_pem_file(server.keys.certificate())?;
-        let key = PrivateKeyDer::from_pem_file(server.keys.key())?;
-        let config = ServerConfig::with_single_cert(vec![certificate], key)?;
+        let keys = server.keys.clone();
         serve_async(server, async move || {
-            let endpoint = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
+            let endpoint = listen(&keys)?;
             let address = endpoint.local_addr()?;
             tokio::spawn(async move {
                 while let Some(incoming) = endpoint.accept().await {
@@ -46,14 +41,9 @@ impl Peer for Quinn {
     }
 
     fn measure(client: &Client) -> Result<Measured, Error> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(client.keys.certificate())?)?;
-        let config = ClientConfig::with_root_certificates(Arc::new(roots))?;
-        let server = client.server;
+        let (server, keys) = (client.server, client.keys.clone());
         measure_calls(client, async move || {
-            let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-            endpoint.set_default_client_config(config);
-            let connection = endpoint.connect(server, "localhost")?.await?;
+            let connection = connect(server, &keys).await?;
             Ok(async move |request: Bytes| {
                 let (mut send, mut receive) = connection.open_bi().await?;
                 send.write_chunk(request).await?;
@@ -65,8 +55,8 @@ impl Peer for Quinn {
 }
 
 /// Answers the streams of a connection until its end.
-async fn echo(incoming: quinn::Incoming) -> Result<(), Error> {
-    let connection: Connection = incoming.await?;
+async fn echo(incoming: Incoming) -> Result<(), Error> {
+    let connection = incoming.await?;
     loop {
         let (mut send, mut receive) = connection.accept_bi().await?;
         tokio::spawn(async move {
