@@ -117,11 +117,13 @@ impl Doorbell {
     }
 }
 
+type Pending = PendingResponse<ipc::Service, [u8], (), [u8], ()>;
+
 /// Calls of a client. A server answers them in their order.
 struct Calls {
     port: ClientPort<ipc::Service, [u8], (), [u8], ()>,
     doorbell: Doorbell,
-    pending: VecDeque<PendingResponse<ipc::Service, [u8], (), [u8], ()>>,
+    pending: VecDeque<Pending>,
 }
 
 impl Connection for Calls {
