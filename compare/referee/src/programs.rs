@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 15] = [
+const PEERS: [&str; 16] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -25,6 +25,7 @@ const PEERS: [&str; 15] = [
     "quinn-datagrams",
     "s2n-quic",
     "unix",
+    "zeromq-ipc",
     "iceoryx2",
 ];
 
