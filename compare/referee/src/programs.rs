@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 16] = [
+const PEERS: [&str; 18] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -20,12 +20,14 @@ const PEERS: [&str; 16] = [
     "tarpc",
     "tonic",
     "zeromq",
+    "nng",
     "tokio-rustls",
     "quinn",
     "quinn-datagrams",
     "s2n-quic",
     "unix",
     "zeromq-ipc",
+    "nng-ipc",
     "iceoryx2",
 ];
 
