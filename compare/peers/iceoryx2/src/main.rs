@@ -30,8 +30,7 @@ impl Peer for Iceoryx2 {
             package: Some("iceoryx2".to_owned()),
             settings: "request-response of byte slices; an event for each side that sleeps, sent when it has no more to do"
                 .to_owned(),
-            advice: "its examples write messages where they are loaned, and wait for events instead of polling with sleeps"
-                .to_owned(),
+            advice: "its examples write messages in place, and wait for events".to_owned(),
             waits: Waits::Both,
             longest: Some(MAX_LENGTH),
             class: Class::SameHost,
@@ -104,15 +103,14 @@ impl Doorbell {
 
     /// Waits until the other side may have sent something, and notifies it before that.
     fn wait(&mut self) -> Result<(), Error> {
-        match self.wait {
-            Wait::Spin => std::hint::spin_loop(),
-            Wait::Block => {
-                if take(&mut self.is_due) {
-                    self.notifier.notify()?;
-                }
-                self.listener.timed_wait(|_| {}, CYCLE)?;
-            }
+        if self.wait == Wait::Spin {
+            std::hint::spin_loop();
+            return Ok(());
         }
+        if take(&mut self.is_due) {
+            self.notifier.notify()?;
+        }
+        self.listener.timed_wait(|_| {}, CYCLE)?;
         Ok(())
     }
 }
