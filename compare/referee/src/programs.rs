@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 18] = [
+const PEERS: [&str; 19] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -19,6 +19,7 @@ const PEERS: [&str; 18] = [
     "tokio",
     "tarpc",
     "tonic",
+    "grpc-cpp",
     "zeromq",
     "nng",
     "tokio-rustls",
