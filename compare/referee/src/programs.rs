@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 19] = [
+const PEERS: [&str; 20] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -22,6 +22,7 @@ const PEERS: [&str; 19] = [
     "grpc-cpp",
     "zeromq",
     "nng",
+    "enet",
     "tokio-rustls",
     "quinn",
     "quinn-datagrams",
