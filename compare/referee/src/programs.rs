@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 20] = [
+const PEERS: [&str; 22] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -22,6 +22,7 @@ const PEERS: [&str; 20] = [
     "grpc-cpp",
     "zeromq",
     "nng",
+    "aeron",
     "enet",
     "tokio-rustls",
     "quinn",
@@ -30,6 +31,7 @@ const PEERS: [&str; 20] = [
     "unix",
     "zeromq-ipc",
     "nng-ipc",
+    "aeron-ipc",
     "iceoryx2",
 ];
 
