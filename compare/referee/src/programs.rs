@@ -10,7 +10,7 @@ use compare_kit::Description;
 use serde::Deserialize;
 
 /// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
-const PEERS: [&str; 22] = [
+const PEERS: [&str; 24] = [
     "apus",
     "apus-sealed",
     "apus-local",
@@ -23,6 +23,7 @@ const PEERS: [&str; 22] = [
     "zeromq",
     "nng",
     "aeron",
+    "ucx",
     "enet",
     "tokio-rustls",
     "quinn",
@@ -32,6 +33,7 @@ const PEERS: [&str; 22] = [
     "zeromq-ipc",
     "nng-ipc",
     "aeron-ipc",
+    "ucx-shm",
     "iceoryx2",
 ];
 
