@@ -22,6 +22,18 @@ impl Waits {
     }
 }
 
+/// Peers that are compared with each other. Each class has a program of apus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Over the loopback interface, in the clear.
+    Clear,
+    /// Over the loopback interface, encrypted.
+    Sealed,
+    /// Between processes of one host, in the clear, over the peer's strongest way: shared memory if it has that.
+    SameHost,
+}
+
 /// A peer in words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Description {
@@ -39,6 +51,6 @@ pub struct Description {
     pub longest: Option<usize>,
     /// Whether a process can serve several others and call them at the same time. It then takes part in tails and memory.
     pub is_node: bool,
-    /// Whether it encrypts. Clear peers are compared with apus, the others with sealed apus.
-    pub is_sealed: bool,
+    /// Which of apus's programs it is compared with.
+    pub class: Class,
 }

@@ -7,6 +7,7 @@
 //!   description  what a program says about its peer
 //!   work         the work, and how a process waits
 //!   message      contents of requests and replies
+//!   place        addresses and names of servers
 //!   waiting      attempts of a process that polls or sleeps
 //!   executor     runtime of clients
 //!   connector    the client of a peer
@@ -27,6 +28,7 @@ mod measured;
 mod memory;
 mod message;
 mod node;
+mod place;
 mod program;
 mod waiting;
 mod work;
@@ -35,10 +37,11 @@ pub use apus_contenders::keys::ThrowAwayKeys;
 pub use calls::{calls, serve_async};
 pub use connection::{Connection, connections};
 pub use connector::Connector;
-pub use description::{Description, Waits};
+pub use description::{Class, Description, Waits};
 pub use measured::Measured;
 pub use memory::{Clients, MEMORY_JOB, MemorySetup, memory_agent};
-pub use message::{MAX_LENGTH, answer};
+pub use message::{MAX_LENGTH, answer, number};
+pub use place::{free_address, name_of};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};
 pub use waiting::when_ready;
 pub use work::{Wait, Work};

@@ -48,6 +48,12 @@ pub(crate) fn check_echo(reply: &[u8], request: &[u8]) -> Result<(), Error> {
     if reply == request { Ok(()) } else { Err(wrong(reply, request, 0)) }
 }
 
+/// Returns the number of the call that a request or reply belongs to, for peers that match them themselves.
+#[must_use]
+pub fn number(message: &[u8]) -> Option<u64> {
+    message.get(1..HEAD)?.try_into().ok().map(u64::from_le_bytes)
+}
+
 /// The messages of a work.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages {
@@ -81,8 +87,7 @@ impl Messages {
     ///
     /// It is none.
     pub(crate) fn call_of(&self, reply: &[u8]) -> Result<u64, Error> {
-        let number = reply.get(1..HEAD).and_then(|bytes| bytes.try_into().ok());
-        let number = number.map(u64::from_le_bytes).ok_or("a reply without a head")?;
+        let number = number(reply).ok_or("a reply without a head")?;
         let is_right = if self.work.is_echo() {
             reply[0] == self.template[0] && reply[HEAD..] == self.template[HEAD..]
         } else {

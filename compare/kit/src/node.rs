@@ -143,7 +143,7 @@ fn failed(what: &str) -> TestbedError {
 mod tests {
     use super::*;
     use crate::{
-        Connection, Connector, Description, Error, Waits, calls, connections, serve_async,
+        Class, Connection, Connector, Description, Error, Waits, calls, connections, serve_async,
     };
     use apus_contenders::load::{Idle, unloaded};
     use apus_contenders::transport::Completions;
@@ -172,7 +172,7 @@ mod tests {
                 waits: Waits::Block,
                 longest: None,
                 is_node: true,
-                is_sealed: false,
+                class: Class::Clear,
             }
         }
 

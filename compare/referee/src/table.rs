@@ -158,7 +158,7 @@ fn tables(programs: &[Program], entries: &[Entry<'_>]) -> Vec<Table> {
     FIGURES.iter().filter_map(table).collect()
 }
 
-/// apus beside each peer in the same work: in the clear beside those in the clear, sealed beside those that encrypt.
+/// apus beside each peer of the same class in the same work.
 fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
     for entry in entries {

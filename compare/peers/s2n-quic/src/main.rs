@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run,
+    serve_async,
 };
 use s2n_quic::client::Connect;
 use s2n_quic::provider::tls::rustls;
@@ -24,7 +25,7 @@ impl Peer for S2nQuic {
             waits: Waits::Block,
             longest: None,
             is_node: true,
-            is_sealed: true,
+            class: Class::Sealed,
         }
     }
 

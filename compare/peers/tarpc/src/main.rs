@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run,
+    serve_async,
 };
 use futures_util::StreamExt;
 use tarpc::context::{self, Context};
@@ -42,7 +43,7 @@ impl Peer for Tarpc {
             waits: Waits::Block,
             longest: None,
             is_node: true,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

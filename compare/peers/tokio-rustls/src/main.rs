@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use compare_kit::{
-    Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
 };
 use compare_tokio::{caller, echo};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,7 +29,7 @@ impl Peer for TokioRustls {
             waits: Waits::Block,
             longest: None,
             is_node: true,
-            is_sealed: true,
+            class: Class::Sealed,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
 };
 use compare_tokio::{caller, echo};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,7 +22,7 @@ impl Peer for Tokio {
             waits: Waits::Block,
             longest: None,
             is_node: true,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Connector, Description, Error, Peer, Server, Wait, Waits, answer,
+    Class, Client, Connection, Connector, Description, Error, Peer, Server, Wait, Waits, answer,
     connections, run, when_ready,
 };
 
@@ -25,7 +25,7 @@ impl Peer for Udp {
             waits: Waits::Both,
             longest: Some(LONGEST),
             is_node: false,
-            is_sealed: false,
+            class: Class::Clear,
         }
     }
 
