@@ -33,7 +33,7 @@ pub trait Peer {
     /// It cannot begin, or breaks.
     fn serve(server: &mut Server<'_>) -> Result<(), Error>;
 
-    /// Returns what connects to servers: [`calls`](crate::calls) or [`connections`](crate::connections).
+    /// Returns what connects to servers: [`calls`](crate::calls()) or [`connections`](crate::connections()).
     ///
     /// # Errors
     ///

@@ -19,6 +19,7 @@ pub(crate) const NAME: &str = "build";
 /// What a peer's dependencies are.
 struct Footprint<'a> {
     program: &'a Program,
+    dependencies: Toml,
     /// Crates, all together.
     crates: usize,
     /// Time of a clean build.
@@ -28,9 +29,9 @@ struct Footprint<'a> {
 /// Returns the rows, and the table of all peers; those whose dependencies cannot be built have a line on standard error. A build is
 /// timed if `timed` says so.
 pub(crate) fn found(programs: &[Program], timed: bool) -> Result<(Vec<Row>, Option<Table>), Error> {
-    let mut found = Vec::new();
+    let mut found: Vec<Footprint<'_>> = Vec::new();
     for program in programs {
-        match measure(program, timed) {
+        match measure(program, timed, &found) {
             Ok(footprint) => found.push(footprint),
             Err(error) => eprintln!("skipped: {NAME} of {}: {error}", program.about.name),
         }
@@ -55,11 +56,23 @@ pub(crate) fn found(programs: &[Program], timed: bool) -> Result<(Vec<Row>, Opti
     Ok((found.iter().map(row).collect(), table))
 }
 
-fn measure(program: &Program, timed: bool) -> Result<Footprint<'_>, Error> {
-    let empty = Empty::with(&dependencies(&program.about.name)?)?;
+/// Measures a peer, unless one that has the same dependencies is known.
+fn measure<'a>(
+    program: &'a Program,
+    timed: bool,
+    known: &[Footprint<'a>],
+) -> Result<Footprint<'a>, Error> {
+    let dependencies = dependencies(&program.about.name)?;
+    if let Some(same) = known.iter().find(|it| it.dependencies == dependencies) {
+        return Ok(Footprint { program, dependencies, ..*same });
+    }
+    let empty = Empty::with(&dependencies)?;
     let crates = empty.crates()?;
+    if timed {
+        eprintln!("building the dependencies of {}: {crates} crates", program.about.name);
+    }
     let time = timed.then(|| empty.build()).transpose()?;
-    Ok(Footprint { program, crates, time })
+    Ok(Footprint { program, dependencies, crates, time })
 }
 
 /// The workspace of all peers.

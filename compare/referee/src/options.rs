@@ -105,7 +105,7 @@ impl Options {
         )
     }
 
-    /// Returns whether a work is selected that is neither a load nor needs time that was not asked for.
+    /// Returns whether a work other than a load is selected.
     pub(crate) fn selects(&self, work: &str) -> bool {
         self.works.is_empty() || self.works.iter().any(|it| it == work)
     }
