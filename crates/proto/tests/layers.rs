@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 const LAYERS: &[(&str, &[&str])] = &[
     ("time", &[]),
     ("secret", &[]),
+    ("neighbours", &["time"]),
     ("unread_bounds", &["time"]),
     ("ended_client", &[]),
     ("ranges", &[]),
@@ -94,6 +95,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "time",
             "secret",
+            "neighbours",
             "limits",
             "config",
             "extent",

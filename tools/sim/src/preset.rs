@@ -80,6 +80,7 @@ pub fn sigcomm18_experiment(
 ) -> Result<Experiment, ConfigError> {
     let config = sigcomm18_config(&workload)?;
     Ok(Experiment {
+        processes: None,
         fabric: Settings::new(sigcomm18(), seed),
         carrier: Carrier::Apus(config.clone()),
         load_config: config,

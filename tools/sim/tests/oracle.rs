@@ -18,6 +18,7 @@ fn experiment(workload: u32, messages: u32) -> Experiment {
     let workload = Workload::published(workload);
     let config = preset::sigcomm18_config(&workload).unwrap();
     Experiment {
+        processes: None,
         fabric: Settings::new(preset::sigcomm18(), 1),
         carrier: Carrier::Apus(config.clone()),
         load_config: config,

@@ -1,6 +1,7 @@
-//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed]`, with one thread per
+//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed | --divided]`, with one thread per
 //! core unless JOBS says otherwise. With `--hostile`, one host of each fabric attacks the others; with `--kernel`, some hosts
-//! run the Linux module; with `--sealed`, packets are sealed and a host is on the path. It runs what `apus sim check` runs, but compiles far less when the core changes:
+//! run the Linux module; with `--sealed`, packets are sealed and a host is on the path; with `--divided`, hosts have
+//! endpoints with shards, or several processes. It runs what `apus sim check` runs, but compiles far less when the core changes:
 //! `mutations/run` builds it once per mutation.
 //!
 //! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds that were run.
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         Some("--hostile") => PeerModel::Hostile,
         Some("--kernel") => PeerModel::Kernel,
         Some("--sealed") => PeerModel::Sealed,
+        Some("--divided") => PeerModel::Divided,
         _ => PeerModel::Random,
     };
     words.truncate(words.len() - usize::from(peers != PeerModel::Random));
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
         _ => (0, 0, None),
     };
     let (Some(jobs), Some(end)) = (jobs, from.checked_add(count)) else {
-        eprintln!("usage: seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed]");
+        eprintln!("usage: seeds FROM COUNT [JOBS] [--hostile | --kernel | --sealed | --divided]");
         return ExitCode::from(2);
     };
     for first in (from..end).step_by(jobs.get()) {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::call::PlannedCall;
+use super::ends::Ends;
 use super::observation::CallId;
 use super::scenario::Scenario;
 use apus_sim::message::HostId;
@@ -13,6 +14,7 @@ use apus_sim::message::HostId;
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) scenario: Scenario,
+    pub(crate) ends: Ends,
     by_id: HashMap<(HostId, HostId, u64), CallId, FixedState>,
     incarnations: Vec<u32>,
 }
@@ -20,8 +22,9 @@ pub(crate) struct Directory {
 impl Directory {
     /// Creates a directory without ids.
     pub(crate) fn new(scenario: Scenario) -> Self {
-        let incarnations = vec![0; scenario.hosts() as usize];
-        Self { scenario, by_id: HashMap::default(), incarnations }
+        let ends = scenario.ends();
+        let incarnations = vec![0; ends.count() as usize];
+        Self { scenario, ends, by_id: HashMap::default(), incarnations }
     }
 
     /// Returns a planned call.
@@ -50,10 +53,10 @@ impl Directory {
         self.scenario.kernel_hosts.contains(&host)
     }
 
-    /// Returns whether a host states the room of its socket, if it knows it.
+    /// Returns whether an end states the room of its socket, if it knows it.
     pub(crate) fn states_room(&self, host: HostId) -> bool {
         let sharing = self.scenario.sharing.as_ref();
-        sharing.is_none_or(|sharing| !sharing.older_hosts.contains(&host))
+        sharing.is_none_or(|sharing| !sharing.older_hosts.contains(&self.ends.host_of(host)))
     }
 
     /// Records a crash of a host.

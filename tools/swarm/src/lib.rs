@@ -8,6 +8,7 @@
 //!   generator   scenario of a seed                        scenario, call     the scenario
 //!   attacker    programs of hostile hosts                 attack, address    what they do, and in whose name
 //!                                                         meddling           what a host on the path does
+//!                                                         ends               shards and processes of a host
 //!   simulation  observed hosts, phases of a run           payload            content of messages
 //!   observer    passes observations to the checkers       checker            one file for each promise
 //!   violation   promise, expectation and observation      event_log          events before a violation
@@ -28,6 +29,7 @@ mod attacker;
 mod call;
 mod checker;
 mod directory;
+mod ends;
 mod event_log;
 mod files;
 mod generator;
@@ -44,6 +46,7 @@ mod violation;
 
 pub use attack::{Attack, Position};
 pub use call::{PlannedCall, ServerAction};
+pub use ends::Division;
 pub use meddling::Meddling;
 pub use scenario::{Overload, PeerModel, Processors, Scenario, Sharing};
 pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};

@@ -10,6 +10,7 @@ use apus_wire::{DATA_HEADER_LEN, Role};
 
 use super::attack::{Attack, Position};
 use super::call::{PlannedCall, ServerAction};
+use super::ends::{Division, Ends};
 use super::meddling::Meddling;
 use super::observation::CallId;
 use apus_sim::fabric::{Buffers, Settings};
@@ -22,7 +23,7 @@ use apus_workload::time::{MICROSECOND, Nanos};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PeerModel {
     /// Usually apus only; in every tenth fabric some hosts run the Linux module, in another tenth one host is hostile, and in another
-    /// one packets are sealed.
+    /// one packets are sealed, and in another one hosts are divided.
     #[default]
     Random,
     /// Apus only.
@@ -31,6 +32,8 @@ pub enum PeerModel {
     Kernel,
     /// Apus, and one host of each fabric attacks the others.
     Hostile,
+    /// Apus; each host has an endpoint with shards, or several processes.
+    Divided,
     /// Apus with sealed packets, and a host on the path between all of them.
     Sealed,
 }
@@ -44,6 +47,12 @@ pub struct Scenario {
     pub config: Config,
     /// Hosts, switches and links.
     pub fabric: Settings,
+    /// What is on each host. Calls name ends.
+    pub division: Division,
+    /// Whether several processes of a host publish what they do for each other. Shards always do.
+    pub processes_publish: bool,
+    /// When single processes start anew, in chronological order, while their hosts go on.
+    pub restarts: Vec<(Nanos, HostId)>,
     /// Hosts that run the Linux module; all others run apus.
     pub kernel_hosts: Vec<HostId>,
     /// Length of the longest packet in bytes, headers included; drivers report it to their transports.
@@ -148,9 +157,10 @@ impl Scenario {
         self.faults.corruption > 0 && is_unnoticed && self.sealed.is_none()
     }
 
-    /// Returns the stalls of a host.
+    /// Returns the stalls of an end's host.
     pub(crate) fn stalls_of(&self, host: HostId) -> Vec<Stall> {
         let stalls = self.processors.iter().flat_map(|processors| &processors.stalls);
+        let host = self.ends().host_of(host);
         stalls.filter(|(each, _)| *each == host).map(|(_, stall)| *stall).collect()
     }
 
@@ -178,6 +188,20 @@ impl Scenario {
     #[must_use]
     pub const fn hosts(&self) -> u32 {
         self.fabric.topology.shape.hosts()
+    }
+
+    /// Returns whether the ends of a host publish what they do for each other (GRANT-17).
+    pub(crate) const fn has_neighbours(&self) -> bool {
+        match self.division {
+            Division::Whole => false,
+            Division::Shards(_) => true,
+            Division::Processes(_) => self.processes_publish,
+        }
+    }
+
+    /// Returns the ends of all hosts.
+    pub(crate) const fn ends(&self) -> Ends {
+        Ends::new(self.hosts(), self.division)
     }
 }
 
@@ -211,6 +235,17 @@ impl fmt::Display for Scenario {
         }
         let known = if self.has_link_rate { "known" } else { "unknown" };
         writeln!(f, "; link rate {known}")?;
+        if self.division != Division::Whole {
+            let publish = if self.has_neighbours() { ", and publish what they do" } else { "" };
+            let (division, apart) = (self.division, self.hosts());
+            writeln!(
+                f,
+                "  division   {division:?}; the ends of a host are {apart} apart{publish}"
+            )?;
+        }
+        for (at, end) in &self.restarts {
+            writeln!(f, "  restart    end {end}, after {:.3} µs", micros(*at))?;
+        }
         if !self.kernel_hosts.is_empty() {
             writeln!(f, "  modules    hosts {:?} run the Linux module", self.kernel_hosts)?;
         }

@@ -6,8 +6,8 @@ use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::processor::{Costs, Processor, Stall};
 use apus_swarm::{
-    Meddling, PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction, Sharing, Swarm,
-    SwarmSummary, ViolationKind, check, check_scenario,
+    Division, Meddling, PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction,
+    Sharing, Swarm, SwarmSummary, ViolationKind, check, check_scenario,
 };
 use apus_wire::Role;
 use apus_workload::Rate;
@@ -21,6 +21,7 @@ fn small(mut scenario: Scenario) -> Scenario {
     }
     scenario.faults = Settings::default();
     scenario.outages = Outages::default();
+    scenario.restarts.clear();
     scenario.heal_at = scenario.calls.last().map_or(0, |call| call.at) + MILLISECOND;
     scenario
 }
@@ -394,4 +395,35 @@ fn a_host_on_the_path_stops_packets_and_nothing_else() {
         hostile_packets += result.totals.hostile_packets;
     }
     assert_ne!(hostile_packets, 0);
+}
+
+/// Returns the first scenarios whose hosts are divided like this.
+fn divided(is_wanted: fn(&Scenario) -> bool) -> impl Iterator<Item = Scenario> {
+    let all = (0..).map(|seed| Scenario::generate_with(seed, PeerModel::Divided));
+    all.filter(is_wanted).map(small).take(4)
+}
+
+#[test]
+fn endpoints_have_shards_and_their_hosts_crash() {
+    for mut scenario in divided(|scenario| matches!(scenario.division, Division::Shards(_))) {
+        let at = scenario.heal_at / 2;
+        scenario.outages.crashes = vec![Crash { host: 0, at, until: at + 50 * MICROSECOND }];
+        let result = check_scenario(&scenario);
+        if let Some(failure) = result.failure {
+            panic!("{failure}");
+        }
+        assert_ne!(result.totals.rpcs, 0);
+    }
+}
+
+/// The other processes of the host go on, and the next life of the one that ended is called as well.
+#[test]
+fn single_processes_of_a_host_start_anew() {
+    for mut scenario in divided(|scenario| matches!(scenario.division, Division::Processes(_))) {
+        let times = [1, 2, 3].map(|part| scenario.heal_at * part / 4);
+        scenario.restarts = times.into_iter().zip([0, 1, 0]).collect();
+        if let Some(failure) = check_scenario(&scenario).failure {
+            panic!("{failure}");
+        }
+    }
 }

@@ -22,6 +22,8 @@ use apus_sim::topology::Shape;
 pub const MOST_MESSAGES: u32 = 500_000_000;
 /// Most runs of one setting. Source: ours, as for every experiment.
 const MOST_RUNS: u32 = 1_000;
+/// Most processes of a host. Chosen by us: more than a host has cores for.
+const MOST_PROCESSES: u32 = 64;
 
 /// Run messages of a workload through a simulated fabric, beside published figures
 ///
@@ -83,6 +85,12 @@ pub struct Options {
     /// Transports. Several carry the same messages and are compared
     #[arg(long = "transport", value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     pub transports: Vec<Transport>,
+    /// Processes of each host, 1 to 64; several numbers are compared. A message is between the same process of two hosts. What
+    /// they send waits in the queue of the interface, first in, first out. With several processes, `apus-apart` runs beside
+    /// `apus`: the same, but they know nothing of each other [default: one transport, which gives a packet to the
+    /// interface when the link is free]
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', allow_negative_numbers = true)]
+    pub processes: Vec<u32>,
     /// A parameter of apus, instead of the preset's value; several values are compared
     #[arg(long = "param", value_name = "NAME=VALUE[,VALUE]")]
     pub parameters: Vec<Axis>,
@@ -236,6 +244,8 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships
     Apus,
+    /// Apus whose processes of a host know nothing of each other; needs --processes
+    ApusApart,
     /// DCTCP as Linux has it
     Dctcp,
     /// One scheduler that knows all messages: a lower bound, not a transport
@@ -321,6 +331,28 @@ impl Options {
         Ok(workload.truncated(LONGEST))
     }
 
+    /// Returns the transports whose hosts have this number of processes. With several, apus runs without what they know of each other
+    /// as well.
+    pub(super) fn carriers(&self, processes: Option<u32>) -> Vec<Transport> {
+        let has_several = processes.is_some_and(|processes| processes > 1);
+        let mut all = self.transports.clone();
+        match all.iter().position(|each| *each == Transport::Apus) {
+            Some(apus) if has_several && !all.contains(&Transport::ApusApart) => {
+                all.insert(apus + 1, Transport::ApusApart);
+            }
+            _ => {}
+        }
+        all
+    }
+
+    /// Returns the numbers of processes.
+    pub(super) fn numbers_of_processes(&self) -> Vec<Option<u32>> {
+        match self.processes[..] {
+            [] => vec![None],
+            _ => self.processes.iter().copied().map(Some).collect(),
+        }
+    }
+
     /// Returns the seeds of each setting.
     pub(super) fn seeds(&self) -> Vec<u64> {
         match self.seeds[..] {
@@ -368,10 +400,27 @@ impl Options {
             "peer-model",
             "there is no apus among the transports; try --transport apus",
         )?;
+        self.check_processes()?;
         self.check_buffers()?;
         self.check_processors()?;
         self.check_pattern()?;
         self.check_repeats()
+    }
+
+    fn check_processes(&self) -> Result<(), OptionsError> {
+        let wrong = |problem: &str| Err(OptionsError::new("processes", problem));
+        if !self.processes.iter().all(|number| (1..=MOST_PROCESSES).contains(number)) {
+            return wrong("a host has 1 to 64 processes; try 4");
+        }
+        if !self.processes.is_empty() && self.peer_model != PeerModel::Apus {
+            return wrong(
+                "the Linux module is one for all processes of a host; try --peer-model apus",
+            );
+        }
+        if self.processes.is_empty() && self.transports.contains(&Transport::ApusApart) {
+            return wrong("apus-apart needs several processes; try 4");
+        }
+        Ok(())
     }
 
     fn check_buffers(&self) -> Result<(), OptionsError> {

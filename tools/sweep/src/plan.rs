@@ -61,7 +61,8 @@ impl Plan {
             options.workloads.len(),
             options.loads.len(),
             options.shapes.len(),
-            options.transports.len(),
+            options.carriers(Some(2)).len(),
+            options.numbers_of_processes().len(),
             options.seeds().len(),
         ];
         let values = options.parameters.iter().map(|axis| axis.values.len());
@@ -75,9 +76,12 @@ impl Plan {
             let workload = &options.carried(workload)?;
             for load in &options.loads {
                 for shape in &options.shapes {
-                    for parameters in combinations(options) {
-                        let at = Setting { options, workload, load: *load, shape: *shape };
-                        at.points(&parameters, &mut points)?;
+                    for processes in options.numbers_of_processes() {
+                        let at =
+                            Setting { options, workload, load: *load, shape: *shape, processes };
+                        for parameters in combinations(options) {
+                            at.points(&parameters, &mut points)?;
+                        }
                     }
                 }
             }
@@ -102,6 +106,7 @@ struct Setting<'a> {
     workload: &'a Workload,
     load: f64,
     shape: Shape,
+    processes: Option<u32>,
 }
 
 impl Setting<'_> {
@@ -129,13 +134,14 @@ impl Setting<'_> {
             return Err(OptionsError::new("workload", problem));
         }
         let described = self.described(&config, parameters);
-        for transport in &options.transports {
+        for transport in &options.carriers(self.processes) {
             for seed in options.seeds() {
                 let carrier = match transport {
                     Transport::Apus if options.peer_model == PeerModel::Kernel => {
                         Carrier::Mixed(config.clone())
                     }
                     Transport::Apus => Carrier::Apus(config.clone()),
+                    Transport::ApusApart => Carrier::Apart(config.clone()),
                     Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
                     Transport::Oracle => Carrier::Oracle,
                 };
@@ -169,6 +175,7 @@ impl Setting<'_> {
             messages,
             warm_up,
             first_contact: self.greets(),
+            processes: self.processes,
             processor: self.options.processors.processor(Options::full_bytes()),
             stall: self.options.processors.stall.unwrap_or(0),
             seed,
@@ -218,6 +225,9 @@ impl Setting<'_> {
         }
         if self.options.peer_model != PeerModel::Apus {
             all.push(("peer_model", json!(self.options.peer_model.to_string())));
+        }
+        if let Some(processes) = self.processes {
+            all.push(("processes", json!(processes)));
         }
         let processors = &self.options.processors;
         if let Some((rate, processor)) =

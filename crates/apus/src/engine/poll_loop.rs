@@ -278,7 +278,7 @@ impl Shard {
         } else {
             core.begin_pass(batch.packets);
             if let Some(sibling) = self.sibling() {
-                core.share_incoming(sibling);
+                core.observe_siblings(sibling);
             }
             core.begin_reading(batch.reading.and_then(|reading| reading.since));
             let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);

@@ -15,7 +15,8 @@
 //! - **STEAL-2** A thread never holds the core locks of two shards.
 
 use super::sync::{AtomicU32, Ordering, fence};
-use std::sync::atomic::AtomicU64;
+use apus_neighbours::Board;
+use apus_proto::{Instant, Neighbours, Published};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The kinds of messages that any thread may receive.
@@ -38,14 +39,12 @@ struct Line {
     surplus: [AtomicU32; 2],
     /// Threads and tasks that wait for a message, by kind.
     idle: [AtomicU32; 2],
-    /// Granted bytes that have not arrived.
-    incoming: AtomicU64,
 }
 
 impl Default for Line {
     fn default() -> Self {
         let zeros = || std::array::from_fn(|_| AtomicU32::new(0));
-        Self { surplus: zeros(), idle: zeros(), incoming: AtomicU64::new(0) }
+        Self { surplus: zeros(), idle: zeros() }
     }
 }
 
@@ -53,6 +52,8 @@ impl Default for Line {
 #[derive(Debug)]
 pub(crate) struct Siblings<S> {
     lines: Box<[Line]>,
+    /// What they do with the host's link.
+    board: Board,
     /// Shards that have been opened, by index.
     shards: Box<[OnceLock<Weak<S>>]>,
 }
@@ -69,6 +70,7 @@ impl<S> Siblings<S> {
     pub(crate) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             lines: std::iter::repeat_with(Line::default).take(count).collect(),
+            board: Board::new(count),
             shards: std::iter::repeat_with(OnceLock::new).take(count).collect(),
         })
     }
@@ -153,19 +155,14 @@ impl<S> Sibling<S> {
         })
     }
 
-    /// Publishes the bytes that this shard has granted and that have not arrived.
-    pub(crate) fn publish_incoming(&self, bytes: u64) {
-        let published = &self.line().incoming;
-        if published.load(Ordering::Relaxed) != bytes {
-            published.store(bytes, Ordering::Relaxed);
-        }
+    /// Publishes what this shard does with the host's link.
+    pub(crate) fn publish_link_use(&self, now: Instant, published: &Published<'_>) {
+        self.all.board.publish(self.index, now, published);
     }
 
-    /// Returns the number of shards, and the bytes that the others have granted and that have not arrived.
-    pub(crate) fn incoming_elsewhere(&self) -> (usize, u64) {
-        let lines = &self.all.lines;
-        let bytes = self.others().map(|index| lines[index].incoming.load(Ordering::Relaxed)).sum();
-        (lines.len(), bytes)
+    /// Calls `use_neighbours` with what the other shards do with the host's link.
+    pub(crate) fn neighbours(&self, use_neighbours: impl FnOnce(&Neighbours<'_>)) {
+        self.all.board.read(self.index, use_neighbours);
     }
 }
 

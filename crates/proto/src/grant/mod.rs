@@ -27,6 +27,7 @@
 
 mod backlog;
 mod candidates;
+mod elsewhere;
 mod oldest;
 mod parked;
 mod window;
@@ -38,6 +39,7 @@ use crate::metrics::Scheduling;
 use crate::rpc::{GrantEntry, Rpc, RpcKey, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
+use elsewhere::Elsewhere;
 use oldest::OldestShare;
 use parked::Parked;
 use smallvec::SmallVec;
@@ -51,6 +53,9 @@ pub(crate) struct Granter {
     oldest: OldestShare,
     window: Window,
     max_active: usize,
+    elsewhere: Elsewhere,
+    /// Bytes that the active messages lack, as other transports of the host learn.
+    active_here: SmallVec<[u32; 8]>,
     /// Whether `max_incoming` is computed from the link's rate and the socket's buffer.
     follows_link: bool,
     /// Bytes that the link carries in [`INCOMING_MICROS`].
@@ -127,6 +132,8 @@ impl Granter {
             oldest,
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
+            elsewhere: Elsewhere::default(),
+            active_here: SmallVec::new(),
             touched: Vec::new(),
             dirty: false,
             content: SmallVec::new(),
@@ -249,13 +256,16 @@ impl Granter {
         granted: &mut SmallVec<[RpcKey; 8]>,
         send: &mut impl FnMut(Decision),
     ) {
-        let active = self.candidates.select(self.max_active);
-        let window = self.window.bytes(active.len());
+        let mut active = self.candidates.select(self.max_active);
+        let together = self.elsewhere.narrow(&mut active, self.max_active);
+        self.active_here.clear();
+        self.active_here.extend(active.iter().map(|key| key.missing));
+        let window = self.window.bytes(together);
         if let Some(decision) = self.grant_oldest(rpcs, room, window, granted, metrics) {
             granted.push(decision.rpc);
             send(decision);
         }
-        if active.len() != self.content_among {
+        if together != self.content_among {
             self.content.clear();
         }
         let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
@@ -274,12 +284,13 @@ impl Granter {
                 Granted::NoRoom => without_room.push(key.rpc),
                 Granted::Upto(offset) => {
                     granted.push(key.rpc);
-                    let level = Level::Scheduled { rank, active: active.len() };
+                    let rank = self.elsewhere.rank(rank, key).min(together - 1);
+                    let level = Level::Scheduled { rank, active: together };
                     send(Decision { rpc: key.rpc, offset, level });
                 }
             }
         }
-        (self.content, self.content_among) = (content, active.len());
+        (self.content, self.content_among) = (content, together);
         let is_news = !without_room.is_empty() || self.parked.has_more();
         for rpc in without_room {
             self.park(rpcs, rpc);
@@ -334,6 +345,16 @@ impl Granter {
     /// they have not received (GRANT-14).
     pub(crate) const fn share(&mut self, sharers: u64, elsewhere: u64) {
         self.backlog.share(sharers, elsewhere);
+    }
+
+    /// Other transports of the host grant messages that lack `active` bytes, ascending (GRANT-17).
+    pub(crate) fn set_active_elsewhere(&mut self, active: &[u32]) {
+        self.dirty |= self.elsewhere.set(active);
+    }
+
+    /// Returns the bytes that the active messages lack, ascending.
+    pub(crate) fn active_here(&self) -> &[u32] {
+        &self.active_here
     }
 
     fn backlog_room(&self) -> u32 {

@@ -5,6 +5,7 @@ use crate::error::FailureKind;
 use crate::expiry::{ask, interval, note_returned};
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
+use crate::neighbours::{Neighbours, Published};
 use crate::peer::{Address, Peer, peer_address};
 use crate::rpc::{RpcKey, ServerState, State};
 use crate::rx::establish_session;
@@ -128,19 +129,23 @@ impl Transport {
         self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
-    /// Reports that `sharers` transports share `max_incoming`, this one included, and that the others have granted
-    /// `elsewhere` bytes that they have not received (GRANT-14). By default a transport shares with no other.
+    /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12). By default a transport is alone.
     ///
-    /// Takes effect with the next grants: the shards of an endpoint report it in each pass.
-    pub fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
-        self.inbound.granter.share(sharers.max(1) as u64, elsewhere);
+    /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
+    pub fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
+        let sharers = neighbours.sharers.max(1) as u64;
+        self.inbound.granter.share(sharers, neighbours.incoming);
+        self.inbound.granter.set_active_elsewhere(neighbours.active);
+        self.outbound.pacer.share(sharers, neighbours.link_idle_at);
     }
 
-    /// Returns the bytes that were granted and have not been received, for
-    /// [`Transport::share_incoming`] of others.
-    #[must_use]
-    pub const fn incoming_bytes(&self) -> u64 {
-        self.inbound.granter.backlog()
+    /// Returns what the other transports of the host must know, for [`Transport::observe_neighbours`] of theirs.
+    pub fn publish(&mut self) -> Published<'_> {
+        Published {
+            incoming: self.inbound.granter.backlog(),
+            active: self.inbound.granter.active_here(),
+            link_nanos: self.outbound.pacer.take_unpublished(),
+        }
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with

@@ -19,9 +19,17 @@ pub(crate) struct Pacer {
     picos_per_byte: u64,
     /// Bound on the backlog in nanoseconds.
     max_backlog: u64,
-    /// When the interface will have sent all that it was given.
+    /// When the interface will have sent all that this transport gave it.
     idle_at: Instant,
     max_link_usage: u64,
+    /// When it will have sent all that it was given, as far as other transports of the host publish (SEND-12).
+    host_idle_at: Instant,
+    /// When it would have sent what this transport gave it, if it had an equal part of the link.
+    part_idle_at: Instant,
+    /// Transports that share the link, this one included.
+    sharers: u64,
+    /// Time that the link needs for what was given to the interface that others have not learned of.
+    unpublished: u64,
 }
 
 impl Pacer {
@@ -31,6 +39,10 @@ impl Pacer {
             max_backlog: config.max_nic_est_backlog_usecs() * USEC,
             idle_at: Instant::ZERO,
             max_link_usage: config.max_link_usage(),
+            host_idle_at: Instant::ZERO,
+            part_idle_at: Instant::ZERO,
+            sharers: 1,
+            unpublished: 0,
         };
         pacer.set_rate(config.link_mbps());
         pacer
@@ -51,18 +63,27 @@ impl Pacer {
         if self.picos_per_byte == 0 {
             return Some(u32::MAX);
         }
-        let backlog = self.idle_at.since(now);
-        if backlog >= self.max_backlog {
-            return None;
-        }
-        let bytes = (self.max_backlog - backlog) * 1_000 / self.picos_per_byte;
+        let bytes = match self.max_backlog.checked_sub(self.all_idle_at().since(now)) {
+            None | Some(0) => {
+                // whatever others publish, a part of the link is free (SEND-12).
+                let left = self.max_backlog.saturating_sub(self.part_idle_at.since(now));
+                if self.sharers == 1 || left == 0 {
+                    return None;
+                }
+                left * 1_000 / (self.picos_per_byte * self.sharers)
+            }
+            Some(left) => left * 1_000 / self.picos_per_byte,
+        };
         Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
     }
 
     /// When it is worth trying again: when half of the queue has left, so that a thread that wakes up for it
     /// sends more than a packet, and the queue does not run dry meanwhile.
     pub(crate) const fn next_room(&self) -> Instant {
-        Instant::from_nanos(self.idle_at.as_nanos().saturating_sub(self.max_backlog / 2))
+        let all = self.all_idle_at().as_nanos();
+        let part = self.part_idle_at.as_nanos();
+        let first = if self.sharers > 1 && part < all { part } else { all };
+        Instant::from_nanos(first.saturating_sub(self.max_backlog / 2))
     }
 
     /// Notes that `packets` packets of together `bytes` bytes were given to the interface.
@@ -70,6 +91,32 @@ impl Pacer {
         if self.picos_per_byte > 0 {
             let nanos = (bytes + packets * WIRE_OVERHEAD) * self.picos_per_byte / 1_000;
             self.idle_at = self.idle_at.max(now).plus(nanos);
+            if self.sharers > 1 {
+                self.host_idle_at = self.host_idle_at.max(now).plus(nanos);
+                self.part_idle_at = self.part_idle_at.max(now).plus(nanos * self.sharers);
+                self.unpublished += nanos;
+            }
+        }
+    }
+
+    /// `sharers` transports share the link, this one included, and the interface will have sent all that they gave it at
+    /// `idle_at` (SEND-12).
+    pub(crate) const fn share(&mut self, sharers: u64, idle_at: Instant) {
+        self.sharers = sharers;
+        self.host_idle_at = idle_at;
+    }
+
+    /// Returns the time that the link needs for what was given to the interface since the last call, in nanoseconds.
+    pub(crate) const fn take_unpublished(&mut self) -> u64 {
+        std::mem::replace(&mut self.unpublished, 0)
+    }
+
+    /// When the interface will have sent all that it was given, as far as is known.
+    const fn all_idle_at(&self) -> Instant {
+        if self.sharers > 1 && self.host_idle_at.as_nanos() > self.idle_at.as_nanos() {
+            self.host_idle_at
+        } else {
+            self.idle_at
         }
     }
 }
@@ -111,5 +158,24 @@ mod tests {
         let mut pacer = Pacer::new(&config);
         pacer.sent(Instant::ZERO, 1, 10_000 - WIRE_OVERHEAD);
         assert_eq!(pacer.idle_at, Instant::from_nanos(20_000));
+    }
+
+    /// SEND-12.
+    #[test]
+    fn what_others_gave_the_interface_counts_but_a_part_of_the_link_is_always_free() {
+        let mut pacer = pacer(8_000); // 1 byte per nanosecond
+        let now = Instant::from_nanos(1_000_000);
+        pacer.share(4, now.plus(6_000));
+        assert_eq!(pacer.room(now), Some(4_000));
+        pacer.sent(now, 1, 1_000 - WIRE_OVERHEAD);
+        assert_eq!((pacer.room(now), pacer.take_unpublished()), (Some(3_000), 1_000));
+        pacer.share(4, now.plus(1_000_000_000));
+        assert_eq!(pacer.room(now), Some(1_500), "of 10,000 ns for 4, 4,000 are used");
+        assert_eq!(pacer.next_room(), Instant::from_nanos(1_000_000 - 1_000));
+        pacer.sent(now, 1, 1_500 - WIRE_OVERHEAD);
+        assert_eq!(pacer.room(now), None);
+        assert_eq!(pacer.room(now.plus(4_000)), Some(1_000), "a quarter of the link");
+        pacer.share(1, Instant::ZERO);
+        assert_eq!(pacer.room(now.plus(4_000)), Some(10_000), "alone");
     }
 }

@@ -37,8 +37,9 @@ pub(crate) struct Arguments {
     jobs: Option<NonZero<usize>>,
     /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
     /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `sealed` runs apus on all
-    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `drawn` is `hostile`,
-    /// `sealed` and `kernel` for about a tenth of the seeds each, and `apus` for the rest
+    /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `divided` runs apus on all, and each
+    /// host has an endpoint with shards, or several processes; `drawn` is `hostile`, `sealed`, `kernel` and `divided` for about a
+    /// tenth of the seeds each, and `apus` for the rest
     #[arg(long, value_name = "MODEL", default_value = "drawn")]
     peer_model: PeerModel,
     /// Short for `--peer-model hostile`: one host attacks the others in every seed
@@ -70,6 +71,7 @@ enum PeerModel {
     Kernel,
     Hostile,
     Sealed,
+    Divided,
 }
 
 impl PeerModel {
@@ -80,6 +82,7 @@ impl PeerModel {
             Self::Kernel => Peers::Kernel,
             Self::Hostile => Peers::Hostile,
             Self::Sealed => Peers::Sealed,
+            Self::Divided => Peers::Divided,
         }
     }
 
@@ -90,6 +93,7 @@ impl PeerModel {
             Self::Kernel => "kernel",
             Self::Hostile => "hostile",
             Self::Sealed => "sealed",
+            Self::Divided => "divided",
         }
     }
 }
@@ -101,6 +105,7 @@ const EXAMPLES: &str = "Examples:
   apus sim check --seeds 500 --peer-model kernel
   apus sim check --seeds 100 --hostile
   apus sim check --seeds 100 --sealed
+  apus sim check --seeds 100 --peer-model divided
   apus sim check --seeds 1000 --fs";
 
 /// Returns the meanings of the exit statuses, and examples.

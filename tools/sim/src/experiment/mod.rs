@@ -23,7 +23,7 @@ use apus_workload::{PacketOverhead, Workload};
 
 use crate::dctcp::{self, DctcpHost};
 use crate::fabric::{Counters, Fabric, Settings};
-use crate::host::{Answer, ApusHost, Host, MixedHost, Shared};
+use crate::host::{Answer, ApusHost, Host, MixedHost, ProcessesHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::oracle::Oracle;
@@ -38,6 +38,8 @@ use recovery::Recovery;
 pub enum Carrier {
     /// apus with this configuration.
     Apus(Config),
+    /// apus with this configuration; the processes of a host know nothing of each other. The same with one process.
+    Apart(Config),
     /// apus with this configuration, in the kernel profile, on every second host, and a model of
     /// the Linux module on the others ([`MixedHost`]).
     Mixed(Config),
@@ -76,6 +78,10 @@ pub struct Experiment {
     pub warm_up: u32,
     /// Whether all pairs of hosts exchange a first message before the workload.
     pub first_contact: bool,
+    /// Processes of each host, behind one queue of its interface ([`ProcessesHost`]). A message is between the same process of
+    /// two hosts. `None`: one transport, which gives a packet to the interface when the link is free. Of all transports only
+    /// apus has processes.
+    pub processes: Option<u32>,
     /// Processors of the hosts; without them, packets take no time. The oracle has none.
     pub processor: Option<Processor>,
     /// How long the processor of the last host stalls once, after a quarter of the measurement; 0 if
@@ -178,10 +184,21 @@ impl Experiment {
         observe: &mut dyn FnMut(Completion),
     ) -> ExperimentReport {
         match &self.carrier {
-            Carrier::Apus(config) => {
+            Carrier::Apus(config) | Carrier::Apart(config) => {
                 let shared = self.shared(config);
-                let host = |id| ApusHost::new(id, shared.clone(), self.seed_of(id));
-                self.drive_fabric(host, allowed, progress, observe)
+                let publishes = matches!(self.carrier, Carrier::Apus(_));
+                match self.processes {
+                    Some(processes) => {
+                        let host = |id| {
+                            ProcessesHost::new(id, &shared, self.seed_of(id), processes, publishes)
+                        };
+                        self.drive_fabric(host, allowed, progress, observe)
+                    }
+                    None => {
+                        let host = |id| ApusHost::new(id, shared.clone(), self.seed_of(id));
+                        self.drive_fabric(host, allowed, progress, observe)
+                    }
+                }
             }
             Carrier::Mixed(config) => {
                 let shared = self.shared(config);
@@ -320,7 +337,7 @@ impl Experiment {
         wire_bytes as f64 / all.max(1.0)
     }
 
-    /// Returns the first contacts: one message from each host to each other one.
+    /// Returns the first contacts: one message from each process to the same one of each other host.
     fn first_contacts(&self) -> Vec<Message> {
         let hosts = self.fabric.topology.shape.hosts();
         if !self.first_contact {
@@ -329,7 +346,9 @@ impl Experiment {
         // In each round every host sends one message and receives one.
         let pairs =
             (1..hosts).flat_map(|round| (0..hosts).map(move |from| (from, (from + round) % hosts)));
+        let processes = self.processes.unwrap_or(1) as usize;
         pairs
+            .flat_map(|pair| std::iter::repeat_n(pair, processes))
             .zip(0..)
             .map(|((from, to), number)| {
                 let at = Nanos::from(number) * FIRST_CONTACT_GAP;

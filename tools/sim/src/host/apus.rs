@@ -11,6 +11,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use apus_proto::{
@@ -66,11 +67,13 @@ pub struct Frame {
     pub(super) header_len: u8,
     /// First bytes of the payload; the others are zeros.
     pub(super) beginning: [u8; LABEL],
+    /// The process that sends it, and its port, to which it goes.
+    pub(super) process: u8,
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL] }
+        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL], process: 0 }
     }
 }
 
@@ -120,6 +123,8 @@ impl Shared {
 #[derive(Debug)]
 pub struct ApusHost {
     id: HostId,
+    /// Its number among the processes of the host.
+    process: u8,
     shared: Shared,
     transport: Transport,
     /// Packets of a burst that the link has not transmitted.
@@ -133,11 +138,18 @@ impl ApusHost {
     /// Returns a host without any history. `seed` determines its transport's identity.
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
-        let mut transport = Transport::new(shared.config.clone(), PORT, seed.into());
+        Self::process(id, shared, seed, 0)
+    }
+
+    /// Returns a process of a host, without any history.
+    pub(super) fn process(id: HostId, shared: Shared, seed: u64, process: u8) -> Self {
+        let port = PORT + u16::from(process);
+        let mut transport = Transport::new(shared.config.clone(), port, seed.into());
         transport.set_payload_prefix(LABEL);
         transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
         Self {
             id,
+            process,
             shared,
             transport,
             burst: VecDeque::new(),
@@ -152,10 +164,22 @@ impl ApusHost {
         &self.transport
     }
 
+    /// Returns the transport, to tell it of others and to ask it.
+    pub(super) const fn transport_mut(&mut self) -> &mut Transport {
+        &mut self.transport
+    }
+
+    /// Returns the address of this process on another host.
+    fn address(&self, host: HostId) -> SocketAddr {
+        let mut address = address(host);
+        address.set_port(PORT + u16::from(self.process));
+        address
+    }
+
     /// Passes a message to the transport; `false` if the transport has no room.
     fn call(&mut self, now: Instant, message: &Message) -> bool {
         let call = Call {
-            to: address(message.to),
+            to: self.address(message.to),
             payload: self.shared.payload(Label { number: message.number, bytes: message.bytes }),
             cookie: u64::from(message.number),
             deadline: None,
@@ -243,7 +267,8 @@ impl Host for ApusHost {
             // never read.
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
-            self.transport.handle_datagram(now, address(packet.from), &scratch[..end]);
+            let from = self.address(packet.from);
+            self.transport.handle_datagram(now, from, &scratch[..end]);
         }
         self.take_events(now);
     }
@@ -257,7 +282,12 @@ impl Host for ApusHost {
             return false;
         };
         let header_len = transmit.header_len();
-        let write = Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
+        let write = Writer {
+            from: self.id,
+            process: self.process,
+            packets: &self.shared.packets,
+            transmit: &transmit,
+        };
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
@@ -328,6 +358,7 @@ impl Host for ApusHost {
 /// Writes the packets of a burst.
 struct Writer<'a> {
     from: HostId,
+    process: u8,
     packets: &'a PacketOverhead,
     transmit: &'a Transmit<'a>,
 }
@@ -346,6 +377,7 @@ impl Writer<'_> {
             marked: false,
         };
         frame.header_len = header.len() as u8;
+        frame.process = self.process;
         match header.first_chunk::<DATA_HEADER_LEN>() {
             // The usual case, and a constant length needs no call.
             Some(data) if header.len() == DATA_HEADER_LEN => {

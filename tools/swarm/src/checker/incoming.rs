@@ -95,7 +95,9 @@ impl Incoming {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|host| HostState::new(directory, host)).collect(),
+            hosts: (0..directory.ends.count())
+                .map(|host| HostState::new(directory, host))
+                .collect(),
             timeout: scenario.config.timeout_usecs() * MICROSECOND,
         }
     }
@@ -172,7 +174,63 @@ impl Incoming {
                 format!("at most {limit} bytes granted and not received at host {host}"),
                 format!("{sum}, after a GRANT up to {offset} for call {call}"),
             )
+        })?;
+        self.check_neighbours(directory, host, call, at)
+    }
+
+    /// Ends that publish what they do share the limit, but each may have its part, and at least a step, whatever the others
+    /// have (GRANT-14). When all of them together had no more than the limit for the last time, those that have granted since
+    /// then have no more than their part.
+    fn check_neighbours(
+        &self,
+        directory: &Directory,
+        host: HostId,
+        call: CallId,
+        at: Nanos,
+    ) -> Result<(), Violation> {
+        let scenario = &directory.scenario;
+        // A processor that is behind asks for what its socket dropped, and counts it no more, at any time.
+        if !scenario.has_neighbours() || scenario.processors.is_some() {
+            return Ok(());
+        }
+        let limit = self.hosts[host as usize].limit;
+        let ends = u64::from(directory.ends.of_each_host());
+        let step = scenario.config.grant_increment().min(limit.div_ceil(2));
+        let most = limit + (ends - 1) * (limit / ends).max(step);
+        let sum = self.sum_on(directory, host);
+        let silent = if sum > most { self.silent_on(directory, host, at) } else { 0 };
+        Violation::unless(sum - silent <= most, ViolationKind::Incoming, call, || {
+            let host = directory.ends.host_of(host);
+            (
+                format!("at most {most} bytes granted and not received at all ends of host {host}"),
+                format!("{}", sum - silent),
+            )
         })
+    }
+
+    /// Returns the bytes granted and not received at all ends on the host of `end`.
+    fn sum_on(&self, directory: &Directory, end: HostId) -> u64 {
+        let ends = directory.ends.on(directory.ends.host_of(end));
+        ends.map(|end| self.hosts[end as usize].in_flight).sum()
+    }
+
+    /// Returns how many of them are of messages about which nothing was heard for such a time that their end may count them no
+    /// more, although its RESEND waits for the link.
+    fn silent_on(&self, directory: &Directory, end: HostId, at: Nanos) -> u64 {
+        let host = directory.ends.host_of(end);
+        let config = &directory.scenario.config;
+        let least = config.resend_usecs().min(config.resend_interval_usecs()) * MICROSECOND;
+        let silent = |(call, messages): (usize, &[Message; 2])| {
+            let planned = directory.call(call as CallId);
+            let of = |receiver, message: &Message| {
+                let is_here = directory.ends.host_of(receiver) == host;
+                let is_silent = at.saturating_sub(message.heard) >= least;
+                if is_here && is_silent { message.outstanding() } else { 0 }
+            };
+            of(planned.to, &messages[Role::Client as usize])
+                + of(planned.from, &messages[Role::Server as usize])
+        };
+        self.messages.iter().enumerate().map(silent).sum()
     }
 
     /// Requests about which nothing was heard for the timeout may have been discarded.
@@ -288,8 +346,12 @@ impl Checker for Incoming {
         match &observation.event {
             HostEvent::Sent(wire) => self.sent(directory, host, wire, observation.at)?,
             HostEvent::Received(wire) => {
-                if let (Some(call), Role::Client) = (wire.call, wire.sender) {
-                    self.client_heard(host, call, observation.at);
+                match (wire.call, wire.sender) {
+                    (Some(call), Role::Client) => self.client_heard(host, call, observation.at),
+                    (Some(call), Role::Server) => {
+                        self.messages[call as usize][Role::Server as usize].heard = observation.at;
+                    }
+                    (None, _) => {}
                 }
                 self.received(directory, host, wire);
             }

@@ -75,9 +75,10 @@ impl Liveness {
         let planned = directory.call(call);
         let Some(after) = planned.deadline else { return Ok(()) };
         let deadline = self.made[call as usize] + after;
+        let host = directory.ends.host_of(planned.from);
         // Timers wait for a processor that is busy.
         let sleeps = directory.scenario.processors.is_some()
-            || directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
+            || directory.scenario.outages.pauses.iter().any(|pause| pause.host == host);
         Violation::unless(now <= deadline || sleeps, ViolationKind::Liveness, call, || {
             (
                 format!("call {call} ends at its deadline, {deadline} ns"),

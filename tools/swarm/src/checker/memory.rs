@@ -22,7 +22,7 @@ pub(crate) struct ExpectedBytes {
 impl ExpectedBytes {
     pub(crate) fn new(directory: &Directory) -> Self {
         let scenario = &directory.scenario;
-        let by_host = vec![0; scenario.hosts() as usize];
+        let by_host = vec![0; directory.ends.count() as usize];
         Self { by_host, calls: vec![false; scenario.calls.len()] }
     }
 

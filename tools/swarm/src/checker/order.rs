@@ -99,7 +99,7 @@ impl Order {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|_| HostState::default()).collect(),
+            hosts: (0..directory.ends.count()).map(|_| HostState::default()).collect(),
             short: scenario.config.defer_min_bytes() as u32,
             per_mille: scenario.config.pacer_fifo_fraction(),
             saved_up: (SHARE_BYTES * scenario.config.pacer_fifo_fraction() / 1_000).max(MIN_SHARE)

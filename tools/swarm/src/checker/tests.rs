@@ -22,6 +22,7 @@ use super::order::Order;
 use super::permission::Permission;
 use crate::call::{PlannedCall, ServerAction};
 use crate::directory::Directory;
+use crate::ends::Division;
 use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::payload::payload;
 use crate::scenario::Scenario;
@@ -54,6 +55,9 @@ pub(super) fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         idempotent: false,
     };
     let scenario = Scenario {
+        division: Division::Whole,
+        processes_publish: false,
+        restarts: Vec::new(),
         kernel_hosts: Vec::new(),
         seed: 0,
         config,

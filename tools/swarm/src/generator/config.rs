@@ -95,6 +95,17 @@ pub(super) fn with_time_for_handshakes(config: &Config) -> Config {
     config.to_builder().timeout_usecs(timeout).build().expect("a longer time is inside the range")
 }
 
+/// Raises the number of peers so that each end can know all others: with fewer, hosts can wait for each other's room in a circle
+/// forever.
+pub(super) fn with_peers(config: &Config, ends: u32) -> Config {
+    let peers = config.max_peers().max(u64::from(ends) - 1);
+    config
+        .to_builder()
+        .max_peers(peers)
+        .build()
+        .expect("fabrics have fewer hosts than peers are allowed")
+}
+
 fn unscheduled(rng: &mut SeededRng, builder: ConfigBuilder) -> ConfigBuilder {
     let least = rng.scale(1, 60_000);
     builder

@@ -12,6 +12,7 @@ use apus_proto::Config;
 use super::random::SeededRng;
 use crate::attack::{Attack, Position};
 use crate::call::{PlannedCall, ServerAction};
+use crate::ends::Division;
 use crate::observation::CallId;
 use crate::scenario::{FRAMING, Scenario, Sharing};
 use apus_sim::fabric::Settings;
@@ -80,6 +81,9 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         seed,
         config,
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
+        division: Division::Whole,
+        processes_publish: false,
+        restarts: Vec::new(),
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,
         has_link_rate: true,

@@ -19,7 +19,7 @@ pub(super) fn generate(rng: &mut SeededRng, fabric: &Settings, peers: PeerModel)
     let drawn = rng.percent(MIXED_PERCENT);
     let mixed = match peers {
         PeerModel::Random => drawn,
-        PeerModel::Apus | PeerModel::Hostile | PeerModel::Sealed => false,
+        PeerModel::Apus | PeerModel::Divided | PeerModel::Hostile | PeerModel::Sealed => false,
         PeerModel::Kernel => true,
     };
     if !mixed {

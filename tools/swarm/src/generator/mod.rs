@@ -4,6 +4,7 @@
 //! limits; absurd configurations would find nothing that occurs in practice.
 
 mod config;
+mod division;
 mod fabric;
 mod faults;
 mod hostile;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 
 use apus_proto::Profile;
 
+use super::ends::{Division, Ends};
 use super::scenario::{PeerModel, Scenario};
 use random::SeededRng;
 
@@ -57,7 +59,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     }
     let mut overloaded = stream(9);
     // Their checkers have each packet arrive, and the first ones to a peer wait for its keys.
-    let is_disturbed = matches!(peers, PeerModel::Kernel | PeerModel::Sealed);
+    let is_disturbed = matches!(peers, PeerModel::Kernel | PeerModel::Sealed | PeerModel::Divided);
     if !is_disturbed && overloaded.percent(OVERLOADED_PERCENT) {
         return overload::generate(&mut overloaded, seed);
     }
@@ -66,7 +68,7 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     let (fabric, packet_limit) = fabric::generate(&mut stream(1), seed);
     let kernel_hosts = kernel::generate(&mut stream(8), &fabric, peers);
     let required = match peers {
-        PeerModel::Sealed => Some(Profile::Udp),
+        PeerModel::Sealed | PeerModel::Divided => Some(Profile::Udp),
         _ => (!kernel_hosts.is_empty()).then_some(Profile::Kernel),
     };
     let config = config::generate(&mut stream(2), &fabric, required);
@@ -87,11 +89,29 @@ fn generate(seed: u64, peers: PeerModel) -> Scenario {
     }
     let (processors, end) = processors::generate(&mut stream(10), &fabric, packet_limit, last);
     let sharing = sharing::generate(&mut stream(11), &fabric);
+    // Peers of the kernel profile have no ports, and the host on the path of sealed packets knows one end of each host.
+    let can_divide = config.profile() == Profile::Udp && peers != PeerModel::Sealed;
+    let mut divided = stream(15);
+    let division = match peers {
+        PeerModel::Divided => division::divided(&mut divided),
+        _ if can_divide => division::generate(&mut divided),
+        _ => Division::Whole,
+    };
+    let ends = Ends::new(fabric.topology.shape.hosts(), division);
+    let config = config::with_peers(&config, ends.count());
+    division::divide(&mut divided, ends, &mut calls);
+    let restarts = match division {
+        Division::Processes(_) => division::restarts(&mut divided, ends, last),
+        _ => Vec::new(),
+    };
     let mut others = stream(7);
     Scenario {
         seed,
         config,
         fabric,
+        division,
+        processes_publish: divided.percent(60),
+        restarts,
         kernel_hosts,
         packet_limit,
         has_link_rate: others.percent(80),

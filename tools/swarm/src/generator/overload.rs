@@ -12,6 +12,7 @@ use rand::distr::Distribution;
 use super::processors::wire_bytes;
 use super::random::SeededRng;
 use crate::call::{PlannedCall, ServerAction};
+use crate::ends::Division;
 use crate::scenario::{Overload, Processors, Scenario, Sharing};
 use apus_sim::fabric::Settings;
 use apus_sim::fault::{self, Outages};
@@ -81,6 +82,9 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         seed,
         config: Config::default(),
         fabric: Settings { sample_every: SECOND, ..Settings::new(topology, seed) },
+        division: Division::Whole,
+        processes_publish: false,
+        restarts: Vec::new(),
         kernel_hosts: Vec::new(),
         packet_limit: PACKET_LIMIT,
         has_link_rate: true,

@@ -16,10 +16,10 @@ use bytes::Bytes;
 use super::applications::Applications;
 use super::datagrams::{self, Datagrams};
 use super::envelope;
+use super::neighbours::Place;
 use super::sealed_end::TAG_LEN;
 use super::sealing::Sealing;
 use super::stack::{Stack, StackEvent};
-use crate::address::host_at;
 use crate::attack::{Attack, Position};
 use crate::checker::memory;
 use crate::observation::{CallId, HostEvent};
@@ -39,29 +39,29 @@ const MAX_TIMEOUTS: u32 = 100_000;
 
 /// An observed host, with or without a processor.
 pub(super) trait SimulatedHost: Host<Body = Bytes> {
-    /// Returns the host itself.
-    fn observed(&self) -> &ObservedHost;
+    /// Returns an end of this host.
+    fn observed(&self, end: HostId) -> &ObservedHost;
 
-    /// Runs `something` on it.
-    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost));
+    /// Runs `something` on an end of this host.
+    fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost));
 }
 
 impl SimulatedHost for ObservedHost {
-    fn observed(&self) -> &ObservedHost {
+    fn observed(&self, _: HostId) -> &ObservedHost {
         self
     }
 
-    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost)) {
+    fn attend(&mut self, _: HostId, something: impl FnOnce(&mut ObservedHost)) {
         something(self);
     }
 }
 
 impl SimulatedHost for ProcessorHost<ObservedHost> {
-    fn observed(&self) -> &ObservedHost {
+    fn observed(&self, _: HostId) -> &ObservedHost {
         self.inner()
     }
 
-    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost)) {
+    fn attend(&mut self, _: HostId, something: impl FnOnce(&mut ObservedHost)) {
         self.attend(something);
     }
 }
@@ -90,10 +90,12 @@ pub(crate) struct ObservedHost {
     attack: Option<Attack>,
     /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
+    /// Its place among the ends of its host, if they publish what they do.
+    place: Option<Place>,
 }
 
 impl ObservedHost {
-    pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
+    pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>, place: Option<Place>) -> Self {
         let (stack, limit, sharing, attack, lost) = {
             let scenario = &observer.borrow().directory.scenario;
             let lost = scenario.lost_at(id).collect();
@@ -120,11 +122,17 @@ impl ObservedHost {
             lost,
             attack,
             timeouts: (0, 0),
+            place,
         };
         if let Some(sharing) = sharing {
             host.set_receive_buffer(sharing.receive_buffer);
         }
         host
+    }
+
+    /// Returns the end that makes a planned call.
+    pub(super) fn caller_of(&self, call: CallId) -> HostId {
+        self.observer.borrow().directory.call(call).from
     }
 
     /// Returns the protocol on this host, to read its gauges.
@@ -134,6 +142,20 @@ impl ObservedHost {
 
     fn observe(&self, now: Nanos, event: HostEvent<'_>) {
         self.observer.borrow_mut().observe(now, self.id, event);
+    }
+
+    /// Learns what the other ends of the host do.
+    fn read_neighbours(&mut self) {
+        if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
+            place.read(transport);
+        }
+    }
+
+    /// Publishes what this end does.
+    fn publish(&mut self, now: Nanos) {
+        if let (Some(place), Stack::Apus(transport, _)) = (&self.place, &mut self.stack) {
+            place.write(now, transport);
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -146,7 +168,7 @@ impl ObservedHost {
             if let StackEvent::NewPeer(peer) = told {
                 let tag = if self.sealing.is_some() { TAG_LEN } else { 0 };
                 let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN - tag;
-                if let Stack::Apus(transport) = &mut self.stack {
+                if let Stack::Apus(transport, _) = &mut self.stack {
                     transport.set_packet_limit(peer, limit);
                 }
             } else {
@@ -251,11 +273,11 @@ impl ObservedHost {
 
     /// Checks what must hold after each packet, whatever it was.
     fn check_after_packet(&mut self, now: Nanos) {
-        let Stack::Apus(transport) = &mut self.stack else { return };
+        let Stack::Apus(transport, view) = &mut self.stack else { return };
         let mut asked_by = None;
         while let Some(probe) = transport.poll_probe() {
             if let ProbeKind::Received { kind: Kind::Freeze, .. } = probe.what {
-                asked_by = Some(host_at(probe.peer));
+                asked_by = Some(view.at(probe.peer));
             }
         }
         let mut observer = self.observer.borrow_mut();
@@ -300,8 +322,10 @@ impl Host for ObservedHost {
         if self.is_over() {
             return;
         }
+        self.read_neighbours();
         self.applications.submit(now, &mut self.stack, message.number);
         self.handle_events(now);
+        self.publish(now);
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
@@ -314,7 +338,9 @@ impl Host for ObservedHost {
         let (from, origin, body) = self.origin(packet, body);
         let is_hostile = self.attack.is_some_and(|attack| packet.from == attack.host);
         self.observer.borrow_mut().hostile_packets += u64::from(is_hostile);
+        self.read_neighbours();
         self.receive_datagram(now, (from, origin), &body);
+        self.publish(now);
         if self.attack.is_some() {
             self.check_after_packet(now);
         }
@@ -324,8 +350,10 @@ impl Host for ObservedHost {
         if self.is_over() {
             return false;
         }
+        self.read_neighbours();
         // Nothing leaves of a pass whose packets all went to peers without keys.
         while self.datagrams.is_empty() && self.next_pass(now) {}
+        self.publish(now);
         let Some(next) = self.datagrams.pop() else { return false };
         let payload = next.len - next.header_len;
         let peer = next.to;
@@ -385,6 +413,7 @@ impl Host for ObservedHost {
         if self.is_over() || self.is_stuck(now) {
             return;
         }
+        self.read_neighbours();
         self.applications.handle_timeout(now, &mut self.stack);
         if let Some(sealing) = &mut self.sealing {
             sealing.handle_timeout(now);
@@ -392,6 +421,7 @@ impl Host for ObservedHost {
         }
         self.stack.handle_timeout(now);
         self.handle_events(now);
+        self.publish(now);
     }
 
     fn poll_outcome(&mut self) -> Option<Outcome> {
@@ -409,6 +439,7 @@ impl Host for ObservedHost {
         }
         self.datagrams.clear();
         self.applications.forget();
+        self.publish(now);
     }
 
     fn corrupt(body: &mut Bytes, chance: u64) {

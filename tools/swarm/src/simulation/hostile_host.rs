@@ -122,16 +122,16 @@ pub(super) enum Resident<H> {
 }
 
 impl<H: SimulatedHost> SimulatedHost for Resident<H> {
-    fn observed(&self) -> &ObservedHost {
+    fn observed(&self, end: HostId) -> &ObservedHost {
         match self {
-            Self::Honest(host) => host.observed(),
+            Self::Honest(host) => host.observed(end),
             Self::Hostile(_) => unreachable!("nothing is promised to the hostile host"),
         }
     }
 
-    fn attend(&mut self, something: impl FnOnce(&mut ObservedHost)) {
+    fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost)) {
         if let Self::Honest(host) = self {
-            host.attend(something);
+            host.attend(end, something);
         }
     }
 }

@@ -8,9 +8,12 @@
 mod agenda;
 mod applications;
 mod datagrams;
+mod divided_host;
 mod envelope;
 mod host;
 mod hostile_host;
+mod neighbours;
+mod probes;
 mod run;
 mod sealed_end;
 mod sealing;

@@ -5,15 +5,18 @@ use std::rc::Rc;
 
 use apus_wire::Role;
 
+use super::divided_host::DividedHost;
 use super::host::{ObservedHost, SimulatedHost, overhead};
 use super::hostile_host::{HostileHost, Resident};
+use super::neighbours::Place;
+use super::probes::Probes;
 use super::stack::{Stack, host_of};
-use crate::address::host_at;
 use crate::attack::Attack;
 use crate::attacker::{Public, attacker};
-use crate::call::{PlannedCall, ServerAction};
+use crate::call::PlannedCall;
 use crate::checker::memory;
 use crate::checker::undisturbed::Outcomes;
+use crate::ends::{Division, Ends};
 use crate::event_log::EventLog;
 use crate::observation::CallId;
 use crate::observer::Observer;
@@ -49,26 +52,19 @@ const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 /// Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
-/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
-/// when everything else is over.
-const PROBES: [u32; 3] = [100, 300_000, 200];
-
 /// Time that a host needs to start anew with the Linux module, at least.
 const REBOOT: Nanos = 2 * SECOND;
 
 /// Runs a scenario; records its events in `trace` if it is given.
 pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
-    let probes = scenario.calls.len() as CallId;
     let surviving = surviving(&scenario);
-    for length in PROBES {
-        let length = length.min(scenario.config.max_message() as u32);
-        scenario.calls.extend(surviving.iter().enumerate().map(|(index, from)| {
-            let to = surviving[(index + 1) % surviving.len()];
-            probe(*from, to, length)
-        }));
-    }
-    let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes, trace)));
-    let host = |id| ObservedHost::new(id, Rc::clone(&observer));
+    let ends = scenario.ends();
+    let probes = Probes::plan(&mut scenario, &surviving);
+    let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes.first, trace)));
+    let end = |id, place| ObservedHost::new(id, Rc::clone(&observer), place);
+    let host = |id| end(id, None);
+    let is_divided = scenario.division != Division::Whole;
+    let publishes = scenario.has_neighbours();
     let RunEnd { faults, socket_overflows, simulated } =
         match (scenario.processors.clone(), scenario.attack) {
             (_, Some(attack)) => {
@@ -79,11 +75,21 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
                 };
                 run_on(host, scenario, &observer, surviving, probes)
             }
+            (None, None) if is_divided => {
+                let host = |id| divided_host(id, ends, publishes, end);
+                run_on(host, scenario.clone(), &observer, surviving, probes)
+            }
             (None, None) => run_on(host, scenario, &observer, surviving, probes),
             (Some(Processors { processor, .. }), None) => {
-                let stalls = scenario.clone();
-                let host = |id| ProcessorHost::new(host(id), processor, stalls.stalls_of(id));
-                run_on(host, scenario, &observer, surviving, probes)
+                let plan = scenario.clone();
+                let end =
+                    |id, place| ProcessorHost::new(end(id, place), processor, plan.stalls_of(id));
+                if is_divided {
+                    let host = |id| divided_host(id, ends, publishes, end);
+                    run_on(host, scenario, &observer, surviving, probes)
+                } else {
+                    run_on(|id| end(id, None), scenario, &observer, surviving, probes)
+                }
             }
         };
     let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
@@ -100,6 +106,18 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
         outcomes: observer.outcomes,
         violation: observer.violation,
     }
+}
+
+/// Creates a host with several ends, which may publish what they do.
+fn divided_host<H: SimulatedHost>(
+    id: HostId,
+    ends: Ends,
+    publishes: bool,
+    end: impl Fn(HostId, Option<Place>) -> H,
+) -> DividedHost<H> {
+    let count = if publishes { ends.of_each_host() as usize } else { 0 };
+    let mut places = Place::among(count).into_iter();
+    DividedHost::new(id, ends, ends.on(id).map(|id| end(id, places.next())).collect())
 }
 
 /// Creates the hostile host. Its attacker gets what its position may know, from the taps of the observer.
@@ -133,7 +151,7 @@ fn run_on<H: SimulatedHost>(
     scenario: Scenario,
     observer: &Rc<RefCell<Observer>>,
     surviving: Vec<HostId>,
-    probes: CallId,
+    probes: Probes,
 ) -> RunEnd {
     let fabric = Fabric::new(&scenario.fabric, host).with_faults(
         scenario.faults,
@@ -141,7 +159,10 @@ fn run_on<H: SimulatedHost>(
         scenario.seed,
     );
     let observer = Rc::clone(observer);
-    let mut world = Simulation { scenario, fabric, observer, surviving, probes };
+    let ends = scenario.ends();
+    let surviving = surviving.into_iter().flat_map(|host| ends.on(host)).collect();
+    let mut world =
+        Simulation { scenario, fabric, observer, surviving, ends, probes, restarted: 0 };
     world.run();
     let Simulation { fabric, .. } = world;
     RunEnd {
@@ -163,29 +184,16 @@ fn surviving(scenario: &Scenario) -> Vec<HostId> {
     (0..scenario.hosts()).filter(|host| scenario.is_honest(*host) && !is_dead(host)).collect()
 }
 
-const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
-    PlannedCall {
-        from,
-        to,
-        at: 0,
-        request,
-        response: request,
-        service: 0,
-        answer: ServerAction::Reply,
-        cancel: None,
-        deadline: None,
-        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
-        idempotent: true,
-    }
-}
-
 struct Simulation<H: SimulatedHost> {
     scenario: Scenario,
     fabric: Fabric<H>,
     observer: Rc<RefCell<Observer>>,
+    /// Ends of hosts that are up at the end.
     surviving: Vec<HostId>,
-    /// Index of the first probe.
-    probes: CallId,
+    ends: Ends,
+    probes: Probes,
+    /// Restarts of single processes that have happened.
+    restarted: usize,
 }
 
 impl<H: SimulatedHost> Simulation<H> {
@@ -195,7 +203,7 @@ impl<H: SimulatedHost> Simulation<H> {
             self.fabric.attend(attack.host, |_| {});
         }
         self.load();
-        self.advance_with_faults(self.scenario.heal_at);
+        self.advance_with_restarts(self.scenario.heal_at);
         self.heal();
         self.expect_calls_to_end();
         self.drain();
@@ -212,9 +220,9 @@ impl<H: SimulatedHost> Simulation<H> {
 
     /// Makes the probes of a round, and waits until they have ended.
     fn probe(&mut self, round: CallId) {
-        let count = self.surviving.len() as CallId;
-        for call in 0..count {
-            self.submit(self.probes + round * count + call);
+        let Probes { first, of_a_round } = self.probes;
+        for call in 0..of_a_round {
+            self.submit(first + round * of_a_round + call);
         }
         self.expect_calls_to_end();
     }
@@ -254,16 +262,18 @@ impl<H: SimulatedHost> Simulation<H> {
         something: impl Fn(&mut ObservedHost, Nanos),
     ) {
         let now = self.fabric.now();
-        for host in self.surviving.clone().into_iter().filter(|host| kind(&self.scenario, *host)) {
-            self.fabric.attend(host, |host| host.attend(|host| something(host, now)));
+        let mut those = self.surviving.clone();
+        those.retain(|host| kind(&self.scenario, *host));
+        for host in those {
+            self.attend(host, |end| something(end, now));
         }
     }
 
     /// Makes all planned calls, with faults.
     fn load(&mut self) {
-        for call in 0..self.probes {
+        for call in 0..self.probes.first {
             let at = self.scenario.calls[call as usize].at;
-            self.advance_with_faults(at);
+            self.advance_with_restarts(at);
             if self.is_over() {
                 return;
             }
@@ -271,8 +281,19 @@ impl<H: SimulatedHost> Simulation<H> {
         }
     }
 
+    /// Returns the protocol of an end.
+    fn stack(&self, end: HostId) -> &Stack {
+        self.fabric.host(self.ends.host_of(end)).observed(end).stack()
+    }
+
+    /// Runs `something` on an end.
+    fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost)) {
+        self.fabric.attend(self.ends.host_of(end), |host| host.attend(end, something));
+    }
+
     fn submit(&mut self, number: CallId) {
         let PlannedCall { from, to, request, .. } = self.scenario.calls[number as usize];
+        let (from, to) = (self.ends.host_of(from), self.ends.host_of(to));
         let at = self.fabric.now();
         self.fabric.submit(&Message { number, from, to, bytes: request, at });
     }
@@ -290,6 +311,19 @@ impl<H: SimulatedHost> Simulation<H> {
         if let Some(host) = &mut self.observer.borrow_mut().on_path {
             host.leave();
         }
+    }
+
+    /// Advances with faults, and starts the processes anew whose time comes.
+    fn advance_with_restarts(&mut self, until: Nanos) {
+        while let Some((at, end)) = self.scenario.restarts.get(self.restarted).copied()
+            && at <= until
+        {
+            self.advance_with_faults(at);
+            self.restarted += 1;
+            let now = self.fabric.now();
+            self.attend(end, |end| end.restart(now));
+        }
+        self.advance_with_faults(until);
     }
 
     /// Advances like `advance_to`, but ends the faults early after [`MAX_FAULTY_PACKETS`].
@@ -340,7 +374,7 @@ impl<H: SimulatedHost> Simulation<H> {
         let now = self.fabric.now();
         if self.scenario.has_unnoticed_corruption() {
             for host in self.surviving.clone() {
-                self.fabric.attend(host, |host| host.attend(|host| host.cancel_all(now)));
+                self.attend(host, |end| end.cancel_all(now));
             }
         }
         let result = {
@@ -356,8 +390,8 @@ impl<H: SimulatedHost> Simulation<H> {
         let Some(call) = violation.calls.first() else { return violation };
         let PlannedCall { from, to, .. } = self.scenario.calls[*call as usize];
         for (host, other) in [(from, to), (to, from)] {
-            let stack = self.fabric.host(host).observed().stack();
-            let Some(transport) = stack.apus() else {
+            let stack = self.stack(host);
+            let Stack::Apus(transport, view) = stack else {
                 let description =
                     stack.kernel().map(|module| self.describe_module(module, host, other, *call));
                 violation.observed += &format!("\n             host {host}: {description:?}");
@@ -366,7 +400,7 @@ impl<H: SimulatedHost> Simulation<H> {
             let observer = self.observer.borrow();
             let mine = transport.info().into_iter().find(|info| {
                 let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
-                host_at(info.peer) == other
+                view.at(info.peer) == other
                     && observer.directory.find(ends.0, ends.1, info.id) == Some(*call)
             });
             let live = transport.metrics().live;
@@ -410,8 +444,8 @@ impl<H: SimulatedHost> Simulation<H> {
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
         self.wait(late + self.time_limit(), self.most_packets(), |world| {
-            let is_clear = |host: &HostId| match world.fabric.host(*host).observed().stack() {
-                Stack::Apus(transport) => memory::is_clear(&transport.live()),
+            let is_clear = |host: &HostId| match world.stack(*host) {
+                Stack::Apus(transport, _) => memory::is_clear(&transport.live()),
                 Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),
             };
             world.fabric.under_way() == 0 && world.surviving.iter().all(is_clear)
@@ -437,8 +471,8 @@ impl<H: SimulatedHost> Simulation<H> {
 
     fn expect_no_state(&mut self, peers_too: bool) {
         for host in &self.surviving {
-            let result = match self.fabric.host(*host).observed().stack() {
-                Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
+            let result = match self.stack(*host) {
+                Stack::Apus(transport, _) => memory::check(*host, &transport.live(), peers_too),
                 Stack::Kernel(module) => {
                     let retained = self.retained_rpcs(module);
                     let description =

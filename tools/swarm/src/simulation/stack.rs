@@ -13,6 +13,7 @@ use apus_proto::{
 use bytes::Bytes;
 
 use crate::address::{address, host_at};
+use crate::ends::Ends;
 use crate::scenario::Scenario;
 use apus_sim::host::PORT;
 use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
@@ -25,8 +26,15 @@ const FIRST_ID: u64 = 2;
 /// The protocol of a host.
 #[derive(Debug)]
 pub(crate) enum Stack {
-    Apus(Box<Transport>),
+    Apus(Box<Transport>, View),
     Kernel(Box<Module>),
+}
+
+/// How an end finds others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    ends: Ends,
+    own: HostId,
 }
 
 /// Identifies an RPC at one end.
@@ -67,22 +75,35 @@ pub(super) struct OutgoingPacket {
     pub(super) coalesce: usize,
 }
 
+impl View {
+    fn address_of(&self, end: HostId) -> SocketAddr {
+        self.ends.address_of(end)
+    }
+
+    /// Returns the end at an address.
+    pub(super) fn at(&self, address: SocketAddr) -> HostId {
+        self.ends.at(self.own, address)
+    }
+}
+
 /// Returns the address of a host.
 fn ip(host: HostId) -> IpAddr {
     address(host).ip()
 }
 
 impl Stack {
-    /// Creates the protocol of a host's incarnation.
+    /// Creates the protocol of an end's incarnation.
     pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64) -> Self {
         if scenario.kernel_hosts.contains(&id) {
             let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
             return Self::Kernel(Box::new(Module::new(PORT, segment, FIRST_ID)));
         }
-        // Each life of each host has a seed of its own.
+        // Each life of each end has a seed of its own.
         let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
             ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let mut transport = Transport::new(scenario.config.clone(), PORT, seed.into());
+        let view = View { ends: scenario.ends(), own: id };
+        let port = view.address_of(id).port();
+        let mut transport = Transport::new(scenario.config.clone(), port, seed.into());
         if scenario.attack.is_some() {
             transport.set_probe_filter(Some(ProbeFilter::RARE));
         }
@@ -90,22 +111,14 @@ impl Stack {
             let mbps = scenario.fabric.topology.host_rate.mbps();
             transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
         }
-        Self::Apus(Box::new(transport))
-    }
-
-    /// Returns the transport, if the host runs apus.
-    pub(crate) fn apus(&self) -> Option<&Transport> {
-        match self {
-            Self::Apus(transport) => Some(transport),
-            Self::Kernel(_) => None,
-        }
+        Self::Apus(Box::new(transport), view)
     }
 
     /// Returns the module, if the host runs it.
     pub(crate) fn kernel(&self) -> Option<&Module> {
         match self {
             Self::Kernel(module) => Some(module),
-            Self::Apus(_) => None,
+            Self::Apus(..) => None,
         }
     }
 
@@ -116,10 +129,10 @@ impl Stack {
         request: CallRequest,
     ) -> Result<(RpcHandle, Option<u64>), CommandError> {
         match self {
-            Self::Apus(transport) => {
+            Self::Apus(transport, view) => {
                 let at = Instant::from_nanos(now);
                 let call = proto::Call {
-                    to: address(request.to),
+                    to: view.address_of(request.to),
                     payload: request.payload.into(),
                     cookie: request.cookie,
                     deadline: request.deadline.map(|after| at + Duration::from_nanos(after)),
@@ -145,7 +158,7 @@ impl Stack {
         payload: Bytes,
     ) -> Result<(), CommandError> {
         match (self, rpc) {
-            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+            (Self::Apus(transport, _), RpcHandle::Apus(rpc)) => {
                 let replied = transport.reply(Instant::from_nanos(now), rpc, payload.into());
                 replied.map_err(|rejected| rejected.reason)
             }
@@ -160,7 +173,7 @@ impl Stack {
     /// Abandons a request. Returns whether it was still open; `None` if the protocol cannot abandon requests.
     pub(super) fn abandon(&mut self, now: Nanos, rpc: RpcHandle) -> Option<bool> {
         match (self, rpc) {
-            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+            (Self::Apus(transport, _), RpcHandle::Apus(rpc)) => {
                 Some(transport.abandon(Instant::from_nanos(now), rpc).is_ok())
             }
             _ => None,
@@ -170,7 +183,7 @@ impl Stack {
     /// Cancels a call; returns `false` if it has ended.
     pub(super) fn cancel(&mut self, now: Nanos, rpc: RpcHandle) -> bool {
         match (self, rpc) {
-            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+            (Self::Apus(transport, _), RpcHandle::Apus(rpc)) => {
                 transport.cancel(Instant::from_nanos(now), rpc).is_ok()
             }
             (Self::Kernel(module), RpcHandle::Kernel(name)) => module.abort(name),
@@ -180,14 +193,14 @@ impl Stack {
 
     /// Shuts the endpoint down. A module does not end with its applications.
     pub(super) fn shut_down(&mut self, now: Nanos) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.shut_down(Instant::from_nanos(now));
         }
     }
 
     /// Reports that the application has consumed a message of `bytes`.
     pub(super) fn payload_consumed(&mut self, bytes: usize) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.payload_consumed(bytes);
         }
     }
@@ -196,9 +209,9 @@ impl Stack {
     pub(super) fn open_calls(&self) -> Vec<(RpcHandle, HostId, u64)> {
         use apus_wire::Role;
         match self {
-            Self::Apus(transport) => {
+            Self::Apus(transport, view) => {
                 let calls = transport.info().into_iter().filter(|info| info.role == Role::Client);
-                calls.map(|info| (RpcHandle::Apus(info.rpc), host_at(info.peer), info.id)).collect()
+                calls.map(|info| (RpcHandle::Apus(info.rpc), view.at(info.peer), info.id)).collect()
             }
             Self::Kernel(module) => {
                 let calls = module.live().filter(|name| name.role == Role::Client);
@@ -210,8 +223,9 @@ impl Stack {
     /// Handles a datagram. Returns the module's objection to its packet.
     pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
         match self {
-            Self::Apus(transport) => {
-                transport.handle_datagram(Instant::from_nanos(now), address(from), bytes);
+            Self::Apus(transport, view) => {
+                let from = view.address_of(from);
+                transport.handle_datagram(Instant::from_nanos(now), from, bytes);
                 None
             }
             Self::Kernel(module) => module.handle_packet(now, ip(from), bytes).err(),
@@ -220,20 +234,21 @@ impl Stack {
 
     /// Goes on in the session that a handshake with a peer has led to. A module has no sealing.
     pub(super) fn establish_session(&mut self, now: Nanos, peer: HostId, session: u64) {
-        if let Self::Apus(transport) = self {
-            transport.establish_session(Instant::from_nanos(now), address(peer), session);
+        if let Self::Apus(transport, view) = self {
+            let peer = view.address_of(peer);
+            transport.establish_session(Instant::from_nanos(now), peer, session);
         }
     }
 
     /// Returns the next event.
     pub(super) fn poll(&mut self) -> Option<StackEvent> {
         match self {
-            Self::Apus(transport) => transport.poll_event().map(|event| match event {
+            Self::Apus(transport, view) => transport.poll_event().map(|event| match event {
                 Event::Request { rpc, from, payload } => {
                     let id = transport.info_of(rpc).map(|info| info.id);
                     StackEvent::Request {
                         rpc: RpcHandle::Apus(rpc),
-                        from: host_at(from),
+                        from: view.at(from),
                         id,
                         payload,
                     }
@@ -276,11 +291,11 @@ impl Stack {
     /// Returns the next burst.
     pub(super) fn burst(&mut self, now: Nanos) -> Vec<OutgoingPacket> {
         match self {
-            Self::Apus(transport) => {
+            Self::Apus(transport, view) => {
                 let Some(transmit) = transport.poll_transmit(Instant::from_nanos(now)) else {
                     return Vec::new();
                 };
-                let (to, priority) = (host_at(transmit.to()), transmit.priority());
+                let (to, priority) = (view.at(transmit.to()), transmit.priority());
                 let payload = transmit.payload().collect::<Vec<_>>().concat();
                 let mut pieces = payload.chunks(transmit.segment().max(1));
                 let (header_len, coalesce) = (transmit.header_len(), transmit.coalesce());
@@ -305,42 +320,42 @@ impl Stack {
 
     /// Reports the size of the socket's buffer.
     pub(super) fn set_receive_buffer(&mut self, bytes: u64) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.set_receive_buffer(bytes as usize);
         }
     }
 
     /// Reports that the socket has dropped packets before `at`.
     pub(super) fn handle_overflow(&mut self, at: Nanos) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.handle_overflow(Instant::from_nanos(at));
         }
     }
 
     /// Reports that nothing waited unread at `at`.
     pub(super) fn begin_reading(&mut self, at: Nanos) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.begin_reading(Instant::from_nanos(at));
         }
     }
 
     /// Reports that everything that had arrived by `at` has been received.
     pub(super) fn finish_reading(&mut self, at: Nanos) {
-        if let Self::Apus(transport) = self {
+        if let Self::Apus(transport, _) = self {
             transport.finish_reading(Instant::from_nanos(at));
         }
     }
 
     pub(super) fn next_timeout(&self) -> Option<Nanos> {
         match self {
-            Self::Apus(transport) => transport.next_timeout().map(|(at, _)| at.as_nanos()),
+            Self::Apus(transport, _) => transport.next_timeout().map(|(at, _)| at.as_nanos()),
             Self::Kernel(module) => module.next_timeout(),
         }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         match self {
-            Self::Apus(transport) => transport.handle_timeout(Instant::from_nanos(now)),
+            Self::Apus(transport, _) => transport.handle_timeout(Instant::from_nanos(now)),
             Self::Kernel(module) => module.handle_timeout(now),
         }
     }

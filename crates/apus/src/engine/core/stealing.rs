@@ -12,7 +12,7 @@ impl Core {
     /// Publishes what other shards must know. Returns how many of their threads must be asked to steal.
     pub(in crate::engine) fn publish_to_siblings<S>(&mut self, sibling: &Sibling<S>) -> StealAsks {
         let left = self.polling.is_left();
-        sibling.publish_incoming(self.transport().incoming_bytes());
+        sibling.publish_link_use(self.time.now(), &self.network.publish());
         MessageKind::ALL.map(|kind| {
             let surplus = self.inbox.surplus(kind, left);
             let passed_on = std::mem::take(&mut self.passed_on[kind as usize]);
@@ -20,10 +20,9 @@ impl Core {
         })
     }
 
-    /// Counts what other shards have granted and not received towards `max_incoming`.
-    pub(in crate::engine) fn share_incoming<S>(&mut self, sibling: &Sibling<S>) {
-        let (sharers, bytes) = sibling.incoming_elsewhere();
-        self.network.share_incoming(sharers, bytes);
+    /// Learns what other shards do with the host's link.
+    pub(in crate::engine) fn observe_siblings<S>(&mut self, sibling: &Sibling<S>) {
+        sibling.neighbours(|neighbours| self.network.observe_neighbours(neighbours));
     }
 
     /// Asks a thread of this shard that waits for messages of this kind to steal from other shards. Returns whether there

@@ -7,7 +7,8 @@ use crate::engine::paths::Paths;
 use crate::engine::tracer::Tracer;
 use apus_driver::{Arrival, Burst, Ecn, NetworkError, NetworkReport, ReceiveHalf, TransmitHalf};
 use apus_proto::{
-    Address, Call, CommandError, Event, Instant, Payload, Rejected, RpcKey, Transport, Unreachable,
+    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Published, Rejected, RpcKey,
+    Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -278,9 +279,14 @@ impl Network {
         self.transport.freeze_peers(now)
     }
 
-    /// Reports what other transports that share `max_incoming` have granted and not received.
-    pub(crate) fn share_incoming(&mut self, sharers: usize, elsewhere: u64) {
-        self.transport.share_incoming(sharers, elsewhere);
+    /// Reports what other transports of the host do.
+    pub(crate) fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
+        self.transport.observe_neighbours(neighbours);
+    }
+
+    /// Returns what other transports of the host must know.
+    pub(crate) fn publish(&mut self) -> Published<'_> {
+        self.transport.publish()
     }
 
     /// Charges `bytes` received through shared memory to the receive buffer.

@@ -1,0 +1,11 @@
+//! What the transports of a host publish for each other: they share its link, the switch port before it, and the queue of
+//! its interface (docs/adr/0055).
+//!
+//! The shards of an [apus](https://docs.rs/apus) endpoint have a [`Board`]. The protocol says what is published
+//! (`apus_proto::Published`) and what it does with it (`apus_proto::Neighbours`); this crate carries it.
+
+#![forbid(unsafe_code)]
+
+mod board;
+
+pub use board::Board;

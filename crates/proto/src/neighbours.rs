@@ -1,0 +1,31 @@
+//! What the transports of a host publish for each other: they share its link, the switch port before it, and the queue of its
+//! interface.
+//!
+//! A transport cannot know whether a neighbour is honest. Whatever they publish, it may use its part of the host's limits
+//! (GRANT-14, SEND-12) and grants one message at least (GRANT-17).
+
+use crate::time::Instant;
+
+/// What the other transports of a host do, all of them together.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbours<'a> {
+    /// Transports that share the host's link, this one included. 0 counts as 1.
+    pub sharers: usize,
+    /// Bytes that the others have granted and not received.
+    pub incoming: u64,
+    /// For each message that the others grant at present: the bytes that have not arrived. Ascending.
+    pub active: &'a [u32],
+    /// When the interface will have sent all that this transport and the others gave it.
+    pub link_idle_at: Instant,
+}
+
+/// What a transport publishes for its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published<'a> {
+    /// Bytes that it has granted and not received.
+    pub incoming: u64,
+    /// For each message that it grants at present: the bytes that have not arrived. Ascending.
+    pub active: &'a [u32],
+    /// Time that the link needs for what the transport gave to the interface since it published this last, in nanoseconds.
+    pub link_nanos: u64,
+}

@@ -1,0 +1,40 @@
+//! Hosts with several processes.
+
+use apus_sim::experiment::{Carrier, Experiment, ExperimentReport};
+use apus_sim::preset;
+use apus_workload::Workload;
+
+/// W4 at 80 % on a small rack.
+fn run(processes: u32, carrier: fn(apus_proto::Config) -> Carrier) -> ExperimentReport {
+    let mut experiment: Experiment =
+        preset::sigcomm18_experiment(Workload::published(4), 0.8, 1).unwrap();
+    experiment.fabric.topology.shape = "1x6x0".parse().unwrap();
+    (experiment.messages, experiment.warm_up) = (1_500, 1_000);
+    experiment.processes = Some(processes);
+    experiment.carrier = carrier(experiment.load_config.clone());
+    let report = experiment.run(1.0, &mut |_| {});
+    assert_eq!(report.failed, 0);
+    report
+}
+
+fn mean_queue(report: &ExperimentReport) -> f64 {
+    report.counters.tor_to_host.mean
+}
+
+#[test]
+fn processes_that_know_of_each_other_keep_the_queue_as_short_as_one_does() {
+    let [one, together, apart] =
+        [run(1, Carrier::Apus), run(4, Carrier::Apus), run(4, Carrier::Apart)]
+            .map(|r| mean_queue(&r));
+    assert!(together < 1.5 * one, "{together} bytes with four processes, {one} with one");
+    assert!(
+        apart > 2.0 * together,
+        "{apart} bytes if they know nothing of each other, {together} otherwise"
+    );
+}
+
+/// GRANT-17, SEND-12: nothing changes for a process that has no neighbour.
+#[test]
+fn one_process_has_no_neighbours() {
+    assert_eq!(run(1, Carrier::Apus), run(1, Carrier::Apart));
+}

@@ -1,0 +1,60 @@
+//! Probes: calls between the hosts that are up at the end, which must succeed.
+
+use apus_sim::message::HostId;
+
+use crate::call::{PlannedCall, ServerAction};
+use crate::ends::Ends;
+use crate::observation::CallId;
+use crate::scenario::Scenario;
+
+/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants. Those of the last round are made
+/// when everything else is over.
+const PROBES: [u32; 3] = [100, 300_000, 200];
+
+/// The calls that are probes.
+#[derive(Clone, Copy)]
+pub(super) struct Probes {
+    /// The first of them.
+    pub(super) first: CallId,
+    /// Those of each round; there is one for each of the lengths.
+    pub(super) of_a_round: CallId,
+}
+
+impl Probes {
+    /// Plans the probes between the ends of surviving hosts, after all calls of a scenario.
+    pub(super) fn plan(scenario: &mut Scenario, surviving: &[HostId]) -> Self {
+        let first = scenario.calls.len() as CallId;
+        let pairs = pairs(surviving, scenario.ends());
+        for length in PROBES {
+            let length = length.min(scenario.config.max_message() as u32);
+            scenario.calls.extend(pairs.iter().map(|(from, to)| probe(*from, *to, length)));
+        }
+        Self { first, of_a_round: pairs.len() as CallId }
+    }
+}
+
+/// Returns the pairs of ends between which probes are made: each end of a surviving host that makes calls is in one.
+fn pairs(surviving: &[HostId], ends: Ends) -> Vec<(HostId, HostId)> {
+    let next = surviving.iter().cycle().skip(1);
+    let pairs = surviving.iter().zip(next).flat_map(|(host, next)| {
+        let callers = ends.callers_on(*host).zip(0..);
+        callers.map(|(caller, number)| (caller, ends.server_on(*next, caller, number)))
+    });
+    pairs.collect()
+}
+
+const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
+    PlannedCall {
+        from,
+        to,
+        at: 0,
+        request,
+        response: request,
+        service: 0,
+        answer: ServerAction::Reply,
+        cancel: None,
+        deadline: None,
+        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
+        idempotent: true,
+    }
+}
