@@ -1,45 +1,147 @@
-//! Measures a client whose calls are futures, and serves where servers are.
+//! Clients whose calls are futures, and servers that are.
 
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use apus_contenders::transport::{self, Completions};
+use apus_testbed::error::{Doing, Error as TestbedError};
 use bytes::Bytes;
 use tokio::sync::Notify;
-use tokio::task::LocalSet;
 
+use crate::connector::Connector;
+use crate::executor::{Executor, Timer};
 use crate::measured::{Window, cpu_nanos};
-use crate::message::Messages;
+use crate::message::{MAX_LENGTH, Messages, check_echo, pattern};
 use crate::{Client, Error, Measured, Server};
 
-/// Measures the work of a client: `connect` returns what makes a call. Everything runs in a runtime of one thread.
-///
-/// # Errors
-///
-/// A call has failed, or its reply is wrong.
-pub fn measure_calls<Call, Connect>(client: &Client, connect: Connect) -> Result<Measured, Error>
+/// Returns the client of a peer whose calls are futures: `connect` returns what makes calls on a new connection to a server.
+/// Everything runs in a runtime of one thread.
+pub fn calls<Connect, Call>(connect: Connect) -> Box<dyn Connector>
+where
+    Connect: AsyncFn(SocketAddr) -> Result<Call, Error> + 'static,
+    Call: AsyncFn(Bytes) -> Result<Bytes, Error> + 'static,
+{
+    Box::new(Calls { connect })
+}
+
+struct Calls<Connect> {
+    connect: Connect,
+}
+
+impl<Connect, Call> Connector for Calls<Connect>
+where
+    Connect: AsyncFn(SocketAddr) -> Result<Call, Error> + 'static,
+    Call: AsyncFn(Bytes) -> Result<Bytes, Error> + 'static,
+{
+    fn measure(self: Box<Self>, client: &Client, executor: &Executor) -> Result<Measured, Error> {
+        executor.run(async {
+            let state = Rc::new(State {
+                call: (self.connect)(client.server).await?,
+                messages: Messages::of(client.work),
+                next: Cell::new(0),
+                window: RefCell::new(Window::after_warm_up(client.length)),
+            });
+            let callers: Vec<_> = (0..client.work.outstanding())
+                .map(|_| tokio::task::spawn_local(make_calls(state.clone())))
+                .collect();
+            for caller in callers {
+                caller.await??;
+            }
+            let state = Rc::into_inner(state).ok_or("a caller has not ended")?;
+            Ok(state.window.into_inner().close(cpu_nanos()))
+        })
+    }
+
+    fn connect(
+        self: Box<Self>,
+        servers: &[SocketAddr],
+        executor: Executor,
+    ) -> Result<Box<dyn transport::Client>, Error> {
+        let (calls, timer) = executor.run(async {
+            let mut calls = Vec::with_capacity(servers.len());
+            for &server in servers {
+                calls.push(Rc::new((self.connect)(server).await?));
+            }
+            Ok::<_, Error>((calls, Timer::new()?))
+        })?;
+        let (ended, pattern) = (Rc::default(), pattern(MAX_LENGTH).into());
+        Ok(Box::new(Callers { calls, timer, ended, pattern, executor }))
+    }
+}
+
+/// Connections to several servers.
+struct Callers<Call> {
+    calls: Vec<Rc<Call>>,
+    timer: Timer,
+    ended: Rc<Ended>,
+    /// The bytes with which every request begins.
+    pattern: Bytes,
+    executor: Executor,
+}
+
+/// Calls that have ended.
+#[derive(Default)]
+struct Ended {
+    calls: RefCell<Completions>,
+    any: Notify,
+}
+
+impl<Call> transport::Client for Callers<Call>
 where
     Call: AsyncFn(Bytes) -> Result<Bytes, Error> + 'static,
-    Connect: AsyncFnOnce() -> Result<Call, Error>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, async {
-        let state = Rc::new(State {
-            call: connect().await?,
-            messages: Messages::of(client.work),
-            next: Cell::new(0),
-            window: RefCell::new(Window::after_warm_up(client.length)),
+    fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), TestbedError> {
+        let request = self.pattern.slice(..size as usize);
+        let (call, ended) = (self.calls[peer].clone(), self.ended.clone());
+        self.executor.spawn(async move {
+            let reply = call(request.clone()).await;
+            note(
+                id,
+                reply.and_then(|reply| check_echo(&reply, &request)),
+                &mut ended.calls.borrow_mut(),
+            );
+            ended.any.notify_one();
         });
-        let callers: Vec<_> = (0..client.work.outstanding())
-            .map(|_| tokio::task::spawn_local(make_calls(state.clone())))
-            .collect();
-        for caller in callers {
-            caller.await??;
+        Ok(())
+    }
+
+    fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), TestbedError> {
+        let waited = self.executor.run(async {
+            // Lets new calls begin, and the others go on.
+            tokio::task::yield_now().await;
+            if wait.is_zero() || !self.ended.calls.borrow().is_empty() {
+                return Ok(());
+            }
+            tokio::select! {
+                () = self.ended.any.notified() => Ok(()),
+                slept = self.timer.sleep(wait) => slept,
+            }
+        });
+        waited.doing(|| "wait for replies".to_owned())?;
+        take_all(&mut self.ended.calls.borrow_mut(), ended);
+        Ok(())
+    }
+}
+
+/// Notes the end of a call.
+pub(crate) fn note(id: u32, end: Result<(), Error>, ended: &mut Completions) {
+    match end {
+        Ok(()) => ended.completed.push(id),
+        Err(error) => {
+            ended.failed.push(id);
+            ended.why.get_or_insert_with(|| error.to_string());
         }
-        let state = Rc::into_inner(state).ok_or("a caller has not ended")?;
-        Ok(state.window.into_inner().close(cpu_nanos()))
-    })
+    }
+}
+
+fn take_all(from: &mut Completions, to: &mut Completions) {
+    to.completed.append(&mut from.completed);
+    to.failed.append(&mut from.failed);
+    let why = from.why.take();
+    to.why = to.why.take().or(why);
 }
 
 /// What the callers have in common.
@@ -77,10 +179,9 @@ where
 /// The server cannot begin.
 pub fn serve_async<Begin>(server: &mut Server<'_>, begin: Begin) -> Result<(), Error>
 where
-    Begin: AsyncFnOnce() -> Result<std::net::SocketAddr, Error>,
+    Begin: AsyncFnOnce() -> Result<SocketAddr, Error>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, async {
+    Executor::new()?.run(async {
         let address = begin().await?;
         let stopped = Arc::new(Notify::new());
         let waker = stopped.clone();

@@ -22,6 +22,18 @@ impl Waits {
     }
 }
 
+/// Peers that are compared with each other. Each class has a program of apus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Over the loopback interface, in the clear.
+    Clear,
+    /// Over the loopback interface, encrypted.
+    Sealed,
+    /// Between processes of one host, in the clear, over the peer's strongest way: shared memory if it has that.
+    SameHost,
+}
+
 /// A peer in words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Description {
@@ -37,6 +49,8 @@ pub struct Description {
     pub waits: Waits,
     /// Bytes of its longest message; `None` if there is no limit that matters here.
     pub longest: Option<usize>,
-    /// Whether it encrypts. Clear peers are compared with apus, the others with sealed apus.
-    pub is_sealed: bool,
+    /// Whether a process can serve several others and call them at the same time. It then takes part in tails and memory.
+    pub is_node: bool,
+    /// Which of apus's programs it is compared with.
+    pub class: Class,
 }

@@ -1,34 +1,47 @@
 //! What the programs of all peers have in common: the work, its measurement, and their processes.
 //!
 //! A *peer* is a library or protocol that a user would pick instead of apus. Its program is written as its own project writes its
-//! best example, and calls [`run`] with two functions: a server, and a client that makes the calls of a [`Client`].
+//! best example, and calls [`run`] with two functions: a server, and a client that connects to servers.
 //!
 //! ```text
 //!   description  what a program says about its peer
 //!   work         the work, and how a process waits
 //!   message      contents of requests and replies
+//!   place        addresses and names of servers
 //!   waiting      attempts of a process that polls or sleeps
-//!   program      the main function; servers and clients in processes of their own
-//!   connection   measures a client that sends and receives
-//!   calls        measures a client whose calls are futures
+//!   executor     runtime of clients
+//!   connector    the client of a peer
 //!   measured     what was measured
+//!   calls        clients whose calls are futures, and servers that are
+//!   connection   clients that send and receive
+//!   node         a peer as a transport: server and client of several others
+//!   memory       memory of a server for its connections
+//!   program      the main function; servers and clients in processes of their own
 //! ```
 
 mod calls;
 mod connection;
+mod connector;
 mod description;
+mod executor;
 mod measured;
+mod memory;
 mod message;
+mod node;
+mod place;
 mod program;
 mod waiting;
 mod work;
 
 pub use apus_contenders::keys::ThrowAwayKeys;
-pub use calls::{measure_calls, serve_async};
-pub use connection::{Connection, measure_connection};
-pub use description::{Description, Waits};
+pub use calls::{calls, serve_async};
+pub use connection::{Connection, connections};
+pub use connector::Connector;
+pub use description::{Class, Description, Waits};
 pub use measured::Measured;
-pub use message::{MAX_LENGTH, answer};
+pub use memory::{Clients, MEMORY_JOB, MemorySetup, memory_agent};
+pub use message::{MAX_LENGTH, answer, number};
+pub use place::{free_address, name_of};
 pub use program::{Client, JOB, Peer, Server, Setup, Side, run};
 pub use waiting::when_ready;
 pub use work::{Wait, Work};

@@ -34,6 +34,26 @@ pub fn answer(request: &[u8]) -> Option<[u8; RECEIPT_LENGTH]> {
     (head[0] == RECEIPT).then_some(receipt)
 }
 
+/// Returns the bytes of a request for an echo; those of a shorter one are the first of them.
+pub(crate) fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|place| (place % 251) as u8).collect()
+}
+
+/// Compares a reply with the request that it echoes.
+///
+/// # Errors
+///
+/// It is another one.
+pub(crate) fn check_echo(reply: &[u8], request: &[u8]) -> Result<(), Error> {
+    if reply == request { Ok(()) } else { Err(wrong(reply, request, 0)) }
+}
+
+/// Returns the number of the call that a request or reply belongs to, for peers that match them themselves.
+#[must_use]
+pub fn number(message: &[u8]) -> Option<u64> {
+    message.get(1..HEAD)?.try_into().ok().map(u64::from_le_bytes)
+}
+
 /// The messages of a work.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages {
@@ -43,8 +63,7 @@ pub(crate) struct Messages {
 
 impl Messages {
     pub(crate) fn of(work: Work) -> Self {
-        let pattern = (0..work.size()).map(|place| (place % 251) as u8);
-        let mut template: Vec<u8> = pattern.collect();
+        let mut template = pattern(work.size());
         template[0] = if work.is_echo() { 0 } else { RECEIPT };
         Self { work, template }
     }
@@ -68,24 +87,24 @@ impl Messages {
     ///
     /// It is none.
     pub(crate) fn call_of(&self, reply: &[u8]) -> Result<u64, Error> {
-        let number = reply.get(1..HEAD).and_then(|bytes| bytes.try_into().ok());
-        let number = number.map(u64::from_le_bytes).ok_or("a reply without a head")?;
+        let number = number(reply).ok_or("a reply without a head")?;
         let is_right = if self.work.is_echo() {
             reply[0] == self.template[0] && reply[HEAD..] == self.template[HEAD..]
         } else {
             reply.len() == RECEIPT_LENGTH && reply[HEAD] == self.template[self.template.len() - 1]
         };
-        if is_right { Ok(number) } else { Err(wrong(reply, &self.template)) }
+        if is_right { Ok(number) } else { Err(wrong(reply, &self.template, HEAD)) }
     }
 }
 
-fn wrong(reply: &[u8], template: &[u8]) -> Error {
-    let place = reply.iter().zip(template).skip(HEAD).position(|(one, other)| one != other);
+/// Returns what is wrong with a reply, from byte `first` on.
+fn wrong(reply: &[u8], template: &[u8], first: usize) -> Error {
+    let place = reply.iter().zip(template).skip(first).position(|(one, other)| one != other);
     format!(
         "a wrong reply: {} bytes to {}, the first difference at {:?}",
         reply.len(),
         template.len(),
-        place.map(|place| place + HEAD)
+        place.map(|place| place + first)
     )
     .into()
 }
@@ -115,6 +134,18 @@ mod tests {
         let mut wrong = receipt;
         wrong[HEAD] ^= 1;
         assert!(messages.call_of(&wrong).is_err());
+    }
+
+    #[test]
+    fn an_echo_of_any_length_begins_with_the_pattern() {
+        let pattern = pattern(300);
+        for length in [1, HEAD, 300] {
+            let request = &pattern[..length];
+            assert_eq!(answer(request), None);
+            check_echo(request, request).unwrap();
+        }
+        let error = check_echo(&pattern[..7], &pattern[..8]).unwrap_err().to_string();
+        assert!(error.contains("7 bytes to 8"), "{error}");
     }
 
     #[test]

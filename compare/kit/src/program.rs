@@ -1,17 +1,22 @@
 //! The program of a peer: it describes itself, or is one side of a measurement.
 
 use std::env;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use apus_bench::cluster;
 use apus_testbed::error::Error as TestbedError;
 use apus_testbed::process::{AGENT, Control, Stop, Task, agent_main};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::connector::Connector;
+use crate::executor::Executor;
 use crate::measured::cpu_nanos;
-use crate::{Description, Error, Measured, ThrowAwayKeys, Wait, Work};
+use crate::memory::{MEMORY_JOB, memory_agent};
+use crate::node::PeerTransport;
+use crate::{Description, Error, ThrowAwayKeys, Wait, Work};
 
 /// The kind of task that the programs do.
 pub const JOB: &str = "compare";
@@ -28,12 +33,12 @@ pub trait Peer {
     /// It cannot begin, or breaks.
     fn serve(server: &mut Server<'_>) -> Result<(), Error>;
 
-    /// Connects to a server, and measures.
+    /// Returns what connects to servers: [`calls`](crate::calls()) or [`connections`](crate::connections()).
     ///
     /// # Errors
     ///
-    /// A call has failed, or its reply is wrong.
-    fn measure(client: &Client) -> Result<Measured, Error>;
+    /// Its settings are wrong.
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error>;
 }
 
 /// The details of a task.
@@ -53,7 +58,7 @@ pub struct Setup {
 pub enum Side {
     /// Serves. Result: nanoseconds of processor time since it was ready.
     Server,
-    /// Calls. Result: a [`Measured`].
+    /// Calls. Result: a [`Measured`](crate::Measured).
     Client {
         /// The server's address.
         server: SocketAddr,
@@ -64,53 +69,82 @@ pub enum Side {
     },
 }
 
-/// A server's process, seen by the peer's code.
+/// A server, seen by the peer's code.
 pub struct Server<'a> {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
     pub keys: &'a ThrowAwayKeys,
-    control: &'a mut Control,
-    /// Processor time when it was ready.
-    cpu: u64,
+    /// Where it listens; port 0 lets the system choose one.
+    pub bind: SocketAddr,
+    stop: Stop,
+    report: &'a mut dyn FnMut(SocketAddr) -> Result<(), Error>,
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    /// `report` is called with its address when it is ready.
+    pub(crate) fn new(
+        wait: Wait,
+        keys: &'a ThrowAwayKeys,
+        bind: SocketAddr,
+        stop: Stop,
+        report: &'a mut dyn FnMut(SocketAddr) -> Result<(), Error>,
+    ) -> Self {
+        Self { wait, keys, bind, stop, report }
+    }
+
     /// Reports that clients may connect to `address`.
     ///
     /// # Errors
     ///
     /// The measurement has ended.
     pub fn ready(&mut self, address: SocketAddr) -> Result<(), Error> {
-        self.cpu = cpu_nanos();
-        Ok(self.control.ready(address)?)
+        (self.report)(address)
     }
 
     /// Returns the request to stop. A server that sleeps registers what wakes it.
     #[must_use]
     pub const fn stop(&self) -> &Stop {
-        self.control.stop()
+        &self.stop
     }
 }
 
-/// A client's process, seen by the peer's code.
+/// A client, seen by the peer's code.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// How it waits.
     pub wait: Wait,
     /// Its keys, if it encrypts.
     pub keys: ThrowAwayKeys,
+    /// An address of its own with port 0, from which the servers can be reached.
+    pub bind: SocketAddr,
     /// The server's address.
-    pub server: SocketAddr,
+    pub(crate) server: SocketAddr,
     /// The work.
     pub work: Work,
     /// Time in which calls count.
     pub(crate) length: Duration,
 }
 
+impl Client {
+    /// A client whose calls are counted elsewhere.
+    pub(crate) const fn new(
+        wait: Wait,
+        keys: ThrowAwayKeys,
+        bind: SocketAddr,
+        server: SocketAddr,
+        work: Work,
+    ) -> Self {
+        Self { wait, keys, bind, server, work, length: Duration::ZERO }
+    }
+}
+
+/// Where both sides of a measurement are.
+const LOOPBACK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
 /// Is the main function of a peer's program.
 #[must_use]
-pub fn run<P: Peer>() -> ExitCode {
+pub fn run<P: Peer + 'static>() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some(AGENT) => agent_main(agent::<P>),
         Some("describe") => {
@@ -124,20 +158,37 @@ pub fn run<P: Peer>() -> ExitCode {
     }
 }
 
+/// Does the work of a task.
+fn agent<P: Peer + 'static>(task: &Task, control: &mut Control) -> Result<Value, TestbedError> {
+    match &task.job[..] {
+        cluster::JOB => cluster::external_agent(&PeerTransport::<P>::NEW, task, control),
+        MEMORY_JOB => memory_agent(&PeerTransport::<P>::NEW, task, control),
+        _ => side::<P>(task, control).map_err(|error| TestbedError::Peer(error.to_string())),
+    }
+}
+
 /// Is a server or a client.
-fn agent<P: Peer>(task: &Task, control: &mut Control) -> Result<Value, TestbedError> {
-    let failed = |error: Error| TestbedError::Peer(error.to_string());
-    let setup = serde_json::from_value(task.details.clone()).map_err(|error| failed(error.into()));
-    let Setup { wait, keys, side } = setup?;
+fn side<P: Peer>(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let Setup { wait, keys, side } = serde_json::from_value(task.details.clone())?;
     match side {
         Side::Server => {
-            let mut server = Server { wait, keys: &keys, control, cpu: 0 };
-            P::serve(&mut server).map_err(failed)?;
-            Ok(json!(cpu_nanos() - server.cpu))
+            let mut cpu = 0;
+            let stop = control.stop().clone();
+            let mut report = |address| {
+                cpu = cpu_nanos();
+                Ok(control.ready(address)?)
+            };
+            P::serve(&mut Server::new(wait, &keys, LOOPBACK, stop, &mut report))?;
+            Ok(json!(cpu_nanos() - cpu))
         }
         Side::Client { server, work, length } => {
-            let client = Client { wait, keys, server, work, length };
-            P::measure(&client).map(|measured| json!(measured)).map_err(failed)
+            let client = Client { length, ..Client::new(wait, keys, LOOPBACK, server, work) };
+            let executor = Executor::new()?;
+            let connector = {
+                let _inside = executor.enter();
+                P::client(&client)?
+            };
+            Ok(json!(connector.measure(&client, &executor)?))
         }
     }
 }

@@ -35,6 +35,13 @@ pub enum Work {
         /// Calls that are outstanding.
         outstanding: usize,
     },
+    /// Requests to several servers, each begun when it is due; the reply is the request.
+    Load {
+        /// Bytes of the longest request.
+        size: usize,
+        /// Most calls that are outstanding.
+        outstanding: usize,
+    },
 }
 
 impl Work {
@@ -42,9 +49,10 @@ impl Work {
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::RoundTrips { size } | Self::Rate { size, .. } | Self::Throughput { size, .. } => {
-                size
-            }
+            Self::RoundTrips { size }
+            | Self::Rate { size, .. }
+            | Self::Throughput { size, .. }
+            | Self::Load { size, .. } => size,
         }
     }
 
@@ -53,7 +61,9 @@ impl Work {
     pub const fn outstanding(self) -> usize {
         match self {
             Self::RoundTrips { .. } => 1,
-            Self::Rate { outstanding, .. } | Self::Throughput { outstanding, .. } => outstanding,
+            Self::Rate { outstanding, .. }
+            | Self::Throughput { outstanding, .. }
+            | Self::Load { outstanding, .. } => outstanding,
         }
     }
 

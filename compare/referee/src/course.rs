@@ -1,6 +1,6 @@
 //! The measurement: all peers in turns, in each work.
 
-use apus_report::findings::Findings;
+use apus_report::findings::{Findings, Section};
 use apus_report::progress::Progress;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::machine::Cores;
@@ -9,6 +9,8 @@ use apus_testbed::repeat::Repeater;
 use compare_kit::{JOB, Measured, Setup, Side, ThrowAwayKeys, Work};
 use serde_json::json;
 
+use crate::footprint;
+use crate::memory::{self, Growth};
 use crate::options::Options;
 use crate::programs::{Program, find};
 use crate::table;
@@ -42,32 +44,62 @@ pub(crate) fn run(options: &Options) -> Result<Findings, Error> {
             }
         }
     }
+    let mut growths = memory::entries(options, &programs);
+    let phases = options.runs * (entries.len() + growths.len());
+    let repeater = Repeater::of(phases, Progress::of(phases));
+    let cores = Cores::choose();
+    measure(options, cores, &repeater, &mut entries, &mut growths)?;
+    let mut findings = table::found(options, &programs, &entries, &growths);
+    findings.outcome.notes.extend(cores.note());
+    if phases > 0 {
+        findings.outcome.notes.extend(repeater.neighbours());
+        findings.outcome.account_without_rows(repeater.take());
+    }
+    for load in options.loads() {
+        load.add(options, &programs, &mut findings)?;
+    }
+    if options.selects(footprint::NAME) {
+        let (rows, table) = footprint::found(&programs, options.build)?;
+        findings.outcome.rows.extend(rows);
+        findings = findings.with(Section::new("").with_all(table));
+    }
+    if findings.outcome.rows.is_empty() {
+        return Err(repeater.failure());
+    }
+    Ok(table::closed(findings, &programs))
+}
+
+/// Measures calls of one client, and the memory of many clients, run by run.
+fn measure(
+    options: &Options,
+    cores: Cores,
+    repeater: &Repeater,
+    entries: &mut [Entry<'_>],
+    growths: &mut [Growth<'_>],
+) -> Result<(), Error> {
     let folder = tempfile::Builder::new().prefix("apus-compare-").tempdir();
     let folder = folder.doing(|| "make a folder for keys".to_owned())?;
     let keys = ThrowAwayKeys::create(folder.path())?;
-    let phases = options.runs * entries.len();
-    let repeater = Repeater::of(phases, Progress::of(phases));
-    let cores = Cores::choose();
     for run in 0..options.runs {
-        for entry in &mut entries {
-            let row = entry.row();
+        let step = |row: &str| {
             let (of, runs) = (run + 1, options.runs);
             repeater.progress().step(&format!("run {of} of {runs}: {row}"));
-            let measured = repeater.attempt(&row, &format!("run {of}"), || {
+        };
+        for entry in &mut *entries {
+            let row = entry.row();
+            step(&row);
+            let measured = repeater.attempt(&row, &format!("run {}", run + 1), || {
                 let (measured, server_cpu) = entry.measure(options, &keys, cores)?;
                 Ok(Found { run, measured, server_cpu })
             })?;
             entry.found.extend(measured);
         }
+        for growth in &mut *growths {
+            step(&growth.row());
+            growth.run(run, repeater, &keys)?;
+        }
     }
-    if entries.iter().all(|entry| entry.found.is_empty()) {
-        return Err(repeater.failure());
-    }
-    let mut findings = table::found(options, &programs, &entries);
-    findings.outcome.notes.extend(cores.note());
-    findings.outcome.notes.extend(repeater.neighbours());
-    findings.outcome.account_without_rows(repeater.take());
-    Ok(findings)
+    Ok(())
 }
 
 impl Entry<'_> {

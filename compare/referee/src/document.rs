@@ -13,7 +13,8 @@ pub(crate) fn markdown(findings: &Findings) -> String {
         settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     let origin = table::origin(outcome);
     let mut text = format!("{}\n\n{origin}; {}\n", findings.lead, settings.join(", "));
-    let parts = findings.sections.iter().flat_map(|section| &section.parts);
+    let shown = findings.sections.iter().filter(|section| !section.page_only);
+    let parts = shown.flat_map(|section| &section.parts);
     for part in parts {
         if let Part::Table(table) = part {
             write_table(table, &mut text);

@@ -5,24 +5,37 @@
 //!   works     the works, by their names
 //!   programs  the programs beside this one, and what they say about themselves
 //!   course    the measurement: all peers in turns, in each work
+//!   memory    memory of a server for each of its clients
+//!   tails     tails under load between hosts: the cluster benchmark of apus
+//!   agent     the sides that this program plays itself
+//!   footprint crates, and the time of a clean build
 //!   table     rows and ratios
 //!   document  the Markdown table
 //! ```
 
+mod agent;
 mod course;
 mod document;
+mod footprint;
+mod memory;
 mod options;
 mod programs;
 mod table;
+mod tails;
 mod works;
 
+use std::env;
 use std::process::ExitCode;
 
+use apus_testbed::process::{AGENT, agent_main};
 use clap::Parser;
 
 use options::Options;
 
 fn main() -> ExitCode {
+    if env::args().nth(1).as_deref() == Some(AGENT) {
+        return agent_main(agent::run);
+    }
     let options = Options::parse();
     match options
         .check()

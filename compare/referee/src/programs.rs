@@ -9,23 +9,36 @@ use apus_testbed::error::{Doing, Error, require};
 use compare_kit::Description;
 use serde::Deserialize;
 
-/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt.
-const PEERS: [&str; 11] = [
+/// All programs, in the order of their rows: apus, peers in the clear, peers that encrypt, peers of one host.
+const PEERS: [&str; 24] = [
     "apus",
     "apus-sealed",
+    "apus-local",
     "udp",
     "tcp",
     "tokio",
     "tarpc",
     "tonic",
+    "grpc-cpp",
     "zeromq",
+    "nng",
+    "aeron",
+    "ucx",
+    "enet",
     "tokio-rustls",
     "quinn",
+    "quinn-datagrams",
     "s2n-quic",
+    "unix",
+    "zeromq-ipc",
+    "nng-ipc",
+    "aeron-ipc",
+    "ucx-shm",
+    "iceoryx2",
 ];
 
 /// Those that take part always.
-const OURS: usize = 2;
+const OURS: usize = 3;
 
 /// A program.
 #[derive(Clone, Debug)]
@@ -40,6 +53,11 @@ impl Program {
     /// Returns whether it is one of apus.
     pub(crate) fn is_apus(&self) -> bool {
         is_apus(&self.about)
+    }
+
+    /// Returns whether it is the one of apus that is compared with `other`, which is not.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.is_apus() && !other.is_apus() && self.about.class == other.about.class
     }
 }
 

@@ -6,7 +6,9 @@ use apus_report::stats::Spread;
 use compare_kit::{Wait, Work};
 use serde_json::{Value, json};
 
+use crate::agent;
 use crate::course::{Entry, Found};
+use crate::memory::{self, Growth};
 use crate::options::Options;
 use crate::programs::Program;
 
@@ -14,7 +16,8 @@ const TITLE: &str = "And compared with what users would pick instead?";
 
 const LEAD: &str = "Client and server are processes with a core each, over the loopback interface, each peer as its own documentation recommends it \
                     for latency. rtt: one call at a time, whose processes sleep in the kernel or, with spin, poll; rate: 64 calls outstanding; \
-                    throughput: requests of 500 kB with short replies, 4 of them outstanding.";
+                    throughput: requests of 500 kB with short replies, 4 of them outstanding; memory: anonymous memory of the server for each \
+                    client, after one call of each; tails: slowdown of requests and their echoes under load between hosts on shaped links.";
 
 /// A figure of one run, if the work has it.
 type Of = fn(&Entry<'_>, &Found) -> Option<f64>;
@@ -51,18 +54,32 @@ fn cpu_us(found: &Found) -> f64 {
 }
 
 /// Puts the result together.
-pub(crate) fn found(options: &Options, programs: &[Program], entries: &[Entry<'_>]) -> Findings {
+pub(crate) fn found(
+    options: &Options,
+    programs: &[Program],
+    entries: &[Entry<'_>],
+    growths: &[Growth<'_>],
+) -> Findings {
     let mut outcome = Outcome::new("compare", options.config());
     let about = programs.iter().map(|program| (program.about.name.clone(), json!(words(program))));
     outcome.config.insert("settings".to_owned(), Value::Object(about.collect()));
     outcome.rows = entries.iter().filter(|entry| !entry.found.is_empty()).map(row).collect();
+    outcome.rows.extend(memory::rows(growths));
     outcome.ratios = ratios(entries);
-    let ratios = (!outcome.ratios.is_empty()).then_some(Part::Ratios);
+    outcome.ratios.extend(memory::ratios(growths));
+    Findings::new(outcome, TITLE, LEAD).with_columns(&[]).with(
+        Section::new("")
+            .with_all(tables(programs, entries))
+            .with_all(memory_table(programs, growths)),
+    )
+}
+
+/// Adds what is shown behind everything else: settings and ratios.
+pub(crate) fn closed(findings: Findings, programs: &[Program]) -> Findings {
     let pairs = programs.iter().map(|program| (program.about.name.clone(), words(program)));
-    Findings::new(outcome, TITLE, LEAD)
-        .with_columns(&[])
-        .with(Section::new("").with_all(tables(programs, entries)))
-        .with(Section::new("What the peers are").with_all([Part::Pairs(pairs.collect())]).on_page())
+    let ratios = (!findings.outcome.ratios.is_empty()).then_some(Part::Ratios);
+    findings
+        .with(Section::new("What the peers are").with(Part::Pairs(pairs.collect())).on_page())
         .with(Section::new("Ratios inside each run").with_all(ratios))
 }
 
@@ -71,7 +88,12 @@ fn words(program: &Program) -> String {
     let about = &program.about;
     let version = program.version.as_ref().map(|version| format!(" {version}: "));
     let version = version.unwrap_or_default();
-    format!("{version}{}. Advice on latency: {}", about.settings, about.advice).trim().to_owned()
+    let many = agent::own(&about.name)
+        .map(|own| format!(". Where there are many clients, and under load: {}", own.settings()));
+    let many = many.unwrap_or_default();
+    format!("{version}{}. Advice on latency: {}{many}", about.settings, about.advice)
+        .trim()
+        .to_owned()
 }
 
 fn row(entry: &Entry<'_>) -> Row {
@@ -86,6 +108,26 @@ fn row(entry: &Entry<'_>) -> Row {
 fn spread(entry: &Entry<'_>, figure: Of) -> Option<Spread> {
     let values: Option<Vec<f64>> = entry.found.iter().map(|found| figure(entry, found)).collect();
     values.filter(|values| !values.is_empty()).map(|values| Spread::over(&values))
+}
+
+/// Returns the table of memory: a line for each peer, a column for each number of clients.
+fn memory_table(programs: &[Program], growths: &[Growth<'_>]) -> Option<Table> {
+    let mut works: Vec<&str> = memory::cells(growths).map(|(_, work, _)| work).collect();
+    works.dedup();
+    let line = |program: &Program| {
+        let name = &program.about.name[..];
+        let cell = |work: &&str| {
+            let mut cells = memory::cells(growths);
+            let found = cells.find(|(peer, of, _)| peer == &name && of == work);
+            found.map(|(_, _, kb)| short(kb)).unwrap_or_default()
+        };
+        let cells: Vec<String> = works.iter().map(cell).collect();
+        let has_any = cells.iter().any(|cell| !cell.is_empty());
+        has_any.then(|| [name.to_owned()].into_iter().chain(cells).collect())
+    };
+    let lines: Vec<Vec<String>> = programs.iter().filter_map(line).collect();
+    let header: Vec<String> = [""].iter().chain(&works).map(|it| (*it).to_owned()).collect();
+    (!lines.is_empty()).then(|| Table::new(memory::TITLE, header, lines))
 }
 
 /// Returns a table for each figure: a line for each peer, a column for each work that has it.
@@ -116,20 +158,19 @@ fn tables(programs: &[Program], entries: &[Entry<'_>]) -> Vec<Table> {
     FIGURES.iter().filter_map(table).collect()
 }
 
-/// apus beside each peer in the same work: in the clear beside those in the clear, sealed beside those that encrypt.
+/// apus beside each peer of the same class in the same work.
 fn ratios(entries: &[Entry<'_>]) -> Vec<(String, Ratio)> {
     let mut ratios = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.program.is_apus()) {
+    for entry in entries {
         let is_apus = |it: &&Entry<'_>| {
-            it.program.is_apus()
-                && it.program.about.is_sealed == entry.program.about.is_sealed
-                && it.course.name == entry.course.name
+            it.program.is_beside(entry.program) && it.course.name == entry.course.name
         };
         let Some(apus) = entries.iter().find(is_apus) else { continue };
         let (name, _, figure) = match entry.course.work {
             Work::RoundTrips { .. } => FIGURES[0],
             Work::Rate { .. } => FIGURES[2],
             Work::Throughput { .. } => FIGURES[3],
+            Work::Load { .. } => continue,
         };
         let of = |entry: &Entry<'_>| -> Vec<(usize, f64)> {
             let runs = entry.found.iter();

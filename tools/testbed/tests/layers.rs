@@ -25,7 +25,7 @@ const ORDER: &[Layer<'_>] = &[
     ("delay", &["checksum", "line", "report", "router"]),
     ("error", &["fabric"]),
     ("repeat", &["interference"]),
-    ("machine", &["cores", "cpu_ticks", "background_load", "pm_qos"]),
+    ("machine", &["cores", "cpu_ticks", "background_load", "pm_qos", "process_memory"]),
     (
         "fabric",
         &[

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use compare_apus::Apus;
+use compare_apus::Sealed;
 
 fn main() -> ExitCode {
-    compare_kit::run::<Apus<true>>()
+    compare_kit::run::<Sealed>()
 }

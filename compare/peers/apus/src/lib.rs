@@ -1,44 +1,54 @@
-//! apus: an endpoint on each side, over UDP as between hosts; in the clear, or sealed.
+//! apus: an endpoint on each side, over UDP as between hosts, in the clear or sealed, or through shared memory.
 
 use std::net::SocketAddr;
 use std::vec;
 
 use apus::security::Security;
-use apus::{Bytes, Closed, Completion, Endpoint, EndpointBuilder, PollMode};
+use apus::{Bytes, Closed, Completion, Cork, Endpoint, EndpointBuilder, PollMode};
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, ThrowAwayKeys, Wait, Waits,
-    Work, answer, measure_connection,
+    Class, Client, Connection, Connector, Description, Error, Peer, Server, ThrowAwayKeys, Wait,
+    Waits, Work, answer, connections,
 };
 
 /// Messages that are received in one call.
 const AT_ONCE: usize = 64;
 
-/// apus, whose packets may be sealed.
+/// apus, whose packets may be sealed, and whose processes may share memory.
 #[derive(Debug)]
-pub struct Apus<const SEALED: bool>;
+pub struct Apus<const SEALED: bool, const SHARED: bool>;
 
-impl<const SEALED: bool> Peer for Apus<SEALED> {
+/// Packets in the clear.
+pub type Clear = Apus<false, false>;
+/// Sealed packets.
+pub type Sealed = Apus<true, false>;
+/// Shared memory.
+pub type SameHost = Apus<false, true>;
+
+impl<const SEALED: bool, const SHARED: bool> Peer for Apus<SEALED, SHARED> {
     fn describe() -> Description {
-        let (name, packets) = if SEALED {
-            ("apus-sealed", "every packet sealed under keys of TLS 1.3 with ring")
+        let (name, class, way) = if SHARED {
+            let way = "through shared memory, as it does by default between processes of a user";
+            ("apus-local", Class::SameHost, way)
+        } else if SEALED {
+            let way = "over UDP without shared memory, every packet sealed under keys of TLS 1.3 with ring";
+            ("apus-sealed", Class::Sealed, way)
         } else {
-            ("apus", "in the clear")
+            ("apus", Class::Clear, "over UDP without shared memory, in the clear")
         };
         Description {
             name: name.to_owned(),
             package: None,
-            settings: format!(
-                "one endpoint on each side, over UDP without shared memory, {packets}; messages that are ready leave together (cork)"
-            ),
+            settings: format!("one endpoint on each side, {way}; messages that are ready leave together (cork)"),
             advice: "threads that wait poll, and a cork where many calls are outstanding (docs/tuning.md)".to_owned(),
             waits: Waits::Both,
             longest: None,
-            is_sealed: SEALED,
+            is_node: !SHARED,
+            class,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let endpoint = open::<SEALED>(server.wait, server.keys).bind("127.0.0.1:0")?;
+        let endpoint = open::<SEALED, SHARED>(server.wait, server.keys).bind(server.bind)?;
         let ended = endpoint.clone();
         server.stop().wake_with(move || ended.shutdown());
         server.ready(endpoint.local_addr())?;
@@ -61,37 +71,43 @@ impl<const SEALED: bool> Peer for Apus<SEALED> {
         }
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let endpoint = open::<SEALED>(client.wait, &client.keys).client()?;
-        let server = client.server;
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
+        let endpoint = open::<SEALED, SHARED>(client.wait, &client.keys).client()?;
         if let Work::RoundTrips { .. } = client.work {
-            let mut calls = Calls { endpoint: &endpoint, server, request: Bytes::new() };
-            return measure_connection(client, &mut calls);
+            return Ok(connections(move |server| {
+                Ok(Calls { endpoint: endpoint.clone(), server, request: Bytes::new() })
+            }));
         }
-        let _together = endpoint.cork();
-        let ends = Vec::new().into_iter();
-        measure_connection(client, &mut Outstanding { endpoint: &endpoint, server, ends })
+        // Lives as long as the process, and so does the cork.
+        let endpoint: &'static Endpoint = Box::leak(Box::new(endpoint));
+        Ok(connections(move |server| {
+            let ends = Vec::new().into_iter();
+            Ok(Outstanding { endpoint, _together: endpoint.cork(), server, ends })
+        }))
     }
 }
 
 /// An endpoint to be.
-fn open<const SEALED: bool>(wait: Wait, keys: &ThrowAwayKeys) -> EndpointBuilder {
+fn open<const SEALED: bool, const SHARED: bool>(
+    wait: Wait,
+    keys: &ThrowAwayKeys,
+) -> EndpointBuilder {
     let mode = match wait {
         Wait::Spin => PollMode::Spin,
         Wait::Block => PollMode::Block,
     };
-    let builder = Endpoint::builder().local(false).poll_mode(mode);
+    let builder = Endpoint::builder().local(SHARED).poll_mode(mode);
     if SEALED { builder.security(Security::new(keys.security())) } else { builder }
 }
 
 /// Calls that wait for their replies.
-struct Calls<'a> {
-    endpoint: &'a Endpoint,
+struct Calls {
+    endpoint: Endpoint,
     server: SocketAddr,
     request: Bytes,
 }
 
-impl Connection for Calls<'_> {
+impl Connection for Calls {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.request = Bytes::copy_from_slice(request);
         Ok(())
@@ -105,13 +121,14 @@ impl Connection for Calls<'_> {
 }
 
 /// Calls whose replies are received together.
-struct Outstanding<'a> {
-    endpoint: &'a Endpoint,
+struct Outstanding {
+    endpoint: &'static Endpoint,
+    _together: Cork<'static>,
     server: SocketAddr,
     ends: vec::IntoIter<Completion>,
 }
 
-impl Connection for Outstanding<'_> {
+impl Connection for Outstanding {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.endpoint.send(self.server, Bytes::copy_from_slice(request), 0)?;
         Ok(())

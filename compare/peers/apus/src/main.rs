@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use compare_apus::Apus;
+use compare_apus::Clear;
 
 fn main() -> ExitCode {
-    compare_kit::run::<Apus<false>>()
+    compare_kit::run::<Clear>()
 }

@@ -1,17 +1,14 @@
 //! quinn: QUIC, a stream of its own for each call. Always encrypted.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, MAX_LENGTH, Measured, Peer, Server, Waits, answer, measure_calls,
+    Class, Client, Connector, Description, Error, MAX_LENGTH, Peer, Server, Waits, answer, calls,
     run, serve_async,
 };
-use quinn::rustls::RootCertStore;
-use quinn::rustls::pki_types::pem::PemObject;
-use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use quinn::{ClientConfig, Connection, Endpoint, ServerConfig};
+use compare_quinn::{caller, listen};
+use quinn::Incoming;
 
 struct Quinn;
 
@@ -25,16 +22,15 @@ impl Peer for Quinn {
             advice: "many short streams on one connection, as its documentation says; segmentation offload is on by itself".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            is_node: true,
+            class: Class::Sealed,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let certificate = CertificateDer::from_pem_file(server.keys.certificate())?;
-        let key = PrivateKeyDer::from_pem_file(server.keys.key())?;
-        let config = ServerConfig::with_single_cert(vec![certificate], key)?;
+        let (keys, bind) = (server.keys.clone(), server.bind);
         serve_async(server, async move || {
-            let endpoint = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
+            let endpoint = listen(&keys, bind)?;
             let address = endpoint.local_addr()?;
             tokio::spawn(async move {
                 while let Some(incoming) = endpoint.accept().await {
@@ -45,14 +41,9 @@ impl Peer for Quinn {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(client.keys.certificate())?)?;
-        let config = ClientConfig::with_root_certificates(Arc::new(roots))?;
-        let server = client.server;
-        measure_calls(client, async move || {
-            let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-            endpoint.set_default_client_config(config);
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
+        let endpoint = caller(client)?;
+        Ok(calls(async move |server| {
             let connection = endpoint.connect(server, "localhost")?.await?;
             Ok(async move |request: Bytes| {
                 let (mut send, mut receive) = connection.open_bi().await?;
@@ -60,13 +51,13 @@ impl Peer for Quinn {
                 send.finish()?;
                 Ok(receive.read_to_end(MAX_LENGTH).await?.into())
             })
-        })
+        }))
     }
 }
 
 /// Answers the streams of a connection until its end.
-async fn echo(incoming: quinn::Incoming) -> Result<(), Error> {
-    let connection: Connection = incoming.await?;
+async fn echo(incoming: Incoming) -> Result<(), Error> {
+    let connection = incoming.await?;
     loop {
         let (mut send, mut receive) = connection.accept_bi().await?;
         tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run,
     serve_async,
 };
 use s2n_quic::client::Connect;
@@ -24,18 +24,19 @@ impl Peer for S2nQuic {
             advice: "its defaults: segmentation offload is on where the system has it".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            is_node: true,
+            class: Class::Sealed,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let keys = server.keys.clone();
+        let (keys, bind) = (server.keys.clone(), server.bind);
         serve_async(server, async move || {
             let tls = rustls::Server::builder()
                 .with_certificate(keys.certificate().as_path(), keys.key().as_path())?
                 .build()?;
             let builder = s2n_quic::Server::builder().with_tls(tls)?;
-            let mut server = builder.with_io("127.0.0.1:0")?.start()?;
+            let mut server = builder.with_io(bind)?.start()?;
             let address = server.local_addr()?;
             tokio::spawn(async move {
                 while let Some(mut connection) = server.accept().await {
@@ -51,14 +52,11 @@ impl Peer for S2nQuic {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let (server, keys) = (client.server, client.keys.clone());
-        measure_calls(client, async move || {
-            let tls = rustls::Client::builder()
-                .with_certificate(keys.certificate().as_path())?
-                .build()?;
-            let builder = s2n_quic::Client::builder().with_tls(tls)?;
-            let client = builder.with_io("127.0.0.1:0")?.start()?;
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
+        let certificate = client.keys.certificate();
+        let tls = rustls::Client::builder().with_certificate(certificate.as_path())?.build()?;
+        let client = s2n_quic::Client::builder().with_tls(tls)?.with_io(client.bind)?.start()?;
+        Ok(calls(async move |server| {
             let connect = Connect::new(server).with_server_name("localhost");
             let connection = Mutex::new(client.connect(connect).await?);
             Ok(async move |request: Bytes| {
@@ -67,7 +65,7 @@ impl Peer for S2nQuic {
                 stream.finish()?;
                 read(&mut stream).await
             })
-        })
+        }))
     }
 }
 

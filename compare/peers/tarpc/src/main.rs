@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run,
     serve_async,
 };
 use futures_util::StreamExt;
@@ -42,13 +42,15 @@ impl Peer for Tarpc {
             advice: "its examples use one connection and a task for each request; TCP_NODELAY is not set by it, and is set here".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            is_node: true,
+            class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        serve_async(server, async || {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let bind = server.bind;
+        serve_async(server, async move || {
+            let listener = TcpListener::bind(bind).await?;
             let address = listener.local_addr()?;
             tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
@@ -61,13 +63,12 @@ impl Peer for Tarpc {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let server = client.server;
-        measure_calls(client, async move || {
+    fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
+        Ok(calls(async |server| {
             let transport = transport(TcpStream::connect(server).await?)?;
             let client = EchoClient::new(tarpc::client::Config::default(), transport).spawn();
             Ok(async move |request| Ok(client.call(context::current(), request).await?))
-        })
+        }))
     }
 }
 

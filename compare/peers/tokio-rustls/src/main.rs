@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
 };
-use compare_tokio::{calls, echo};
+use compare_tokio::{caller, echo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 use tokio_rustls::rustls::crypto::CryptoProvider;
@@ -28,7 +28,8 @@ impl Peer for TokioRustls {
             advice: "as tokio; the handshake is over before calls count".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: true,
+            is_node: true,
+            class: Class::Sealed,
         }
     }
 
@@ -40,8 +41,9 @@ impl Peer for TokioRustls {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
+        let bind = server.bind;
         serve_async(server, async move || {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let listener = TcpListener::bind(bind).await?;
             let address = listener.local_addr()?;
             spawn_local(async move {
                 while let Ok((stream, _)) = listener.accept().await {
@@ -56,7 +58,7 @@ impl Peer for TokioRustls {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(client.keys.certificate())?)?;
         let config = ClientConfig::builder_with_provider(provider())
@@ -64,12 +66,12 @@ impl Peer for TokioRustls {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let connector = TlsConnector::from(Arc::new(config));
-        let (server, name) = (client.server, ServerName::try_from("localhost")?);
-        measure_calls(client, async move || {
+        let name = ServerName::try_from("localhost")?;
+        Ok(calls(async move |server| {
             let stream = TcpStream::connect(server).await?;
             stream.set_nodelay(true)?;
-            Ok(calls(connector.connect(name, stream).await?))
-        })
+            Ok(caller(connector.connect(name.clone(), stream).await?))
+        }))
     }
 }
 

@@ -40,7 +40,7 @@ pub async fn echo(stream: impl AsyncRead + AsyncWrite) -> Result<(), Error> {
 }
 
 /// Returns what makes calls on a connection.
-pub fn calls(
+pub fn caller(
     stream: impl AsyncRead + AsyncWrite + 'static,
 ) -> impl AsyncFn(Bytes) -> Result<Bytes, Error> {
     let (mut sink, mut replies) =

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, measure_calls, run, serve_async,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, calls, run, serve_async,
 };
-use compare_tokio::{calls, echo};
+use compare_tokio::{caller, echo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
@@ -21,13 +21,15 @@ impl Peer for Tokio {
                 .to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            is_node: true,
+            class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        serve_async(server, async || {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let bind = server.bind;
+        serve_async(server, async move || {
+            let listener = TcpListener::bind(bind).await?;
             let address = listener.local_addr()?;
             spawn_local(async move {
                 while let Ok((stream, _)) = listener.accept().await {
@@ -40,13 +42,12 @@ impl Peer for Tokio {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let server = client.server;
-        measure_calls(client, async move || {
+    fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
+        Ok(calls(async |server| {
             let stream = TcpStream::connect(server).await?;
             stream.set_nodelay(true)?;
-            Ok(calls(stream))
-        })
+            Ok(caller(stream))
+        }))
     }
 }
 

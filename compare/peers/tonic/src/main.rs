@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use compare_kit::{
-    Client, Description, Error, Measured, Peer, Server, Waits, answer, measure_calls, run,
+    Class, Client, Connector, Description, Error, Peer, Server, Waits, answer, calls, run,
     serve_async,
 };
 use futures_util::StreamExt;
@@ -44,13 +44,15 @@ impl Peer for Tonic {
             advice: "one channel that is cloned for each task, as tonic's documentation says; TCP_NODELAY is its default".to_owned(),
             waits: Waits::Block,
             longest: None,
-            is_sealed: false,
+            is_node: true,
+            class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        serve_async(server, async || {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let bind = server.bind;
+        serve_async(server, async move || {
+            let listener = TcpListener::bind(bind).await?;
             let address = listener.local_addr()?;
             let incoming = TcpListenerStream::new(listener).map(|stream| {
                 let stream = stream?;
@@ -63,16 +65,15 @@ impl Peer for Tonic {
         })
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let server = client.server;
-        measure_calls(client, async move || {
+    fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
+        Ok(calls(async |server| {
             let channel = tonic::transport::Endpoint::from_shared(format!("http://{server}"))?;
             let client = EchoClient::new(channel.tcp_nodelay(true).connect().await?);
             Ok(async move |bytes: Bytes| {
                 let reply = client.clone().call(Data { bytes }).await?;
                 Ok(reply.into_inner().bytes)
             })
-        })
+        }))
     }
 }
 

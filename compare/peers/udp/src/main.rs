@@ -5,8 +5,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
 use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Wait, Waits, answer,
-    measure_connection, run, when_ready,
+    Class, Client, Connection, Connector, Description, Error, Peer, Server, Wait, Waits, answer,
+    connections, run, when_ready,
 };
 
 /// Longest payload of a datagram over IPv4.
@@ -24,12 +24,13 @@ impl Peer for Udp {
                 .to_owned(),
             waits: Waits::Both,
             longest: Some(LONGEST),
-            is_sealed: false,
+            is_node: false,
+            class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let socket = open(server.wait)?;
+        let socket = open(server.bind, server.wait)?;
         let address = socket.local_addr()?;
         let waker = socket.try_clone()?;
         server.stop().wake_with(move || drop(waker.send_to(&[], address)));
@@ -47,15 +48,16 @@ impl Peer for Udp {
         }
     }
 
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let socket = open(client.wait)?;
-        let mut connection = Datagrams { socket, server: client.server, buffer: vec![0; LONGEST] };
-        measure_connection(client, &mut connection)
+    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
+        let (bind, wait) = (client.bind, client.wait);
+        Ok(connections(move |server| {
+            Ok(Datagrams { socket: open(bind, wait)?, server, buffer: vec![0; LONGEST] })
+        }))
     }
 }
 
-fn open(wait: Wait) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind("127.0.0.1:0")?;
+fn open(bind: SocketAddr, wait: Wait) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(bind)?;
     socket.set_nonblocking(wait == Wait::Spin)?;
     Ok(socket)
 }

@@ -1,95 +1,9 @@
-//! ZeroMQ: a DEALER calls a ROUTER over TCP.
+//! ZeroMQ over TCP.
 
-use std::mem::replace;
-use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use compare_kit::{
-    Client, Connection, Description, Error, Measured, Peer, Server, Waits, answer,
-    measure_connection, run,
-};
-use zmq::{Context, DEALER, Message, ROUTER, Socket};
-
-struct ZeroMq;
-
-impl Peer for ZeroMq {
-    fn describe() -> Description {
-        Description {
-            name: "zeromq".to_owned(),
-            package: Some("zmq".to_owned()),
-            settings: "libzmq of the system, DEALER and ROUTER, one IO thread on each side, TCP"
-                .to_owned(),
-            advice: "its guide recommends DEALER and ROUTER for many requests at once, and one IO thread for each gigabyte a second; TCP_NODELAY is its default"
-                .to_owned(),
-            // Its IO thread would wait for the core on which the other one polls.
-            waits: Waits::Block,
-            longest: None,
-            is_sealed: false,
-        }
-    }
-
-    fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let context = Context::new();
-        let socket = context.socket(ROUTER)?;
-        let address = free_address()?;
-        socket.bind(&url(address))?;
-        // Ends the socket's receive.
-        server.stop().wake_with(move || {
-            let _ = context.clone().destroy();
-        });
-        server.ready(address)?;
-        let (mut client, mut request) = (Message::new(), Message::new());
-        loop {
-            match socket.recv(&mut client, 0) {
-                Ok(()) => {}
-                Err(zmq::Error::ETERM) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
-            socket.recv(&mut request, 0)?;
-            let receipt = answer(&request);
-            let reply = receipt
-                .map_or_else(|| replace(&mut request, Message::new()), |it| Message::from(&it[..]));
-            socket.send(replace(&mut client, Message::new()), zmq::SNDMORE)?;
-            socket.send(reply, 0)?;
-        }
-    }
-
-    fn measure(client: &Client) -> Result<Measured, Error> {
-        let socket = Context::new().socket(DEALER)?;
-        // What waits to be sent when the measurement ends is not sent any more.
-        socket.set_linger(0)?;
-        socket.connect(&url(client.server))?;
-        measure_connection(client, &mut Dealer { socket, message: Message::new() })
-    }
-}
-
-/// A client's socket.
-struct Dealer {
-    socket: Socket,
-    message: Message,
-}
-
-impl Connection for Dealer {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        Ok(self.socket.send(request, 0)?)
-    }
-
-    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        self.socket.recv(&mut self.message, 0)?;
-        reply.extend_from_slice(&self.message);
-        Ok(())
-    }
-}
-
-/// An address that no other socket has. libzmq takes no socket that is bound already.
-fn free_address() -> Result<SocketAddr, Error> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
-}
-
-fn url(address: SocketAddr) -> String {
-    format!("tcp://{address}")
-}
+use compare_zeromq::ZeroMq;
 
 fn main() -> ExitCode {
-    run::<ZeroMq>()
+    compare_kit::run::<ZeroMq<false>>()
 }

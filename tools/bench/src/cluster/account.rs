@@ -70,11 +70,15 @@ impl Account<'_> {
         let transport = |part: usize| {
             let mut beside: Vec<String> = names.iter().map(ToString::to_string).collect();
             let name = beside.remove(part);
+            let options = self.options;
             let MixRuns { of, counts, why_lost } = runs;
             // As the nodes had them: this process may have other rights than theirs.
             let settings = match of.first() {
                 Some(run) => run.parts[part].settings.clone(),
-                None => transport::parse(&name)?.settings(),
+                None => match options.external(&name) {
+                    Some(external) => external.settings.clone(),
+                    None => transport::parse(&name)?.settings(),
+                },
             };
             let (counts, why_lost) = (*counts, why_lost.clone());
             let runs = of.iter().map(|each| run(part, each)).collect();

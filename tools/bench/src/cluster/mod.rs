@@ -18,6 +18,7 @@
 mod account;
 mod auto;
 mod bound;
+mod external;
 mod node;
 mod offered_load;
 mod options;
@@ -29,6 +30,7 @@ mod site;
 mod sweep;
 mod switch;
 
+pub use external::{ExternalTransport, external_agent};
 pub use options::{Link, Mix, Options};
 pub use setting::Setting;
 pub use site::Venue;
@@ -47,8 +49,8 @@ use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use apus_testbed::repeat::Repeater;
 
-/// The kind of task that [`agent`] does.
-pub(crate) const JOB: &str = "cluster";
+/// The kind of task that [`agent`] and [`external_agent`] do.
+pub const JOB: &str = "cluster";
 
 /// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
 /// more. A run with less comes with a note. Source: the command line's contract.
@@ -64,6 +66,15 @@ pub const IDLE: f64 = 0.4;
 /// An option has a value that cannot be measured there; the fabric cannot be made; or not a single run
 /// succeeded.
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
+    analysis(options, venue).map(|analysis| analysis.findings())
+}
+
+/// Measures everything as [`run`] does, for callers that compare the transports in their own way.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn analysis(options: &Options, venue: &Venue) -> Result<Analysis, Error> {
     options.check()?;
     venue.check(options)?;
     let (options, _folder) = &options.prepared()?;
@@ -81,14 +92,14 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     let notes = record.notes().into_iter().chain(repeater.neighbours()).collect();
     let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
     let account = Account { venue, options, phases: &phases, link: &link, base: &base };
-    let mut findings = Analysis::of(account.measured(&runs.mixes, notes, command)?).findings();
-    findings.outcome.phases = Some(record);
-    Ok(findings)
+    let mut analysis = Analysis::of(account.measured(&runs.mixes, notes, command)?);
+    analysis.outcome.phases = Some(record);
+    Ok(analysis)
 }
 
 /// Does one node's work in an agent.
 pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    node::agent(task, control)
+    node::agent(task, control, None)
 }
 
 /// Returns a rate that the options have been checked to allow.

@@ -44,6 +44,8 @@ pub(super) struct Setup {
     pub(super) parameters: Vec<(String, u64)>,
     /// Keys of a transport that encrypts.
     pub(super) keys: Option<ThrowAwayKeys>,
+    /// Whether contents of replies are compared.
+    pub(super) compare: bool,
 }
 
 /// The instructions for a node when all are open.
@@ -119,8 +121,12 @@ pub(super) struct NodeResult {
 /// let requests begin late; ours costs nothing but wake-ups that could have been put together.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 
-/// Does a node's work.
-pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+/// Does a node's work over a given transport, or over the one that the task names.
+pub(super) fn agent(
+    task: &Task,
+    control: &mut Control,
+    given: Option<&dyn Transport>,
+) -> Result<Value, Error> {
     let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
     let setup: Setup = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
@@ -138,8 +144,16 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         work: Application::NONE,
         parameters: setup.parameters,
         keys: setup.keys,
+        compare: setup.compare,
     };
-    let transport = transport::parse(&setup.transport)?;
+    let named;
+    let transport = match given {
+        Some(transport) => transport,
+        None => {
+            named = transport::parse(&setup.transport)?;
+            &*named
+        }
+    };
     let node: Arc<dyn Node> = transport.open(&opening)?.into();
     let to_wake = Arc::clone(&node);
     let stop = control.stop().clone();
@@ -151,8 +165,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         };
         let receivers: Vec<_> = (0..setup.receivers).map(serve).collect();
         // The others may need this node for longer than it needs them.
-        let done = work(&*transport, &*node, setup.poll, control)
-            .and_then(|result| control.report(result));
+        let done =
+            work(transport, &*node, setup.poll, control).and_then(|result| control.report(result));
         if done.is_err() {
             // Nothing else would end the receivers.
             stop.ask();

@@ -9,6 +9,7 @@ use apus_workload::{Rate, units};
 use clap::Args;
 use tempfile::TempDir;
 
+use super::external::ExternalTransport;
 use crate::options::{Repetition, workload};
 use crate::slowdown::OURS;
 use apus_contenders::contender::Plan;
@@ -75,7 +76,10 @@ pub struct Options {
     /// Parameters of apus by name, where they are not the default.
     #[arg(skip)]
     pub parameters: Vec<(String, u64)>,
-    /// Keys of `apus-sealed`, while it is measured.
+    /// Transports of other programs, which `transports` may name.
+    #[arg(skip)]
+    pub external: Vec<ExternalTransport>,
+    /// Keys of transports that encrypt, while they are measured.
     #[arg(skip)]
     pub keys: Option<ThrowAwayKeys>,
 }
@@ -145,9 +149,10 @@ impl Options {
         let mut prepared = self.clone();
         if self.sealed && !self.is_sealed() {
             let place = 1.min(self.transports.len());
-            prepared.transports.insert(place, Mix(vec![Apus::SEALED.to_owned()]));
+            prepared.transports.insert(place, Mix::alone(Apus::SEALED));
         }
-        let folder = prepared.is_sealed().then(tempfile::tempdir).transpose();
+        let needs_keys = prepared.is_sealed() || !prepared.external.is_empty();
+        let folder = needs_keys.then(tempfile::tempdir).transpose();
         let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
         let keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path()));
         prepared.keys = keys.transpose()?;
@@ -171,6 +176,9 @@ impl Options {
         require(self.link != Link::Auto, "link", problem)?;
         let problem = "throw-away keys are files of this machine, which these hosts do not have";
         require(!self.sealed && !self.is_sealed(), "sealed", problem)?;
+        let problem =
+            "programs of other transports are files of this machine, which these hosts do not have";
+        require(self.external.is_empty(), "transports", problem)?;
         let unset = [
             ("buffer", ours.buffer == usual.buffer),
             ("loss", ours.loss == usual.loss),
@@ -189,6 +197,11 @@ impl Options {
     /// There is none of that name.
     pub fn workload(&self) -> Result<Workload, Error> {
         workload(&self.workload, self.truncate)
+    }
+
+    /// Returns the transport of another program that has this name.
+    pub(super) fn external(&self, name: &str) -> Option<&ExternalTransport> {
+        self.external.iter().find(|each| each.name == name)
     }
 
     /// Returns the value of a parameter of apus; 0 if there is none of that name.
@@ -259,6 +272,12 @@ impl fmt::Display for Link {
 pub struct Mix(Vec<String>);
 
 impl Mix {
+    /// Returns the mix of one transport, which may be an [`ExternalTransport`].
+    #[must_use]
+    pub fn alone(name: &str) -> Self {
+        Self(vec![name.to_owned()])
+    }
+
     /// Returns the names of the transports.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(String::as_str)

@@ -95,7 +95,7 @@ pub(super) fn unloaded(
     shares: &[(u32, f64)],
     duration: Duration,
 ) -> Result<BTreeMap<u32, u64>, Error> {
-    let site = Site::open(venue, options, mbps)?;
+    let site = Site::open(venue, options, mbps, transport)?;
     let mut crew = site.start(vec![task(options, mbps, transport); 2])?;
     let addresses = crew.addresses()?;
     let work = |phase, peer: SocketAddr| Work {
@@ -134,7 +134,8 @@ impl Loaded<'_> {
     /// Does it, with fresh hosts and agents.
     pub(super) fn run(&self, venue: &Venue) -> Result<RunResult, Error> {
         let Self { options, mbps, mix, .. } = *self;
-        let site = Site::open(venue, options, mbps)?;
+        let first = mix.parts().next().unwrap_or_default();
+        let site = Site::open(venue, options, mbps, first)?;
         let nodes = site.nodes();
         let agents = nodes * options.ports;
         let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); agents]);
@@ -204,7 +205,11 @@ impl Loaded<'_> {
     fn connections(&self, nodes: usize) -> Result<u32, Error> {
         let Options { ports, .. } = *self.options;
         let outstanding = self.options.client_max_of_a_port() as usize;
-        let of = |name| transport::parse(name).map(|t| t.connections(outstanding));
+        let of = |name| match self.options.external(name) {
+            // As if it had a connection for each request: it may encrypt, and a handshake takes longer than opening one.
+            Some(_) => Ok(outstanding),
+            None => transport::parse(name).map(|t| t.connections(outstanding)),
+        };
         let each = self.mix.parts().map(of).sum::<Result<usize, Error>>()?;
         Ok(u32::try_from(each * nodes * ports * (nodes - 1) * ports).unwrap_or(u32::MAX))
     }
@@ -268,6 +273,8 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
         mtu: options.fabric.mtu as usize,
         parameters: options.parameters.clone(),
         keys: options.keys.clone(),
+        // Programs of others do, so that this costs all of them the same.
+        compare: !options.external.is_empty(),
     };
     let (name, job) = (transport.to_owned(), JOB.to_owned());
     Task { name, core: None, bind: None, job, details: json!(setup) }

@@ -84,8 +84,13 @@ enum Ground<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Makes a fabric whose links have that rate, unless the nodes are elsewhere.
-    pub(super) fn open(venue: &'a Venue, options: &Options, mbps: u64) -> Result<Self, Error> {
+    /// Makes a fabric whose links have that rate, unless the nodes are elsewhere. The nodes run the program of the transport.
+    pub(super) fn open(
+        venue: &'a Venue,
+        options: &Options,
+        mbps: u64,
+        transport: &str,
+    ) -> Result<Self, Error> {
         let nodes = options.fabric.nodes;
         let ground = match venue {
             Venue::Elsewhere { launch, .. } => Ground::Lent(launch),
@@ -98,7 +103,9 @@ impl<'a> Site<'a> {
                     bind: fabric.address(node).into(),
                 };
                 let nodes = (0..nodes).map(node).collect();
-                let launch = Launch::Local { nodes, program: program.clone() };
+                let external = options.external(transport).map(|external| &external.program);
+                let program = external.unwrap_or(program).clone();
+                let launch = Launch::Local { nodes, program };
                 Ground::Made { fabric, launch }
             }
         };

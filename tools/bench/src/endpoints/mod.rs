@@ -12,10 +12,10 @@
 //!
 //! One endpoint that does not count is opened and has called before: what a process has once is no cost of an endpoint.
 
-mod memory;
 mod options;
 mod phases;
 mod sides;
+mod threads;
 
 pub use options::Options;
 

@@ -5,15 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use apus::{Bytes, Endpoint, PollMode};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::memory;
+use super::threads::background_threads;
 use apus_contenders::apus::{Path, builder, open, serve_at, server};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
+use apus_testbed::machine::{anonymous_memory, raise_descriptor_limit};
 use apus_testbed::process::{Control, Task};
 
 /// The details of an agent's task.
@@ -63,14 +63,14 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 /// Echoes until the side is asked to stop.
 fn serve(details: &Details, control: &mut Control) -> Result<Served, Error> {
     let endpoint = serve_at(builder(Path::Udp).poll_mode(details.poll), control)?;
-    let before = memory::touched()?;
+    let before = anonymous_memory(None)?;
     server::echo(&endpoint)?;
-    Ok(Served { bytes: memory::touched()?.saturating_sub(before) })
+    Ok(Served { bytes: anonymous_memory(None)?.saturating_sub(before) })
 }
 
 /// Opens the clients and calls with each, before a pause and after it.
 fn drive(details: &Details, server: SocketAddr) -> Result<Clients, Error> {
-    allow_descriptors();
+    raise_descriptor_limit();
     let request = Bytes::from(vec![0; details.size]);
     let create = || open(builder(Path::Udp).poll_mode(details.poll).serve(false));
     let call = |endpoint: &Endpoint| {
@@ -83,16 +83,16 @@ fn drive(details: &Details, server: SocketAddr) -> Result<Clients, Error> {
     let mut endpoints = Vec::with_capacity(details.count);
     let (mut creates, mut firsts, mut laters) =
         (Latencies::new(), Latencies::new(), Latencies::new());
-    let before = memory::touched()?;
+    let before = anonymous_memory(None)?;
     for _ in 0..details.count {
         endpoints.push(timed(&mut creates, create)?);
     }
-    let created = memory::touched()?;
+    let created = anonymous_memory(None)?;
     for endpoint in &endpoints {
         timed(&mut firsts, || call(endpoint))?;
     }
-    let at_rest = memory::touched()?;
-    let background_threads = memory::background_threads()?;
+    let at_rest = anonymous_memory(None)?;
+    let background_threads = background_threads()?;
     let began = (clock::now(), clock::cpu_time());
     thread::sleep(details.pause);
     let ended = (clock::now(), clock::cpu_time());
@@ -116,11 +116,4 @@ fn timed<T>(times: &mut Latencies, work: impl FnOnce() -> Result<T, Error>) -> R
     let result = work();
     times.record(clock::now() - began);
     result
-}
-
-/// Lets this process open as many descriptors as the system allows it to.
-fn allow_descriptors() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Without them, the error of the endpoint that cannot be opened says what is missing.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -15,7 +15,9 @@ use apus::{
 };
 use apus_wire::Kind;
 
-use super::interface::{Client, Completions, Node, NodeOptions, Start, Transport};
+use super::interface::{
+    Client, Completions, Node, NodeOptions, Start, Transport, differs, payload,
+};
 use super::work::Work;
 use crate::apus::{Path, configured, server};
 use crate::keys::ThrowAwayKeys;
@@ -71,7 +73,7 @@ impl Transport for Apus {
         let endpoint = settings
             .bind(address)
             .map_err(|error| Error::endpoint(format!("open an endpoint at {address}"), error))?;
-        Ok(Box::new(ApusNode { endpoint, work: opening.work }))
+        Ok(Box::new(ApusNode { endpoint, work: opening.work, compare: opening.compare }))
     }
 }
 
@@ -115,6 +117,8 @@ fn receive_batch(parameters: &[(String, u64)]) -> usize {
 struct ApusNode {
     endpoint: Endpoint,
     work: Work,
+    /// Of its clients.
+    compare: bool,
 }
 
 impl Node for ApusNode {
@@ -178,6 +182,7 @@ impl Node for ApusNode {
             peers: peers.to_vec(),
             payload: Bytes::new(),
             expected: vec![(0, 0); outstanding],
+            compare: self.compare,
         }))
     }
 }
@@ -190,13 +195,15 @@ struct ApusClient {
     payload: Bytes,
     /// Peer and length of each request, by its id.
     expected: Vec<(usize, u32)>,
+    /// Whether contents of replies are compared.
+    compare: bool,
 }
 
 impl ApusClient {
     /// Returns a payload of `size` bytes.
     fn payload(&mut self, size: usize) -> Bytes {
         if self.payload.len() < size {
-            self.payload = vec![0; size.next_power_of_two()].into();
+            self.payload = payload(size.next_power_of_two()).into();
         }
         self.payload.slice(..size)
     }
@@ -220,7 +227,13 @@ impl ApusClient {
         let (peer, request) = self.expected[id as usize];
         let peer = self.peers[peer];
         match completion.result {
-            Ok(reply) if reply.len() == request as usize => ended.completed.push(id),
+            Ok(reply) if reply.len() == request as usize => {
+                let expected = self.compare.then(|| &self.payload[..reply.len()]);
+                if let Some(wrong) = expected.and_then(|expected| differs(peer, &reply, expected)) {
+                    return Err(wrong);
+                }
+                ended.completed.push(id);
+            }
             Ok(reply) => {
                 let reply = reply.len();
                 return Err(Error::Peer(format!("{peer} answered {request} bytes with {reply}")));

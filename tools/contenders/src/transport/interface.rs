@@ -63,6 +63,19 @@ pub struct NodeOptions {
     pub parameters: Vec<(String, u64)>,
     /// Keys of a transport that encrypts.
     pub keys: Option<ThrowAwayKeys>,
+    /// Whether clients compare the contents of replies with those of their requests, beside the lengths.
+    pub compare: bool,
+}
+
+/// Returns a payload whose bytes differ from place to place.
+pub(super) fn payload(size: usize) -> Vec<u8> {
+    (0..size).map(|place| (place % 251) as u8).collect()
+}
+
+/// Returns what is wrong with the contents of a reply to `request`.
+pub(super) fn differs(from: SocketAddr, reply: &[u8], request: &[u8]) -> Option<Error> {
+    let place = reply.iter().zip(request).position(|(one, other)| one != other)?;
+    Some(Error::Peer(format!("{from} answered with another byte {place} of {}", request.len())))
 }
 
 impl NodeOptions {
@@ -79,6 +92,7 @@ impl NodeOptions {
             work: Work::NONE,
             parameters: Vec::new(),
             keys: None,
+            compare: false,
         }
     }
 }

@@ -16,6 +16,9 @@ mod work;
 
 use apus_testbed::error::{Error, require};
 
+/// How the threads of a node wait.
+pub use ::apus::PollMode;
+
 pub use self::apus::Apus;
 pub use self::interface::{Client, Completions, Node, NodeOptions, Start, Transport};
 pub use self::tcp::serve as serve_streams;

@@ -3,7 +3,7 @@
 use super::input::{Measured, Run, Settings, Transport};
 use super::rows;
 use crate::slowdown::{Curve, Summary};
-use apus_report::result::{Outcome, Row};
+use apus_report::result::{Outcome, Ratio, Row};
 
 /// The result of the cluster benchmark, with the runs that it is made from.
 #[derive(Clone, Debug)]
@@ -35,6 +35,15 @@ impl Analysis {
         outcome.ratios = rows::ratios(&transports);
         outcome.comparisons = rows::comparisons(&transports);
         Self { outcome, settings, transports, curves }
+    }
+
+    /// Returns the quotients of two transports' slowdowns of short messages, run by run: their p50 and their p99. None if
+    /// one of them has no result.
+    #[must_use]
+    pub fn ratios(&self, one: &str, other: &str) -> Vec<(String, Ratio)> {
+        let named = |name| self.transports.iter().find(|each| each.row() == name);
+        let pair = named(one).zip(named(other));
+        pair.map(|(one, other)| rows::ratios_of(one, other)).unwrap_or_default()
     }
 }
 

@@ -108,19 +108,19 @@ fn pairs(transports: &[Transport]) -> Vec<(&Transport, &Transport)> {
 
 /// Quotients of short messages' slowdowns, run by run.
 pub(super) fn ratios(transports: &[Transport]) -> Vec<(String, Ratio)> {
-    let mut ratios = Vec::new();
-    for (one, other) in pairs(transports) {
-        let mut compare = |name: &str, figure: fn(&Run) -> f64| {
-            let (dividend, divisor) = one.paired(other, figure);
-            let ratio = Ratio::over(&dividend, &divisor);
-            ratios.extend(
-                ratio.map(|ratio| (format!("{name} {}/{}", one.row(), other.row()), ratio)),
-            );
-        };
-        compare("short_p99", |run| run.summary.short.p99);
-        compare("short_p50", |run| run.summary.short.p50);
-    }
-    ratios
+    pairs(transports).into_iter().flat_map(|(one, other)| ratios_of(one, other)).collect()
+}
+
+/// Quotients of two transports.
+pub(super) fn ratios_of(one: &Transport, other: &Transport) -> Vec<(String, Ratio)> {
+    let ratio = |name: &str, figure: fn(&Run) -> f64| {
+        let (dividend, divisor) = one.paired(other, figure);
+        let ratio = Ratio::over(&dividend, &divisor)?;
+        Some((format!("{name} {}/{}", one.row(), other.row()), ratio))
+    };
+    let p99 = ratio("short_p99", |run| run.summary.short.p99);
+    let p50 = ratio("short_p50", |run| run.summary.short.p50);
+    p99.into_iter().chain(p50).collect()
 }
 
 /// Returns the same as sentences with confidence intervals.

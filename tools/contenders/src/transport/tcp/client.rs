@@ -12,7 +12,7 @@ use super::readiness::{Readiness, Ready, Token};
 use crate::baseline::stream::buffer_pool::BufferPool;
 use crate::baseline::stream::frames::PREFIX;
 use crate::baseline::tcp::socket::{Settings, open};
-use crate::transport::interface::{Client, Completions, Start};
+use crate::transport::interface::{Client, Completions, Start, differs, payload};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 
@@ -29,6 +29,8 @@ pub(super) struct TcpClient {
     payload: Rc<[u8]>,
     /// Nanoseconds to spin before sleeping; `None` spins forever.
     spin: Option<u64>,
+    /// Whether contents of replies are compared.
+    compare: bool,
 }
 
 /// Connections to each server.
@@ -67,6 +69,7 @@ impl TcpClient {
         pool: Pool,
         sockets: &Settings,
         poll: PollMode,
+        compare: bool,
     ) -> Result<Self, Error> {
         let readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
         let buffers = BufferPool::default();
@@ -82,6 +85,7 @@ impl TcpClient {
             exclusive,
             payload: Rc::from([]),
             spin: poll.spin_for().map(clock::as_nanoseconds),
+            compare,
         };
         for (server, &address) in servers.iter().enumerate() {
             let first = client.connections.len();
@@ -107,7 +111,7 @@ impl TcpClient {
     /// Returns a payload of at least `size` bytes.
     fn payload(&mut self, size: usize) -> Rc<[u8]> {
         if self.payload.len() < size {
-            self.payload = vec![0; size.next_power_of_two()].into();
+            self.payload = payload(size.next_power_of_two()).into();
         }
         Rc::clone(&self.payload)
     }
@@ -137,6 +141,11 @@ impl TcpClient {
             let reply = frame.len() - PREFIX;
             match requests.pop_front() {
                 Some((id, length)) if length == reply => {
+                    let expected = self.compare.then(|| &self.payload[..length]);
+                    let wrong = expected.and_then(|it| differs(*address, &frame[PREFIX..], it));
+                    if let Some(wrong) = wrong {
+                        return Err(wrong);
+                    }
                     *bytes -= length;
                     ended.completed.push(id);
                 }

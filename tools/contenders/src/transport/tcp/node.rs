@@ -23,6 +23,8 @@ pub(super) struct TcpNode {
     listeners: Vec<TcpListener>,
     poll: PollMode,
     work: Work,
+    /// Whether its clients compare contents of replies.
+    compare: bool,
 }
 
 impl TcpNode {
@@ -33,8 +35,8 @@ impl TcpNode {
         for _ in 1..opening.receivers {
             listeners.push(listen_too(address, &sockets)?);
         }
-        let NodeOptions { poll, work, .. } = *opening;
-        Ok(Self { connections: tcp.connections, sockets, address, listeners, poll, work })
+        let NodeOptions { poll, work, compare, .. } = *opening;
+        Ok(Self { connections: tcp.connections, sockets, address, listeners, poll, work, compare })
     }
 }
 
@@ -57,6 +59,6 @@ impl Node for TcpNode {
             Connections::Pool(count) => Pool::Shared(count),
             Connections::PerRequest => Pool::Exclusive(outstanding),
         };
-        Ok(Box::new(TcpClient::connect(peers, pool, &self.sockets, self.poll)?))
+        Ok(Box::new(TcpClient::connect(peers, pool, &self.sockets, self.poll, self.compare)?))
     }
 }

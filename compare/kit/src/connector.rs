@@ -1,0 +1,29 @@
+//! The client of a peer: what its program connects to servers with.
+
+use std::net::SocketAddr;
+
+use apus_contenders::transport;
+
+use crate::executor::Executor;
+use crate::{Client, Error, Measured};
+
+/// The client of a peer, before it connects: [`calls`](crate::calls()) and [`connections`](crate::connections()) make one.
+pub trait Connector {
+    /// Connects to the server, and measures the work.
+    ///
+    /// # Errors
+    ///
+    /// A call has failed, or its reply is wrong.
+    fn measure(self: Box<Self>, client: &Client, executor: &Executor) -> Result<Measured, Error>;
+
+    /// Connects to each of the servers, for echoes of any size.
+    ///
+    /// # Errors
+    ///
+    /// A connection fails, or the peer has no way to wait for several of them.
+    fn connect(
+        self: Box<Self>,
+        servers: &[SocketAddr],
+        executor: Executor,
+    ) -> Result<Box<dyn transport::Client>, Error>;
+}

@@ -1,0 +1,9 @@
+//! NNG between processes of one host.
+
+use std::process::ExitCode;
+
+use compare_nng::Nng;
+
+fn main() -> ExitCode {
+    compare_kit::run::<Nng<true>>()
+}
