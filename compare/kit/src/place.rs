@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 ///
 /// # Errors
 ///
-/// There is none.
+/// There is no free port.
 pub fn free_address(bind: SocketAddr) -> io::Result<SocketAddr> {
     TcpListener::bind(bind)?.local_addr()
 }
