@@ -49,7 +49,7 @@ use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use apus_testbed::repeat::Repeater;
 
-/// The kind of task that [`agent`] and [`external_agent`] do.
+/// The kind of task that a node does: here, or in a program of another project ([`external_agent`]).
 pub const JOB: &str = "cluster";
 
 /// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
