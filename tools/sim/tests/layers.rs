@@ -26,7 +26,7 @@ const ORDER: &[Layer<'_>] = &[
             "text",
         ],
     ),
-    ("host", &["interface", "address", "apus", "module", "page", "processes"]),
+    ("host", &["interface", "address", "apus", "module", "processes"]),
     (
         "kernel",
         &[

@@ -421,9 +421,15 @@ fn endpoints_have_shards_and_their_hosts_crash() {
 fn single_processes_of_a_host_start_anew() {
     for mut scenario in divided(|scenario| matches!(scenario.division, Division::Processes(_))) {
         let times = [1, 2, 3].map(|part| scenario.heal_at * part / 4);
+        let undisturbed = check_scenario(&scenario);
         scenario.restarts = times.into_iter().zip([0, 1, 0]).collect();
-        if let Some(failure) = check_scenario(&scenario).failure {
+        let result = check_scenario(&scenario);
+        if let Some(failure) = result.failure {
             panic!("{failure}");
         }
+        assert_ne!(
+            result.totals, undisturbed.totals,
+            "processes that start anew send other packets"
+        );
     }
 }

@@ -14,7 +14,6 @@ mod address;
 mod apus;
 mod interface;
 mod module;
-mod page;
 mod processes;
 
 pub use address::{PORT, address, host_at};
@@ -22,5 +21,4 @@ pub use apus::{Answer, ApusHost, Frame, Shared, wire_bytes};
 pub use interface::Host;
 
 pub use module::{MixedHost, ModuleHost};
-pub use page::Page;
 pub use processes::ProcessesHost;

@@ -2,15 +2,15 @@
 //!
 //! Each process has an endpoint with a port of its own, and messages are between the same processes of two hosts. What a
 //! process sends waits in the queue of the interface, which is first in, first out. Either the processes publish what
-//! they do ([`Page`]), or each acts as if it were alone.
+//! they do ([`Board`]), or each acts as if it were alone.
 
 use std::collections::VecDeque;
 
+use apus_neighbours::Board;
 use apus_proto::Instant;
 
 use super::apus::{ApusHost, Frame, Shared};
 use super::interface::Host;
-use super::page::Page;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
@@ -23,7 +23,7 @@ pub struct ProcessesHost {
     /// Packets that wait in the queue of the interface.
     interface: VecDeque<(Packet, Frame)>,
     /// What the processes know of each other; `None` if nothing.
-    page: Option<Page>,
+    board: Option<Board>,
 }
 
 impl ProcessesHost {
@@ -43,23 +43,23 @@ impl ProcessesHost {
         Self {
             processes: (0..processes).map(process).collect(),
             interface: VecDeque::new(),
-            page: publishes.then(|| Page::new(processes as usize)),
+            board: publishes.then(|| Board::new(processes as usize)),
         }
     }
 
     /// Has a process do something, and give the interface what it then sends.
     fn attend(&mut self, now: Nanos, number: usize, something: impl FnOnce(&mut ApusHost)) {
         let process = &mut self.processes[number];
-        if let Some(page) = &self.page {
-            page.read(process.transport_mut(), number);
+        if let Some(board) = &self.board {
+            board.read(number, |others| process.transport_mut().observe_neighbours(others));
         }
         something(process);
         let (mut packet, mut frame) = Default::default();
         while process.transmit(now, &mut packet, &mut frame) {
             self.interface.push_back((packet, std::mem::take(&mut frame)));
         }
-        if let Some(page) = &mut self.page {
-            page.write(Instant::from_nanos(now), process.transport_mut(), number);
+        if let Some(board) = &self.board {
+            board.publish(number, Instant::from_nanos(now), &process.transport_mut().publish());
         }
     }
 

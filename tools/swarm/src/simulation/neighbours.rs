@@ -1,33 +1,32 @@
 //! What an end knows of the others on its host: shards of an endpoint, or processes, that publish what they do (GRANT-17).
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
+use apus_neighbours::Board;
 use apus_proto::{Instant, Transport};
-use apus_sim::host::Page;
 use apus_workload::time::Nanos;
 
 /// An end's place among its neighbours.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    page: Rc<RefCell<Page>>,
+    board: Rc<Board>,
     number: usize,
 }
 
 impl Place {
     /// Returns the places of `count` ends.
     pub(super) fn among(count: usize) -> Vec<Self> {
-        let page = Rc::new(RefCell::new(Page::new(count)));
-        (0..count).map(|number| Self { page: Rc::clone(&page), number }).collect()
+        let board = Rc::new(Board::new(count));
+        (0..count).map(|number| Self { board: Rc::clone(&board), number }).collect()
     }
 
     /// Has the end's transport learn what the others have published.
     pub(super) fn read(&self, transport: &mut Transport) {
-        self.page.borrow().read(transport, self.number);
+        self.board.read(self.number, |others| transport.observe_neighbours(others));
     }
 
     /// Has the end's transport publish what it does.
     pub(super) fn write(&self, now: Nanos, transport: &mut Transport) {
-        self.page.borrow_mut().write(Instant::from_nanos(now), transport, self.number);
+        self.board.publish(self.number, Instant::from_nanos(now), &transport.publish());
     }
 }
