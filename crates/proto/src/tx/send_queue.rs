@@ -32,8 +32,8 @@ pub(crate) struct SendQueue {
     early: VecDeque<RpcKey>,
     /// Whether there are any.
     informs: bool,
-    /// Whether the last packet of the order left before its turn: the next one does not.
-    was_early: bool,
+    /// Whether the last burst of the order left before its turn, early or for age: the next one is not early.
+    was_out_of_turn: bool,
     defer_min: u32,
     fifo_per_mille: i64,
     /// Bytes that the oldest message has earned, times 1000; negative if its last packet was longer.
@@ -62,7 +62,7 @@ impl SendQueue {
             by_birth: BTreeSet::new(),
             early: VecDeque::new(),
             informs: config.informs(),
-            was_early: false,
+            was_out_of_turn: false,
             defer_min: config.defer_min_bytes() as u32,
             fifo_per_mille: config.pacer_fifo_fraction() as i64,
             fifo_credit: 0,
@@ -154,7 +154,7 @@ impl SendQueue {
 
     /// The message that transmits next, short ones aside; it stays in the order.
     pub(crate) fn choose(&mut self, rpcs: &Rpcs) -> Option<Choice> {
-        while !self.was_early
+        while !self.was_out_of_turn
             && let Some(rpc) = self.early.front().copied()
         {
             if self.is_in_order(rpcs, rpc) {
@@ -173,7 +173,7 @@ impl SendQueue {
 
     /// Accounts for `bytes` sent of a chosen message.
     pub(crate) fn sent(&mut self, choice: Choice, bytes: u32) {
-        self.was_early = choice.early;
+        self.was_out_of_turn = choice.early || choice.oldest;
         if self.early.front() == Some(&choice.rpc) {
             self.early.pop_front();
         }

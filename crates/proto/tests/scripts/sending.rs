@@ -159,3 +159,25 @@ fn a_granted_message_tells_that_it_waits() {
     assert_eq!(order("informed_incoming=18000"), "PQQQQQQQP");
     assert_eq!(order("informed_incoming=0"), "QQQQQQQPP");
 }
+
+/// SEND-11. (A message that was granted before and after the packet for its age sent three packets before its turn;
+/// seed 211484681421668.)
+#[test]
+fn a_message_is_not_early_after_a_packet_for_its_age() {
+    let output = run("
+        config informed_incoming=18000 link_mbps=100 max_nic_est_backlog_usecs=100 burst_bytes=1500 pacer_fifo_fraction=500
+        meet P
+        meet Q
+        call P 200000
+        +2ms
+        call Q 50000
+        +500us
+        P: GRANT c1 30000 level=0
+        +400us
+        P: GRANT c1 40000 level=0
+        +1ms
+    ");
+    let sent = output.lines().skip_while(|line| !line.contains("call Q"));
+    let peers = sent.filter_map(|line| line.split_once("-> ")).map(|(_, packet)| &packet[..1]);
+    assert!(peers.collect::<String>().starts_with("QQQQQPQQPQP"), "{output}");
+}

@@ -56,8 +56,8 @@ struct HostState {
     reason: BurstReason,
     /// Messages that have been granted bytes and have sent no packet early since.
     granted: BTreeSet<(CallId, Role)>,
-    /// Whether the last burst that was not short left before its turn.
-    was_early: bool,
+    /// Whether the last burst that was not short left before its turn: none is early then.
+    was_out_of_turn: bool,
     /// Whether it has crashed; other hosts may release its calls at any time.
     has_died: bool,
     /// Last session of each client.
@@ -191,7 +191,7 @@ impl Order {
             let state = &mut self.hosts[host as usize];
             state.reason = reason;
             if is_long {
-                state.was_early = reason == BurstReason::Early;
+                state.was_out_of_turn = reason != BurstReason::InOrder;
             }
         }
         let state = &mut self.hosts[host as usize];
@@ -204,10 +204,8 @@ impl Order {
                     ("one packet leaves before its turn".to_owned(), "it is not alone".to_owned())
                 })?;
             }
-            BurstReason::EarlyOrForAge if wire.place == 0 => {
-                state.granted.remove(&(call, wire.sender));
-                state.in_order += bytes;
-            }
+            // If it was for age, the packet that is early is still to come. (Seed 211484681421668.)
+            BurstReason::EarlyOrForAge if wire.place == 0 => state.in_order += bytes,
             BurstReason::EarlyOrForAge => state.for_age += bytes,
             BurstReason::InOrder => state.in_order += bytes,
             BurstReason::ForAge => state.for_age += bytes,
@@ -240,14 +238,14 @@ impl Order {
                 .map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].created.1);
             created_by.all(|by| created <= by)
         };
-        let HostState { granted, was_early, .. } = &self.hosts[host as usize];
-        if self.informs && !was_early && granted.contains(&(call, sender)) {
-            let may_be_oldest = self.per_mille > 0 && is_oldest();
-            let either = BurstReason::EarlyOrForAge;
-            return Ok(if may_be_oldest { either } else { BurstReason::Early });
-        }
         let has_share = for_age * 1_000 < self.per_mille * in_order + self.saved_up * 1_000;
-        let may = first.0 >= self.short && self.per_mille > 0 && is_oldest() && has_share;
+        let may_be_for_age = self.per_mille > 0 && is_oldest() && has_share;
+        let HostState { granted, was_out_of_turn, .. } = &self.hosts[host as usize];
+        if self.informs && !was_out_of_turn && granted.contains(&(call, sender)) {
+            let either = BurstReason::EarlyOrForAge;
+            return Ok(if may_be_for_age { either } else { BurstReason::Early });
+        }
+        let may = first.0 >= self.short && may_be_for_age;
         Violation::unless(may, ViolationKind::Order, call, || {
             (
                 format!(
