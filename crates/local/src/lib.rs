@@ -47,7 +47,7 @@
 //! ```
 //!
 //! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping
-//! and layout), `ring` (records), `socket` (meeting and credentials), `pair` (messages),
+//! and layout), `ring` (records), `socket` (meeting and credentials), `page` (memory of many processes), `pair` (messages),
 //! `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the imports that are allowed
 //! between them.
 //!
@@ -81,6 +81,8 @@ mod lock;
 mod memory;
 #[cfg(all(test, apus_local_loom))]
 mod model;
+#[cfg(not(apus_local_loom))]
+mod page;
 mod pair;
 mod ring;
 #[cfg(not(apus_local_loom))]
@@ -100,6 +102,7 @@ pub use {
     endpoint::local::{ConnectAttempt, Local, Lookup, PeerState, PollOutcome},
     endpoint::poll_set::{PollEvent, PollSet},
     handshake::{Accepting, Connecting, Listener},
+    page::{Membership, SharedPage},
     pair::side::{Pair, Peer, ReceiveQuota, SendBatch},
     socket::credentials::{Credentials, PeerPolicy},
     socket::peer_name::PeerName,

@@ -7,13 +7,14 @@ mod imports;
 use imports::Modules;
 
 /// Units of the crate, and what each may import.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("sync", &[]),
     ("lock", &["sync"]),
     ("memory", &["error", "sync"]),
     ("ring", &["error", "memory", "sync"]),
     ("socket", &["error"]),
+    ("page", &["error", "memory", "socket", "sync"]),
     ("pair", &["error", "lock", "memory", "ring", "socket", "sync"]),
     ("config", &["memory", "pair", "socket"]),
     ("handshake", &["config", "error", "memory", "pair", "socket"]),

@@ -1,11 +1,16 @@
 //! What the transports of a host publish for each other: they share its link, the switch port before it, and the queue of
 //! its interface (docs/adr/0055).
 //!
-//! The shards of an [apus](https://docs.rs/apus) endpoint have a [`Board`]. The protocol says what is published
+//! The shards of an [apus](https://docs.rs/apus) endpoint have a [`Board`], and so have the hosts of its simulator. With the feature
+//! `host`, transports of several processes have a page of shared memory. The protocol says what is published
 //! (`apus_proto::Published`) and what it does with it (`apus_proto::Neighbours`); this crate carries it.
 
 #![forbid(unsafe_code)]
 
 mod board;
+#[cfg(feature = "host")]
+mod host;
 
 pub use board::Board;
+#[cfg(feature = "host")]
+pub use host::{HostGroup, HostPlace, Member, members};

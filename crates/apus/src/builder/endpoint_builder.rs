@@ -127,6 +127,24 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
+    /// Has the endpoint schedule as one with all endpoints of this host that have the same group name. The default is none.
+    ///
+    /// Processes of a host share its link, the switch port before it, and the queue of its interface. In a group they share one
+    /// `max_incoming`, grant the shortest messages of all first, and count together what waits in the interface. So short
+    /// messages stay as fast as if one process did all of it. Give the endpoints of each network interface a group of
+    /// their own, by its name for example.
+    ///
+    /// A group belongs to the network namespace, and to the processes that [`LocalConfig::peer_policy`](crate::local::LocalConfig)
+    /// allows: those of one user, unless it says otherwise. They share a page of memory, and a thread of each process waits for
+    /// the end of the one that hands it out. A process that dies gives its share back within a second. One that writes
+    /// nonsense to the page takes no more than an equal part of the host from the others.
+    ///
+    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes.
+    pub fn host_group(mut self, name: impl Into<String>) -> Self {
+        self.options.host_group = Some(name.into());
+        self
+    }
+
     /// Sets the number of packets after which a pass of the loop stops receiving, handles what it
     /// has and transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
     ///

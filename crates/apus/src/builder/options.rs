@@ -14,6 +14,7 @@ use crate::overload::Quotas;
 use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_driver::Driver;
+use apus_neighbours::HostGroup;
 use apus_proto::{Config, Profile};
 use apus_socket::{Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
@@ -40,6 +41,7 @@ pub(crate) struct Options {
     pub(super) max_queueing: Duration,
     pub(super) call_timeout: Duration,
     pub(super) core_share: u32,
+    pub(super) host_group: Option<String>,
     pub(super) local: bool,
     pub(super) local_config: apus_local::LocalConfig,
     pub(super) triggers: FreezeTriggers,
@@ -73,6 +75,7 @@ impl Default for Options {
             max_queueing: Backlog::MAX_QUEUEING,
             call_timeout: Shard::CALL_TIMEOUT,
             core_share: 100,
+            host_group: None,
             local: true,
             local_config: apus_local::LocalConfig::default(),
             triggers: FreezeTriggers::new(),
@@ -254,15 +257,24 @@ impl Options {
         let address = setup.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, call_timeout, triggers, .. } = *self;
-        let settings = Settings { quotas, serving, max_queueing, call_timeout, triggers };
+        let failed = |source| BindError::Start { address, source };
+        let host_group = self.host_group().map_err(failed)?;
+        let settings =
+            Settings { quotas, serving, max_queueing, call_timeout, triggers, host_group };
         let auto_save = if writes_traces { self.auto_save()? } else { None };
         let shard = Shard::new(setup, self.poll, settings, auto_save, sibling)
             .map(Arc::new)
-            .map_err(|source| BindError::Start { address, source })?;
+            .map_err(failed)?;
         if let Some(sibling) = shard.sibling() {
             sibling.open(&shard);
         }
         Ok(shard)
+    }
+
+    /// Joins the host group, if the endpoint has one.
+    fn host_group(&self) -> io::Result<Option<Arc<HostGroup>>> {
+        let policy = &self.local_config.peer_policy;
+        self.host_group.as_ref().map(|name| HostGroup::join(name, policy)).transpose()
     }
 
     /// Starts the thread that writes trace files, if they are enabled.

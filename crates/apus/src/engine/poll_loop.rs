@@ -277,9 +277,7 @@ impl Shard {
             core.end_local_pass();
         } else {
             core.begin_pass(batch.packets);
-            if let Some(sibling) = self.sibling() {
-                core.observe_siblings(sibling);
-            }
+            core.observe_neighbours(self.sibling());
             core.begin_reading(batch.reading.and_then(|reading| reading.since));
             let bytes = core.handle_packets(receiver.network(), batch.packets, batch.stamps);
             if receiver.take_overflow() {

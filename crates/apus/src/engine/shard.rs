@@ -18,6 +18,7 @@ use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
+use apus_neighbours::{HostGroup, HostPlace};
 use apus_proto::{Config, Instant, Transport};
 use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
@@ -44,7 +45,7 @@ pub(crate) struct DriverSetup {
 }
 
 /// What a shard does, and what it records.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) quotas: Quotas,
     pub(crate) serving: bool,
@@ -52,6 +53,8 @@ pub(crate) struct Settings {
     /// Time after which a call without a deadline of its own fails.
     pub(crate) call_timeout: Duration,
     pub(crate) triggers: FreezeTriggers,
+    /// The transports with which it shares the host's link.
+    pub(crate) host_group: Option<Arc<HostGroup>>,
 }
 
 /// One socket, one instance of the protocol, and one loop.
@@ -111,7 +114,8 @@ impl Shard {
         auto_save: Option<AutoSave>,
         sibling: Option<Sibling<Self>>,
     ) -> io::Result<Self> {
-        let Settings { quotas, serving, max_queueing, call_timeout, triggers } = settings;
+        let Settings { quotas, serving, max_queueing, call_timeout, triggers, host_group } =
+            settings;
         let DriverSetup { driver, config, first_id, local, ended, sealing } = opened;
         let local_addr = driver.local_addr();
         let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
@@ -135,6 +139,7 @@ impl Shard {
         let mut core = Core::new(CoreParts {
             transport,
             transmit,
+            host: host_group.map(|group| HostPlace::new(group, local_addr)).transpose()?,
             clock,
             quotas,
             backlog: Backlog::new(max_queueing),
@@ -359,6 +364,7 @@ impl Drop for Locked<'_> {
         let shard = self.shard;
         let must_wake_leader = self.publish_due();
         let UnlockActions { wakes, connects } = self.take_unlock_actions();
+        self.publish_link_use(shard.sibling());
         let (mut asks, mut closed) = (StealAsks::default(), None);
         if let Some(sibling) = &shard.sibling {
             asks = self.publish_to_siblings(sibling);

@@ -23,6 +23,9 @@ pub struct PeerName(Vec<u8>);
 /// do not meet.
 const PREFIX: &str = "apus-local/1/";
 
+/// Prefix of the names of pages. It contains the version of what passes between a keeper and a member.
+const PAGE_PREFIX: &str = "apus-page/1/";
+
 impl PeerName {
     /// Returns the name of the endpoint whose UDP socket is bound to `address`.
     #[must_use]
@@ -34,6 +37,12 @@ impl PeerName {
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(format!("{PREFIX}{name}").into_bytes())
+    }
+
+    /// Returns the name of a page that processes share ([`Membership`](crate::Membership)): `name` has at most 95 bytes.
+    #[must_use]
+    pub fn of_page(name: &str) -> Self {
+        Self(format!("{PAGE_PREFIX}{name}").into_bytes())
     }
 
     /// Returns the names under which the endpoint that receives datagrams for `address` may be

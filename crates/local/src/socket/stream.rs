@@ -120,6 +120,12 @@ pub(crate) fn drain(socket: BorrowedFd<'_>) -> bool {
     }
 }
 
+/// Returns whether nothing can be read from `socket`: its peer has neither sent anything nor gone.
+pub(crate) fn is_silent(socket: BorrowedFd<'_>) -> bool {
+    let received = rustix::net::recv(socket, &mut [0_u8; 1][..], RecvFlags::DONTWAIT);
+    matches!(received, Err(Errno::AGAIN | Errno::INTR))
+}
+
 /// Ends the connection in both directions, also for other holders of the descriptor.
 pub(crate) fn shut_down(socket: BorrowedFd<'_>) {
     let _ = rustix::net::shutdown(socket, Shutdown::Both);

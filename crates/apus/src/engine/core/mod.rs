@@ -3,11 +3,12 @@
 //! [`Core`] owns the groups of [`state`](super::state), the table of calls and the state of shared
 //! memory. Its methods lend each handler the groups that it needs, and order the steps:
 //! [`commands`] of the application, the [`messages`] that waiting threads take, the steps of a
-//! [`pass`] of the loop, [`transmission`], [`timeout`] of calls, [`stealing`] between shards, and
-//! [`shutdown`].
+//! [`pass`] of the loop, [`transmission`], [`timeout`] of calls, [`stealing`] between shards,
+//! [`neighbours`] that share the host's link, and [`shutdown`].
 
 mod commands;
 mod messages;
+mod neighbours;
 mod pass;
 mod root;
 mod shutdown;

@@ -15,12 +15,15 @@ use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
 use apus_metrics::EngineMetrics;
+use apus_neighbours::HostPlace;
 use apus_proto::{DurationHistogram, Exemplars, Instant, SizeHistogram, Transport};
 use std::sync::Arc;
 
 /// Everything that one thread at a time may touch.
 pub(crate) struct Core {
     pub(super) network: Network,
+    /// The place among the transports of the host group, if the endpoint belongs to one.
+    pub(super) host: Option<HostPlace>,
     /// Calls whose completion has not been received.
     pub(super) calls: Calls,
     /// Calls and requests through shared memory, if the endpoint has that path.
@@ -47,6 +50,7 @@ pub(crate) struct Core {
 pub(crate) struct CoreParts {
     pub(crate) transport: Transport,
     pub(crate) transmit: Box<dyn TransmitHalf>,
+    pub(crate) host: Option<HostPlace>,
     pub(crate) clock: Clock,
     pub(crate) quotas: Quotas,
     pub(crate) backlog: Backlog,
@@ -61,6 +65,7 @@ impl Core {
         let CoreParts {
             transport,
             transmit,
+            host,
             clock,
             quotas,
             backlog,
@@ -74,6 +79,7 @@ impl Core {
         network.renew_probe_filter(&mut observation.tracer);
         Self {
             network,
+            host,
             calls: Calls::default(),
             local: local.map(LocalState::new),
             inbox: Inbox::new(backlog),

@@ -12,17 +12,11 @@ impl Core {
     /// Publishes what other shards must know. Returns how many of their threads must be asked to steal.
     pub(in crate::engine) fn publish_to_siblings<S>(&mut self, sibling: &Sibling<S>) -> StealAsks {
         let left = self.polling.is_left();
-        sibling.publish_link_use(self.time.now(), &self.network.publish());
         MessageKind::ALL.map(|kind| {
             let surplus = self.inbox.surplus(kind, left);
             let passed_on = std::mem::take(&mut self.passed_on[kind as usize]);
             sibling.publish_surplus(kind, surplus) + u32::from(passed_on)
         })
-    }
-
-    /// Learns what other shards do with the host's link.
-    pub(in crate::engine) fn observe_siblings<S>(&mut self, sibling: &Sibling<S>) {
-        sibling.neighbours(|neighbours| self.network.observe_neighbours(neighbours));
     }
 
     /// Asks a thread of this shard that waits for messages of this kind to steal from other shards. Returns whether there

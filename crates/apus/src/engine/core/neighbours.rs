@@ -1,0 +1,36 @@
+//! What this transport tells the others that share the host's link, and what it learns from them: the other shards of its
+//! endpoint, and the transports of its host group (docs/adr/0055).
+
+use super::root::Core;
+use crate::engine::siblings::Sibling;
+
+impl Core {
+    /// Publishes what the transport does with the link, if others share it.
+    pub(in crate::engine) fn publish_link_use<S>(&mut self, sibling: Option<&Sibling<S>>) {
+        let Self { network, host, time, .. } = self;
+        if host.is_none() && sibling.is_none() {
+            return;
+        }
+        let (now, published) = (time.now(), network.publish());
+        if let Some(sibling) = sibling {
+            sibling.publish_link_use(now, &published);
+        }
+        if let Some(host) = host {
+            host.publish(now, &published);
+        }
+    }
+
+    /// Learns what the others do. The page of the host has the shards as well; their own board serves while there is no page.
+    pub(in crate::engine) fn observe_neighbours<S>(&mut self, sibling: Option<&Sibling<S>>) {
+        let Self { network, host, time, .. } = self;
+        match (host, sibling) {
+            (Some(host), sibling) if host.is_shared() || sibling.is_none() => {
+                host.read(time.now(), |neighbours| network.observe_neighbours(neighbours));
+            }
+            (_, Some(sibling)) => {
+                sibling.neighbours(|neighbours| network.observe_neighbours(neighbours));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A process's part in the sharing of a page: the thread that keeps it, or waits for the keeper's end.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::EventfdFlags;
+
+use super::keeping::{self, Wait};
+use super::shared_page::SharedPage;
+use crate::error::ConnectError;
+use crate::socket::credentials::PeerPolicy;
+use crate::socket::peer_name::PeerName;
+use crate::socket::stream;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Time after which a process tries again to get a page that it was refused. Chosen by us: the name may belong to another
+/// user for long, and a try costs three system calls.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Time after the end of a keeper in which nothing is done. Chosen by us: too short to be missed, and a keeper that hangs up on
+/// all that it serves makes no member busy.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A process's part in the sharing of a page, until this is dropped.
+#[derive(Debug)]
+pub struct Membership {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    pid: u32,
+}
+
+/// What the thread and the users of the page share.
+#[derive(Debug)]
+struct Shared {
+    name: PeerName,
+    len: usize,
+    policy: PeerPolicy,
+    page: Mutex<Option<Arc<SharedPage>>>,
+    /// Number of pages that the process has had. Written under the lock of `page`.
+    version: AtomicU64,
+    /// Raised once, when the membership ends.
+    stop: OwnedFd,
+}
+
+impl Membership {
+    /// Begins to share the page of `len` bytes with this name with the processes that `policy` allows, which must call this with
+    /// the same length. The page is there some time later; see [`Membership::page`].
+    ///
+    /// # Errors
+    ///
+    /// The system grants no thread or descriptor, or the name is too long.
+    pub fn begin(name: PeerName, len: usize, policy: PeerPolicy) -> io::Result<Self> {
+        name.address().map_err(io::Error::other)?;
+        let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (page, version) = (Mutex::default(), AtomicU64::new(0));
+        let shared = Arc::new(Shared { name, len, policy, page, version, stop });
+        let thread = std::thread::Builder::new().name("apus-page".into()).spawn({
+            let shared = shared.clone();
+            move || shared.run()
+        })?;
+        Ok(Self { shared, thread: Some(thread), pid: std::process::id() })
+    }
+
+    /// Returns a number that changes with the page.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.shared.version.load(Ordering::Acquire)
+    }
+
+    /// Returns the page. `None` if the process has none yet: it has just begun, or the name belongs to a process that hands out
+    /// none.
+    #[must_use]
+    pub fn page(&self) -> Option<Arc<SharedPage>> {
+        self.shared.page().clone()
+    }
+
+    /// Returns the page of `len` bytes that is shared under this name, without taking part. `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The keeper is of a user that `policy` does not allow, does not answer, or hands out something else.
+    pub fn visit(
+        name: &PeerName,
+        len: usize,
+        policy: &PeerPolicy,
+    ) -> io::Result<Option<SharedPage>> {
+        let keeper = match stream::connect(name) {
+            Ok(keeper) => keeper,
+            Err(ConnectError::NotListening) => return Ok(None),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?;
+        let page = keeping::receive(&stop, keeper, len, policy)?;
+        Ok(page.map(|(_, page)| page))
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // A fork has no thread.
+        if self.pid == std::process::id() {
+            // Fails only if it has been raised 2^64 - 2 times before.
+            let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
+            // If the thread panicked, the panic has been printed already.
+            let _ = self.thread.take().map(JoinHandle::join);
+        }
+    }
+}
+
+impl Shared {
+    fn page(&self) -> MutexGuard<'_, Option<Arc<SharedPage>>> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_page(&self, new: SharedPage) -> Arc<SharedPage> {
+        let new = Arc::new(new);
+        *self.page() = Some(new.clone());
+        self.version.fetch_add(1, Ordering::Release);
+        new
+    }
+
+    fn run(&self) {
+        loop {
+            let ended = match stream::listen(&self.name) {
+                Ok(listener) => self.keep(&listener),
+                Err(_) => self.follow(),
+            };
+            let pause = match ended {
+                Ok(Wait::Stopped) => return,
+                // The keeper has gone: the first one to listen is the next.
+                Ok(Wait::Over) => PAUSE,
+                // The name belongs to a process that shares nothing with this one, or the system is short of something.
+                Err(_) => RETRY,
+            };
+            if !matches!(keeping::wait(&self.stop, [], Some(pause)), Ok(Wait::Over)) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps the page until the membership ends.
+    fn keep(&self, listener: &OwnedFd) -> io::Result<Wait> {
+        let known = self.page().clone();
+        let page = match known {
+            Some(page) => page,
+            None => self.set_page(SharedPage::create(self.len)?),
+        };
+        keeping::keep(&self.stop, listener, &page, &self.policy)?;
+        Ok(Wait::Stopped)
+    }
+
+    /// Gets the page from its keeper, and waits until the keeper has gone or the membership ends.
+    fn follow(&self) -> io::Result<Wait> {
+        let keeper = stream::connect(&self.name).map_err(io::Error::other)?;
+        let received = keeping::receive(&self.stop, keeper, self.len, &self.policy)?;
+        let Some((keeper, page)) = received else { return Ok(Wait::Stopped) };
+        let is_known = self.page().as_ref().is_some_and(|known| is_one_file(known, &page));
+        if !is_known {
+            self.set_page(page);
+        }
+        // The keeper says nothing more.
+        Ok(keeping::wait(&self.stop, [&keeper], None)?)
+    }
+}
+
+/// Returns whether two pages are one file.
+fn is_one_file(one: &SharedPage, other: &SharedPage) -> bool {
+    let id =
+        |page: &SharedPage| rustix::fs::fstat(page.as_fd()).map(|stat| (stat.st_dev, stat.st_ino));
+    id(one).is_ok_and(|one| id(other) == Ok(one))
+}

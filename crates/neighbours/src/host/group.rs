@@ -1,0 +1,92 @@
+//! Groups of transports that share a link, in all processes of a host.
+
+use super::line::{Line, PAGE};
+use apus_local::{Membership, PeerName, PeerPolicy, SharedPage};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A group that this process belongs to, until the last reference is dropped.
+#[derive(Debug)]
+pub struct HostGroup {
+    name: PeerName,
+    membership: Membership,
+    pid: u32,
+}
+
+/// The groups of this process.
+static GROUPS: Mutex<Vec<Weak<HostGroup>>> = Mutex::new(Vec::new());
+
+impl HostGroup {
+    /// Returns the group with this name, of those processes of the network namespace that `policy` allows. With the policy
+    /// [`PeerPolicy::SameUser`] each user has groups of its own.
+    ///
+    /// # Errors
+    ///
+    /// The system grants no thread or descriptor, or the name has more than 80 bytes.
+    pub fn join(name: &str, policy: &PeerPolicy) -> io::Result<Arc<Self>> {
+        let name = page_name(name, policy);
+        let pid = std::process::id();
+        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.retain(|group| group.strong_count() > 0);
+        // A fork does not have the thread of its parent's membership.
+        let is_it = |group: &Arc<Self>| group.name == name && group.pid == pid;
+        if let Some(group) = groups.iter().filter_map(Weak::upgrade).find(is_it) {
+            return Ok(group);
+        }
+        let membership = Membership::begin(name.clone(), PAGE, policy.clone())?;
+        let group = Arc::new(Self { name, membership, pid });
+        groups.push(Arc::downgrade(&group));
+        Ok(group)
+    }
+
+    /// Returns a number that changes with the page.
+    pub(super) fn version(&self) -> u64 {
+        self.membership.version()
+    }
+
+    /// Returns the page, if the process has one.
+    pub(super) fn page(&self) -> Option<Arc<SharedPage>> {
+        self.membership.page()
+    }
+}
+
+/// Returns the name of a group's page.
+fn page_name(name: &str, policy: &PeerPolicy) -> PeerName {
+    match policy {
+        PeerPolicy::SameUser => {
+            let user = rustix::process::geteuid().as_raw();
+            PeerName::of_page(&format!("{user}/{name}"))
+        }
+        _ => PeerName::of_page(&format!("shared/{name}")),
+    }
+}
+
+/// A transport of a group, as it describes itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Id of its process, in the process's own PID namespace.
+    pub pid: u32,
+    /// Port of its socket.
+    pub port: u16,
+    /// Bytes that it has granted and not received.
+    pub incoming: u64,
+    /// For each message that it grants at present: the bytes that have not arrived.
+    pub active: Vec<u32>,
+}
+
+/// Returns the transports of a group that have been polled within the last half second. Empty if there is no such group.
+///
+/// # Errors
+///
+/// The group's keeper is of a user that `policy` does not allow, or does not answer.
+pub fn members(name: &str, policy: &PeerPolicy, now: u64) -> io::Result<Vec<Member>> {
+    let page = Membership::visit(&page_name(name, policy), PAGE, policy)?;
+    let Some(page) = page else { return Ok(Vec::new()) };
+    let lines = Line::used(&page).filter(|(_, line)| line.counts(now));
+    Ok(lines
+        .map(|(_, line)| {
+            let (pid, port) = line.identity();
+            Member { pid, port, incoming: line.incoming(), active: line.active().collect() }
+        })
+        .collect())
+}

@@ -1,0 +1,162 @@
+//! The layout of the page, and the lines on it.
+//!
+//! ```text
+//! word 0       when the interface will have sent all that it was given
+//! word 1       lines that have been used: those behind are empty
+//! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages, who it is
+//! ```
+
+use apus_local::SharedPage;
+use apus_proto::Instant;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a line: two cache lines, which processors fetch together.
+const LINE: usize = 128;
+
+/// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each would be smaller than a
+/// packet anyway.
+pub(super) const LINES: usize = 63;
+
+/// Bytes of the page.
+pub(super) const PAGE: usize = LINE * (LINES + 1);
+
+/// Active messages that a transport publishes, the shortest ones: two in a word.
+pub(super) const MAX_ACTIVE: usize = 8;
+
+/// Time after its last pass for which a line counts, in nanoseconds. Chosen by us: a process that has died gives its share
+/// back within a second.
+pub(super) const COUNTS_FOR: u64 = 500_000_000;
+
+/// Time after its last pass for which a line belongs to its owner, in nanoseconds. Chosen by us: a transport that was idle for
+/// this long takes another line as easily.
+pub(super) const OWNED_FOR: u64 = 10_000_000_000;
+
+/// Bound on the interface's queue in nanoseconds. Chosen by us: no interface holds a second's worth; what is longer was left by a
+/// process that has spoiled the page.
+const MAX_QUEUE: u64 = 1_000_000_000;
+
+/// A line of a page.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// A random number that its owner has drawn; 0 if it is free.
+    pub(super) owner: &'a AtomicU64,
+    /// Time of the owner's last pass, in nanoseconds.
+    passed_at: &'a AtomicU64,
+    incoming: &'a AtomicU64,
+    active: [&'a AtomicU64; MAX_ACTIVE / 2],
+    /// Process id, and the port of the owner's socket.
+    identity: &'a AtomicU64,
+}
+
+impl<'a> Line<'a> {
+    /// Returns the line with this index.
+    pub(super) fn of(page: &'a SharedPage, index: usize) -> Self {
+        let at = |word: usize| page.word(LINE * (index + 1) + 8 * word);
+        Self {
+            owner: at(0),
+            passed_at: at(1),
+            incoming: at(2),
+            active: std::array::from_fn(|index| at(3 + index)),
+            identity: at(3 + MAX_ACTIVE / 2),
+        }
+    }
+
+    /// Returns the lines of `page` that have been used.
+    pub(super) fn used(page: &'a SharedPage) -> impl Iterator<Item = (usize, Self)> {
+        let used = page.word(8).load(Ordering::Relaxed).min(LINES as u64) as usize;
+        (0..used).map(|index| (index, Self::of(page, index)))
+    }
+
+    /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long. Returns its index.
+    pub(super) fn take(page: &'a SharedPage, owner: u64, identity: u64, now: u64) -> Option<usize> {
+        (0..LINES).find(|index| {
+            let line = Self::of(page, *index);
+            let before = line.owner.load(Ordering::Relaxed);
+            let is_free = before == 0 || !line.has_passed(now, OWNED_FOR);
+            let (ok, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+            let taken = is_free && line.owner.compare_exchange(before, owner, ok, failed).is_ok();
+            if taken {
+                line.publish(now, 0, &[]);
+                line.identity.store(identity, Ordering::Relaxed);
+                page.word(8).fetch_max(*index as u64 + 1, Ordering::Relaxed);
+            }
+            taken
+        })
+    }
+
+    /// Gives the line back, if it belongs to `owner`.
+    pub(super) fn give_back(self, owner: u64) {
+        if self.owner.load(Ordering::Relaxed) == owner {
+            self.passed_at.store(0, Ordering::Relaxed);
+            // Another one may have taken it meanwhile.
+            let _ = self.owner.compare_exchange(owner, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what its owner does at this time.
+    pub(super) fn publish(self, now: u64, incoming: u64, active: &[u32]) {
+        self.passed_at.store(now, Ordering::Relaxed);
+        if self.incoming.load(Ordering::Relaxed) != incoming {
+            self.incoming.store(incoming, Ordering::Relaxed);
+        }
+        let at = |index: usize| u64::from(active.get(index).copied().unwrap_or(0));
+        for (index, word) in self.active.into_iter().enumerate() {
+            let both = at(2 * index) | at(2 * index + 1) << 32;
+            if word.load(Ordering::Relaxed) != both {
+                word.store(both, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns whether the owner has passed within the last half second.
+    pub(super) fn counts(self, now: u64) -> bool {
+        self.owner.load(Ordering::Relaxed) != 0 && self.has_passed(now, COUNTS_FOR)
+    }
+
+    /// Returns whether the owner's last pass is not further away than `time`, in either direction: clocks of other time
+    /// namespaces differ.
+    fn has_passed(self, now: u64, time: u64) -> bool {
+        self.passed_at.load(Ordering::Relaxed).abs_diff(now) <= time
+    }
+
+    /// Returns the bytes that the owner has granted and not received.
+    pub(super) fn incoming(self) -> u64 {
+        self.incoming.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes that the owner's active messages lack.
+    pub(super) fn active(self) -> impl Iterator<Item = u32> {
+        let words = self.active.map(|word| word.load(Ordering::Relaxed));
+        let halves = words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]);
+        halves.take_while(|missing| *missing > 0)
+    }
+
+    /// Returns the process id and the port of the owner.
+    pub(super) fn identity(self) -> (u32, u16) {
+        let identity = self.identity.load(Ordering::Relaxed);
+        ((identity >> 16) as u32, identity as u16)
+    }
+}
+
+/// Returns the word for the transport of this process with the socket at `address`.
+pub(super) fn identity(address: SocketAddr) -> u64 {
+    u64::from(std::process::id()) << 16 | u64::from(address.port())
+}
+
+/// Adds `nanos` of the link's time to the interface's queue.
+pub(super) fn add_to_queue(page: &SharedPage, now: u64, nanos: u64) {
+    let later = |idle_at: u64| Some(queue_end(idle_at, now).saturating_add(nanos));
+    // The closure always has a value.
+    let _ = page.word(0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+}
+
+/// Returns when the interface will have sent all that it was given.
+pub(super) fn link_idle_at(page: &SharedPage, now: u64) -> Instant {
+    Instant::from_nanos(queue_end(page.word(0).load(Ordering::Relaxed), now))
+}
+
+/// Returns the end of the queue if `idle_at` is a possible one, and else `now`.
+fn queue_end(idle_at: u64, now: u64) -> u64 {
+    if idle_at > now && idle_at - now <= MAX_QUEUE { idle_at } else { now }
+}
