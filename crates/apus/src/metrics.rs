@@ -18,6 +18,7 @@ impl Shard {
         metrics.queues.calls = core.open_calls();
         metrics.queues.requests_waiting = core.waiting_requests() as u64;
         metrics.queues.ends_waiting = core.waiting_completions() as u64;
+        metrics.queues.link_sharers = core.link_sharers() as u64;
         metrics.driver = self.driver_counters();
         metrics.read_at =
             Some(ReadTime { protocol: self.clock().now(), system: SystemTime::now() });

@@ -70,6 +70,9 @@ pub struct Settings {
     /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_share: Option<u32>,
+    /// Endpoints of this host that schedule as one: [`EndpointBuilder::host_group`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_group: Option<String>,
     /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
@@ -197,6 +200,7 @@ impl Settings {
             max_queueing_usecs,
             call_timeout_msecs,
             core_share,
+            host_group,
             local,
             ..
         } = self;
@@ -221,6 +225,9 @@ impl Settings {
         }
         if let Some(percent) = core_share {
             builder = builder.core_share(*percent);
+        }
+        if let Some(name) = host_group {
+            builder = builder.host_group(name);
         }
         if let Some(local) = local {
             builder = builder.local(*local);
@@ -308,6 +315,7 @@ mod tests {
             max_queueing_usecs = 1234
             call_timeout_msecs = 4321
             core_share = 42
+            host_group = 'eth7'
             local = false
             [udp]
             receive_buffer = 1111111
@@ -340,6 +348,7 @@ mod tests {
             "max_queueing: 1.234ms",
             "call_timeout: 4.321s",
             "core_share: 42",
+            "host_group: Some(\"eth7\")",
             "local: false",
             "receive_buffer: 1111111",
             "send_buffer: 222222",

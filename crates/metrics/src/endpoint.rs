@@ -57,5 +57,9 @@ apus_proto::__counters! {
         requests_waiting,
         /// Completions of calls that wait for a thread of the application.
         ends_waiting,
+        /// Transports of the host group that were polled within the last half second, this one included; 0 without a
+        /// group (`EndpointBuilder::host_group`), or without a place in it. `incoming_bytes` is this one's part of what they
+        /// share.
+        link_sharers,
     }
 }

@@ -166,7 +166,7 @@ fn settings() -> Settings {
         seed: 1,
         mtu: 1_500,
         poll: PollMode::Block,
-        ports: 1,
+        processes: 1,
         receivers: 1,
         client_max: 200,
         priorities: 8,

@@ -11,6 +11,7 @@ mod faults;
 mod fixtures;
 mod full_socket;
 mod held_replies;
+mod host_group;
 mod interruption;
 mod lifecycle;
 mod limits;

@@ -105,7 +105,7 @@ impl Account<'_> {
             seed: options.repetition.seed,
             mtu: options.fabric.mtu,
             poll: options.repetition.poll,
-            ports: options.ports,
+            processes: options.processes,
             receivers: options.receivers,
             client_max: options.client_max,
             priorities: u8::try_from(options.parameter("num_priorities")).unwrap_or(u8::MAX),
@@ -183,7 +183,7 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     add("link", options.link.to_string());
     add("transports", list.join(","));
     add("client-max", options.client_max.to_string());
-    add("ports", options.ports.to_string());
+    add("processes", options.processes.to_string());
     add("receivers", options.receivers.to_string());
     add("poll", options.repetition.poll.to_string());
     add("seconds", options.repetition.seconds.to_string());

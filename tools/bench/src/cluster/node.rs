@@ -1,4 +1,4 @@
-//! A node: the agent of one port of a host, server and client.
+//! A node: the agent of one process of a host, server and client.
 //!
 //! A node opens its transport, reports its address, receives the addresses of the others and connects to them. When all
 //! have, they begin at a common start.
@@ -42,6 +42,8 @@ pub(super) struct Setup {
     pub(super) mtu: usize,
     /// Parameters of the transport.
     pub(super) parameters: Vec<(String, u64)>,
+    /// The group of the host's nodes, if it has several.
+    pub(super) host_group: Option<String>,
     /// Keys of a transport that encrypts.
     pub(super) keys: Option<ThrowAwayKeys>,
     /// Whether contents of replies are compared.
@@ -143,6 +145,7 @@ pub(super) fn agent(
         mtu: setup.mtu,
         work: Application::NONE,
         parameters: setup.parameters,
+        host_group: setup.host_group,
         keys: setup.keys,
         compare: setup.compare,
     };

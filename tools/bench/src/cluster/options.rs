@@ -42,7 +42,7 @@ pub struct Options {
     /// ssh and env: the rate that their links have
     #[arg(long, value_name = "RATE", default_value_t = Link::Auto, value_parser = parse::<Link>)]
     pub link: Link,
-    /// The transports: `apus`, `apus-sealed` (every packet encrypted and authenticated, with throw-away keys), `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
+    /// The transports: `apus`, `apus-sealed` (every packet encrypted and authenticated, with throw-away keys), `apus-apart` (the --processes of a host do not schedule together), `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,
     /// 4 by default), `tcp-per-request` (one for each outstanding request); TCP with another congestion
     /// control as `tcp:bbr`. `apus+tcp` runs both at the same time, each with half of the load
     #[arg(
@@ -60,11 +60,11 @@ pub struct Options {
     /// wait. The `--client-max` of the kernel module's `cp_node`
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub client_max: u32,
-    /// Ports of each host, 1 to 16: each is an agent of its own, client and server, with its share of the requests
-    /// and of --client-max, and with connections of its own to all ports of the other hosts
-    #[arg(long, value_name = "PORTS", default_value_t = 1, allow_negative_numbers = true)]
-    pub ports: usize,
-    /// Threads that serve at each port: 1 to 64
+    /// Processes of each host, 1 to 16: each is client and server, at a port of its own, with its share of the requests
+    /// and of --client-max, and with connections of its own to all processes of the other hosts
+    #[arg(long, value_name = "PROCESSES", default_value_t = 1, allow_negative_numbers = true)]
+    pub processes: usize,
+    /// Threads that serve in each process: 1 to 64
     #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub receivers: usize,
     /// Length, number and seed of the runs, and how threads wait.
@@ -95,10 +95,10 @@ fn parse<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
 /// Most outstanding requests of a node.
 const LARGEST_CLIENT_MAX: u32 = 10_000;
 
-/// Most ports of a node.
-const MOST_PORTS: usize = 16;
+/// Most processes of a node.
+const MOST_PROCESSES: usize = 16;
 
-/// Most threads that serve at a port.
+/// Most threads that serve in a process.
 const MOST_RECEIVERS: usize = 64;
 
 impl Default for Options {
@@ -121,9 +121,9 @@ impl Options {
         let client_max = (1..=LARGEST_CLIENT_MAX).contains(&self.client_max);
         require(client_max, "client-max", "1 to 10000 requests are outstanding at most; try 200")?;
         let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
-        require(receivers, "receivers", "1 to 64 threads serve at each port; try 2")?;
-        let ports = (1..=MOST_PORTS).contains(&self.ports);
-        require(ports, "ports", "each node has 1 to 16 ports; try 2")?;
+        require(receivers, "receivers", "1 to 64 threads serve in each process; try 2")?;
+        let processes = (1..=MOST_PROCESSES).contains(&self.processes);
+        require(processes, "processes", "each node has 1 to 16 processes; try 4")?;
         require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
         for (index, mix) in self.transports.iter().enumerate() {
             let twice = format!("{mix} is given twice");
@@ -218,8 +218,8 @@ impl Options {
     }
 
     /// Returns the maximum number of outstanding requests per port.
-    pub(super) const fn client_max_of_a_port(&self) -> u32 {
-        self.client_max.div_ceil(self.ports as u32)
+    pub(super) const fn client_max_of_a_process(&self) -> u32 {
+        self.client_max.div_ceil(self.processes as u32)
     }
 
     /// Returns the name of every transport that takes part, once.

@@ -137,7 +137,7 @@ impl Loaded<'_> {
         let first = mix.parts().next().unwrap_or_default();
         let site = Site::open(venue, options, mbps, first)?;
         let nodes = site.nodes();
-        let agents = nodes * options.ports;
+        let agents = nodes * options.processes;
         let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); agents]);
         let mut crew = site.start(tasks.collect())?;
         let addresses = crew.addresses()?;
@@ -179,23 +179,23 @@ impl Loaded<'_> {
     ) -> Vec<Work> {
         let Self { options, number, offered, .. } = *self;
         let phase = Phase::Load {
-            rate: offered.rate / (self.mix.parts().len() * options.ports) as f64,
+            rate: offered.rate / (self.mix.parts().len() * options.processes) as f64,
             warm,
             measure,
             grace: grace(self.mbps, &offered.shares),
-            client_max: options.client_max_of_a_port(),
+            client_max: options.client_max_of_a_process(),
             scale: self.scale.clone(),
             watch_cores,
         };
-        let agents = nodes * options.ports;
+        let agents = nodes * options.processes;
         let work = |who| Work {
             peers: peers(addresses, nodes, agents, who),
             shares: offered.shares.clone(),
-            // Every transport carries the same messages; every port of a node and every run draws others.
+            // Every transport carries the same messages; every process of a node and every run draws others.
             seed: options
                 .repetition
                 .seed
-                .wrapping_add((number * 1_000 * options.ports + who % agents) as u64),
+                .wrapping_add((number * 1_000 * options.processes + who % agents) as u64),
             phase: phase.clone(),
         };
         (0..addresses.len()).map(work).collect()
@@ -203,15 +203,15 @@ impl Loaded<'_> {
 
     /// Connections that clients open before the load begins, all together.
     fn connections(&self, nodes: usize) -> Result<u32, Error> {
-        let Options { ports, .. } = *self.options;
-        let outstanding = self.options.client_max_of_a_port() as usize;
+        let Options { processes, .. } = *self.options;
+        let outstanding = self.options.client_max_of_a_process() as usize;
         let of = |name| match self.options.external(name) {
             // As if it had a connection for each request: it may encrypt, and a handshake takes longer than opening one.
             Some(_) => Ok(outstanding),
             None => transport::parse(name).map(|t| t.connections(outstanding)),
         };
         let each = self.mix.parts().map(of).sum::<Result<usize, Error>>()?;
-        Ok(u32::try_from(each * nodes * ports * (nodes - 1) * ports).unwrap_or(u32::MAX))
+        Ok(u32::try_from(each * nodes * processes * (nodes - 1) * processes).unwrap_or(u32::MAX))
     }
 }
 
@@ -230,7 +230,7 @@ fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
     GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
 }
 
-/// Returns all ports of the other nodes where the same transport runs.
+/// Returns all processes of the other nodes where the same transport runs.
 fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> Vec<SocketAddr> {
     let first = who / agents * agents;
     let same = first..first + agents;
@@ -272,6 +272,8 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
         link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
         mtu: options.fabric.mtu as usize,
         parameters: options.parameters.clone(),
+        // Those of another experiment at the same time are in a group of their own.
+        host_group: (options.processes > 1).then(|| format!("cluster-{}", std::process::id())),
         keys: options.keys.clone(),
         // Programs of others do, so that this costs all of them the same.
         compare: !options.external.is_empty(),
@@ -290,8 +292,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peers_are_all_ports_of_the_other_nodes_with_the_same_transport() {
-        // Three nodes with two ports each, two transports.
+    fn peers_are_all_processes_of_the_other_nodes_with_the_same_transport() {
+        // Three nodes with two processes each, two transports.
         let addresses: Vec<SocketAddr> = (0..12)
             .map(|agent| SocketAddr::from(([10, 0, 0, 1 + agent % 3], 100 + u16::from(agent))))
             .collect();

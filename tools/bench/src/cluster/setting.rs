@@ -33,7 +33,7 @@ impl Setting {
         "mtu",
         "nodes",
         "poll_usecs",
-        "ports",
+        "processes",
         "receivers",
     ];
 
@@ -71,7 +71,7 @@ impl Setting {
                 PollMode::Block => "0".to_owned(),
                 poll => poll.to_string(),
             },
-            "ports" => options.ports.to_string(),
+            "processes" => options.processes.to_string(),
             "receivers" => options.receivers.to_string(),
             parameter => options.parameter(parameter).to_string(),
         }
@@ -140,7 +140,7 @@ fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
         "mtu" => fabric.mtu = number(name, value, "1500")?,
         "nodes" => fabric.nodes = number(name, value, "8")?,
         "poll_usecs" => options.repetition.poll = poll(number(name, value, "50")?),
-        "ports" => options.ports = number(name, value, "2")?,
+        "processes" => options.processes = number(name, value, "2")?,
         "receivers" => options.receivers = number(name, value, "2")?,
         _ => {
             let parameter = transport::parameters().find(|each| each.name == name);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn options_and_parameters_have_names() {
         let text = "buffer=200kB client_max=50 link=20mbit load=0.5 loss=0.01 mtu=9000 nodes=3 poll_usecs=0 \
-                    ports=4 receivers=2 burst_bytes=3000 receive_batch=4";
+                    processes=4 receivers=2 burst_bytes=3000 receive_batch=4";
         let settings: Vec<&str> = text.split_whitespace().collect();
         let options = options(&settings);
         assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
             (200_000, 9000, 3)
         );
         assert_eq!((options.client_max, options.repetition.poll), (50, PollMode::Block));
-        assert_eq!((options.ports, options.receivers), (4, 2));
+        assert_eq!((options.processes, options.receivers), (4, 2));
         assert_eq!((options.load, options.fabric.loss), (0.5, 0.01));
         let parameters = [("burst_bytes", 3000), ("receive_batch", 4)];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
@@ -205,7 +205,7 @@ mod tests {
     fn every_setting_has_a_value_in_options() {
         let text =
             ["buffer=5000", "client_max=50", "link=20mbit", "load=0.5", "loss=0.01", "mtu=9000"];
-        let more = ["nodes=3", "poll_usecs=7", "ports=2", "receivers=2", "burst_bytes=3000"];
+        let more = ["nodes=3", "poll_usecs=7", "processes=2", "receivers=2", "burst_bytes=3000"];
         for text in text.into_iter().chain(more).chain(["receive_batch=4"]) {
             let setting: Setting = text.parse().unwrap();
             assert_eq!(format!("{}={}", setting.name, setting.value_of(&options(&[text]))), text);

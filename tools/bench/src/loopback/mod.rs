@@ -35,7 +35,7 @@ pub(crate) fn contenders() -> Vec<Box<dyn Transport>> {
     let tcp =
         |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
     vec![
-        Box::new(Apus { sealed: false }),
+        Box::new(Apus::Clear),
         Box::new(tcp(Connections::One)),
         Box::new(tcp(Connections::PerRequest)),
     ]

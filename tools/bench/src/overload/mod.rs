@@ -40,7 +40,7 @@ pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
 fn contenders(threads: usize) -> [Box<dyn Transport>; 2] {
     let connections = if threads == 1 { Connections::One } else { Connections::Pool(threads) };
     let tcp = Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
-    [Box::new(Apus { sealed: false }), Box::new(tcp)]
+    [Box::new(Apus::Clear), Box::new(tcp)]
 }
 
 /// The kind of task that [`agent`] does.

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// a single value has it all the time. Settings are all parameters of apus (unsched_bytes, max_overcommit,
 /// num_priorities, max_incoming, burst_bytes, max_nic_est_backlog_usecs, defer_min_bytes, grant_fifo_fraction,
 /// receive_batch, ...; a wrong name lists them) and these options: buffer, client_max, link, load, loss, mtu, nodes,
-/// ports, receivers, and poll_usecs, the microseconds for which threads spin before they sleep (0: they sleep at
+/// processes, receivers, and poll_usecs, the microseconds for which threads spin before they sleep (0: they sleep at
 /// once). `--link auto` is decided once; the base of slowdowns is found
 /// once for each rate and MTU; transports other than apus are measured once if a parameter of apus is varied.
 /// `apus sim run --param` does the same in the simulator.

@@ -26,9 +26,13 @@ use apus_testbed::process::Stop;
 
 /// Calls between endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apus {
-    /// Whether every packet is sealed, with the keys of [`NodeOptions::keys`].
-    pub sealed: bool,
+pub enum Apus {
+    /// In the clear; nodes of one host schedule together.
+    Clear,
+    /// Every packet is sealed, with the keys of [`NodeOptions::keys`].
+    Sealed,
+    /// In the clear; nodes of one host schedule apart.
+    Apart,
 }
 
 impl Apus {
@@ -37,20 +41,32 @@ impl Apus {
 
     /// Returns the transport of this name; `None` if it is another one's.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        [false, true].map(|sealed| Self { sealed }).into_iter().find(|apus| apus.name() == name)
+        let all = [Self::Clear, Self::Sealed, Self::Apart];
+        all.into_iter().find(|apus| apus.name() == name)
     }
 }
 
 impl Transport for Apus {
     fn name(&self) -> String {
-        if self.sealed { Self::SEALED } else { "apus" }.to_owned()
+        match self {
+            Self::Clear => "apus",
+            Self::Sealed => Self::SEALED,
+            Self::Apart => "apus-apart",
+        }
+        .to_owned()
     }
 
     fn settings(&self) -> String {
-        let sealed = if self.sealed { "; every packet sealed (TLS 1.3, AES-128-GCM)" } else { "" };
+        let more = match self {
+            Self::Clear => "; the nodes of a host schedule together",
+            Self::Sealed => {
+                "; every packet sealed (TLS 1.3, AES-128-GCM); the nodes of a host schedule together"
+            }
+            Self::Apart => "; each node schedules as if it were alone on its host",
+        };
         format!(
             "one endpoint at each node, default parameters except those given; requests that are due leave together, as do \
-             replies that are ready, and a reply at once if it took work{sealed}"
+             replies that are ready, and a reply at once if it took work{more}"
         )
     }
 
@@ -62,9 +78,13 @@ impl Transport for Apus {
         let address = SocketAddr::from((opening.at, 0));
         let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
         let missing = || Error::Peer(format!("{} without keys", Self::SEALED));
-        let keys = self.sealed.then(|| opening.keys.as_ref().ok_or_else(missing)).transpose()?;
+        let keys = (*self == Self::Sealed)
+            .then(|| opening.keys.as_ref().ok_or_else(missing))
+            .transpose()?;
         let security = keys.map(ThrowAwayKeys::security);
-        let settings = configured(&Settings { security, ..Settings::default() }, Path::Udp)
+        let host_group = opening.host_group.clone().filter(|_| *self != Self::Apart);
+        let settings = Settings { security, host_group, ..Settings::default() };
+        let settings = configured(&settings, Path::Udp)
             .poll_mode(opening.poll)
             .serve(opening.serve)
             .config(config(opening.link_mbps, &opening.parameters)?)

@@ -61,6 +61,8 @@ pub struct NodeOptions {
     pub work: Work,
     /// Parameters of the transport by name.
     pub parameters: Vec<(String, u64)>,
+    /// Other nodes of its host that a transport may schedule together with, by the name of their group.
+    pub host_group: Option<String>,
     /// Keys of a transport that encrypts.
     pub keys: Option<ThrowAwayKeys>,
     /// Whether clients compare the contents of replies with those of their requests, beside the lengths.
@@ -91,6 +93,7 @@ impl NodeOptions {
             mtu: 65_535,
             work: Work::NONE,
             parameters: Vec::new(),
+            host_group: None,
             keys: None,
             compare: false,
         }

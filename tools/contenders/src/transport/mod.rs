@@ -28,7 +28,7 @@ pub use self::work::Work;
 /// Parameters of apus that can be set by name, and the check of their values.
 pub use self::apus::{check_parameters, parameters};
 
-/// Returns the transport of this name: `apus`, `apus-sealed`, or `tcp`, `tcp-pool[=N]` or
+/// Returns the transport of this name: `apus`, `apus-sealed`, `apus-apart`, or `tcp`, `tcp-pool[=N]` or
 /// `tcp-per-request`, each of the latter with an optional suffix `:CONGESTION_CONTROL`.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn parse(name: &str) -> Result<Box<dyn Transport>, Error> {
     }
     let tcp: Option<Tcp> = name.parse().ok();
     let problem = format!(
-        "there is no transport `{name}`; try apus, apus-sealed, tcp, tcp-pool=4 or tcp-per-request, and for TCP with \
+        "there is no transport `{name}`; try apus, apus-sealed, apus-apart, tcp, tcp-pool=4 or tcp-per-request, and for TCP with \
          another congestion control tcp:bbr"
     );
     require(tcp.is_some(), "transports", &problem)?;

@@ -87,7 +87,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| Error::Peer(format!("a malformed task: {error}")))?;
-    let transport = Apus { sealed: details.keys.is_some() };
+    let transport = if details.keys.is_some() { Apus::Sealed } else { Apus::Clear };
     let options = |poll, serve| NodeOptions {
         keys: details.keys.clone(),
         ..NodeOptions::on_loopback(poll, serve)

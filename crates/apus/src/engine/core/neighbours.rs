@@ -3,6 +3,7 @@
 
 use super::root::Core;
 use crate::engine::siblings::Sibling;
+use apus_neighbours::HostPlace;
 
 impl Core {
     /// Publishes what the transport does with the link, if others share it.
@@ -18,6 +19,12 @@ impl Core {
         if let Some(host) = host {
             host.publish(now, &published);
         }
+    }
+
+    /// Returns the number of transports of the host group that share the link, this one included; 0 without a place in a
+    /// group.
+    pub(crate) fn link_sharers(&self) -> usize {
+        self.host.as_ref().filter(|host| host.is_shared()).map_or(0, HostPlace::sharers)
     }
 
     /// Learns what the others do. The page of the host has the shards as well; their own board serves while there is no page.

@@ -52,7 +52,7 @@ pub struct Settings {
     /// How threads wait.
     pub poll: PollMode,
     /// Ports of each node, each of them an agent of its own.
-    pub ports: usize,
+    pub processes: usize,
     /// Threads that serve at each port.
     pub receivers: usize,
     /// Most outstanding requests of each node.
@@ -180,7 +180,7 @@ impl Settings {
             ("seed", json!(self.seed)),
             ("mtu", json!(self.mtu)),
             ("poll", json!(self.poll)),
-            ("ports", json!(self.ports)),
+            ("processes", json!(self.processes)),
             ("receivers", json!(self.receivers)),
             ("client_max", json!(self.client_max)),
             ("priorities", json!(self.priorities)),
