@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("memory", &["error", "sync"]),
     ("ring", &["error", "memory", "sync"]),
     ("socket", &["error"]),
-    ("page", &["error", "memory", "socket", "sync"]),
+    ("page", &["memory", "socket", "sync"]),
     ("pair", &["error", "lock", "memory", "ring", "socket", "sync"]),
     ("config", &["memory", "pair", "socket"]),
     ("handshake", &["config", "error", "memory", "pair", "socket"]),

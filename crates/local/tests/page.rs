@@ -1,12 +1,11 @@
 //! Pages that several processes share: who keeps them, and what becomes of them when the keeper ends.
 
-use std::io;
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::yield_now;
+use std::thread::{self, yield_now};
 
 use apus_local::{Membership, PeerName, PeerPolicy, SharedPage};
 
@@ -31,51 +30,47 @@ fn page(membership: &Membership) -> Arc<SharedPage> {
     }
 }
 
+fn read(page: &SharedPage) -> u64 {
+    page.word(8).load(Ordering::Relaxed)
+}
+
+/// Members come and go, each a keeper in its turn: the page is always the same one.
 #[test]
-fn all_members_have_one_page_and_it_outlives_its_keeper() {
+fn a_page_outlives_its_keepers() {
     let name = name("outlives");
     let first = begin(&name);
     page(&first).word(8).store(7, Ordering::Relaxed);
-    let second = begin(&name);
-    assert_eq!(page(&second).word(8).load(Ordering::Relaxed), 7);
-    let version = second.version();
-    drop(first);
-    let visited = loop {
-        // Between the end of one keeper and the begin of the next there is none.
-        if let Ok(Some(visited)) = Membership::visit(&name, LEN, &PeerPolicy::SameUser) {
-            break visited;
+    let mut oldest = first;
+    for _ in 0..5 {
+        let next = begin(&name);
+        assert_eq!(read(&page(&next)), 7);
+        let version = next.version();
+        drop(oldest);
+        // Between the end of one keeper and the begin of the next, a newcomer has a page of its own, to which the other
+        // member goes over, unless the other member is faster.
+        let newcomer = begin(&name);
+        let is_old = read(&page(&newcomer)) == 7;
+        page(&newcomer).word(8).store(8, Ordering::Relaxed);
+        while read(&page(&next)) != 8 {
+            yield_now();
         }
-        yield_now();
-    };
-    assert_eq!(visited.word(8).load(Ordering::Relaxed), 7, "the second one keeps the same page");
-    assert_eq!(second.version(), version);
-    let third = begin(&name);
-    assert_eq!(page(&third).word(8).load(Ordering::Relaxed), 7);
-    drop((second, third));
-    let visited = Membership::visit(&name, LEN, &PeerPolicy::SameUser).unwrap();
-    assert!(visited.is_none(), "it ends with its last member");
+        assert_eq!(next.version() == version, is_old, "a new page has a new version");
+        drop(next);
+        page(&newcomer).word(8).store(7, Ordering::Relaxed);
+        oldest = newcomer;
+    }
 }
 
 #[test]
-fn a_member_goes_over_to_the_page_of_a_faster_process() {
-    let name = name("faster");
-    let first = begin(&name);
-    page(&first);
-    let second = begin(&name);
-    let before = page(&second);
-    let version = second.version();
-    // A process of the same name that the first one's end lets in before the second one has noticed.
-    drop(first);
-    let third = begin(&name);
-    page(&third).word(16).store(9, Ordering::Relaxed);
-    while page(&second).word(16).load(Ordering::Relaxed) != 9 {
-        yield_now();
-    }
-    let is_new = before.word(16).load(Ordering::Relaxed) != 9;
-    assert_eq!(second.version() > version, is_new, "a new page has a new version");
+fn a_page_ends_with_its_last_member() {
+    let name = name("ends");
+    let members = [(); 3].map(|()| begin(&name));
+    members.iter().for_each(|member| page(member).word(8).store(7, Ordering::Relaxed));
+    drop(members);
+    assert_eq!(read(&page(&begin(&name))), 0);
 }
 
-/// Returns a listener under the name of a page, which is no keeper.
+/// Begins to listen under the name of a page, as a process that is no keeper.
 fn listen(test: &str) -> (PeerName, UnixListener) {
     let name = name(test);
     let text = name.to_string();
@@ -83,26 +78,36 @@ fn listen(test: &str) -> (PeerName, UnixListener) {
     (name, UnixListener::bind_addr(&address).unwrap())
 }
 
+/// Each member tries again when it has been refused, so that the second connection shows that the first one gave no page.
 #[test]
-fn a_keeper_that_hands_out_no_page_is_an_error() {
-    let (name, listener) = listen("none");
-    let said = |what: fn(UnixStream) -> io::Result<Option<UnixStream>>| {
-        std::thread::scope(|scope| {
-            let visit = scope.spawn(|| Membership::visit(&name, LEN, &PeerPolicy::SameUser));
-            let _kept = what(listener.accept().unwrap().0).unwrap();
-            visit.join().unwrap().map(|page| page.is_some())
-        })
+fn a_process_that_hands_out_no_page_is_no_keeper() {
+    let say_nothing = |_: &mut UnixStream| {};
+    let no_file = |peer: &mut UnixStream| peer.write_all(&[1]).unwrap();
+    let too_much = |peer: &mut UnixStream| peer.write_all(&[1; 100]).unwrap();
+    let hang_up = |peer: &mut UnixStream| peer.shutdown(std::net::Shutdown::Both).unwrap();
+    let all: [(&str, fn(&mut UnixStream)); 4] = [
+        ("nothing", say_nothing),
+        ("no-file", no_file),
+        ("too-much", too_much),
+        ("hang-up", hang_up),
+    ];
+    let check = |test: &str, act: fn(&mut UnixStream)| {
+        let (name, listener) = listen(test);
+        let member = begin(&name);
+        let mut first = listener.accept().unwrap().0;
+        act(&mut first);
+        let _second = listener.accept().unwrap();
+        assert!(member.page().is_none(), "{test}");
+        // It has a page as soon as the name is free.
+        drop(listener);
+        page(&member);
     };
-    let kind = |result: io::Result<bool>| result.unwrap_err().kind();
-    assert_eq!(kind(said(|peer| Ok(Some(peer)))), io::ErrorKind::TimedOut, "it says nothing");
-    assert_eq!(kind(said(|_| Ok(None))), io::ErrorKind::TimedOut, "it hangs up");
-    let without_file = said(|mut peer| peer.write_all(&[1]).map(|()| Some(peer)));
-    assert_eq!(kind(without_file), io::ErrorKind::TimedOut, "no file");
-    // A member that waits for such a keeper has no page, and ends when it is dropped.
-    let member = begin(&name);
-    let connected = listener.accept().unwrap();
-    assert!(member.page().is_none());
-    drop((member, connected));
+    // Each case waits for seconds.
+    thread::scope(|scope| {
+        for (test, act) in all {
+            scope.spawn(move || check(test, act));
+        }
+    });
 }
 
 #[test]
@@ -110,6 +115,11 @@ fn members_of_another_length_share_nothing() {
     let name = name("length");
     let first = begin(&name);
     page(&first);
-    let visited = Membership::visit(&name, 2 * LEN, &PeerPolicy::SameUser);
-    assert_eq!(visited.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    let other = Membership::begin(name.clone(), 2 * LEN, PeerPolicy::SameUser).unwrap();
+    let same = begin(&name);
+    page(&same);
+    assert!(other.page().is_none());
+    drop((first, same));
+    // Its page has another length, when the name is free.
+    assert_eq!(page(&other).len(), 2 * LEN);
 }

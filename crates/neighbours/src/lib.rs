@@ -13,4 +13,4 @@ mod host;
 
 pub use board::Board;
 #[cfg(feature = "host")]
-pub use host::{HostGroup, HostPlace, Member, members};
+pub use host::{HostGroup, HostPlace};

@@ -13,6 +13,7 @@ const ORDER: &[Layer<'_>] = &[
             "buffers",
             "cores",
             "driver",
+            "groups",
             "endpoints",
             "interface",
             "keys",

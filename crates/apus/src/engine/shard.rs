@@ -139,7 +139,7 @@ impl Shard {
         let mut core = Core::new(CoreParts {
             transport,
             transmit,
-            host: host_group.map(|group| HostPlace::new(group, local_addr)).transpose()?,
+            host: host_group.map(HostPlace::new).transpose()?,
             clock,
             quotas,
             backlog: Backlog::new(max_queueing),

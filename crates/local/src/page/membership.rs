@@ -10,7 +10,6 @@ use rustix::event::EventfdFlags;
 
 use super::keeping::{self, Wait};
 use super::shared_page::SharedPage;
-use crate::error::ConnectError;
 use crate::socket::credentials::PeerPolicy;
 use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
@@ -75,26 +74,6 @@ impl Membership {
     #[must_use]
     pub fn page(&self) -> Option<Arc<SharedPage>> {
         self.shared.page().clone()
-    }
-
-    /// Returns the page of `len` bytes that is shared under this name, without taking part. `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// The keeper is of a user that `policy` does not allow, does not answer, or hands out something else.
-    pub fn visit(
-        name: &PeerName,
-        len: usize,
-        policy: &PeerPolicy,
-    ) -> io::Result<Option<SharedPage>> {
-        let keeper = match stream::connect(name) {
-            Ok(keeper) => keeper,
-            Err(ConnectError::NotListening) => return Ok(None),
-            Err(error) => return Err(io::Error::other(error)),
-        };
-        let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?;
-        let page = keeping::receive(&stop, keeper, len, policy)?;
-        Ok(page.map(|(_, page)| page))
     }
 }
 

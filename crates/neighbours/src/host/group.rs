@@ -1,6 +1,6 @@
 //! Groups of transports that share a link, in all processes of a host.
 
-use super::line::{Line, PAGE};
+use super::line::PAGE;
 use apus_local::{Membership, PeerName, PeerPolicy, SharedPage};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -59,34 +59,4 @@ fn page_name(name: &str, policy: &PeerPolicy) -> PeerName {
         }
         _ => PeerName::of_page(&format!("shared/{name}")),
     }
-}
-
-/// A transport of a group, as it describes itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    /// Id of its process, in the process's own PID namespace.
-    pub pid: u32,
-    /// Port of its socket.
-    pub port: u16,
-    /// Bytes that it has granted and not received.
-    pub incoming: u64,
-    /// For each message that it grants at present: the bytes that have not arrived.
-    pub active: Vec<u32>,
-}
-
-/// Returns the transports of a group that have been polled within the last half second. Empty if there is no such group.
-///
-/// # Errors
-///
-/// The group's keeper is of a user that `policy` does not allow, or does not answer.
-pub fn members(name: &str, policy: &PeerPolicy, now: u64) -> io::Result<Vec<Member>> {
-    let page = Membership::visit(&page_name(name, policy), PAGE, policy)?;
-    let Some(page) = page else { return Ok(Vec::new()) };
-    let lines = Line::used(&page).filter(|(_, line)| line.counts(now));
-    Ok(lines
-        .map(|(_, line)| {
-            let (pid, port) = line.identity();
-            Member { pid, port, incoming: line.incoming(), active: line.active().collect() }
-        })
-        .collect())
 }

@@ -3,12 +3,11 @@
 //! ```text
 //! word 0       when the interface will have sent all that it was given
 //! word 1       lines that have been used: those behind are empty
-//! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages, who it is
+//! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages
 //! ```
 
 use apus_local::SharedPage;
 use apus_proto::Instant;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a line: two cache lines, which processors fetch together.
@@ -45,8 +44,6 @@ pub(super) struct Line<'a> {
     passed_at: &'a AtomicU64,
     incoming: &'a AtomicU64,
     active: [&'a AtomicU64; MAX_ACTIVE / 2],
-    /// Process id, and the port of the owner's socket.
-    identity: &'a AtomicU64,
 }
 
 impl<'a> Line<'a> {
@@ -58,7 +55,6 @@ impl<'a> Line<'a> {
             passed_at: at(1),
             incoming: at(2),
             active: std::array::from_fn(|index| at(3 + index)),
-            identity: at(3 + MAX_ACTIVE / 2),
         }
     }
 
@@ -69,7 +65,7 @@ impl<'a> Line<'a> {
     }
 
     /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long. Returns its index.
-    pub(super) fn take(page: &'a SharedPage, owner: u64, identity: u64, now: u64) -> Option<usize> {
+    pub(super) fn take(page: &'a SharedPage, owner: u64, now: u64) -> Option<usize> {
         (0..LINES).find(|index| {
             let line = Self::of(page, *index);
             let before = line.owner.load(Ordering::Relaxed);
@@ -78,7 +74,6 @@ impl<'a> Line<'a> {
             let taken = is_free && line.owner.compare_exchange(before, owner, ok, failed).is_ok();
             if taken {
                 line.publish(now, 0, &[]);
-                line.identity.store(identity, Ordering::Relaxed);
                 page.word(8).fetch_max(*index as u64 + 1, Ordering::Relaxed);
             }
             taken
@@ -131,17 +126,6 @@ impl<'a> Line<'a> {
         let halves = words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]);
         halves.take_while(|missing| *missing > 0)
     }
-
-    /// Returns the process id and the port of the owner.
-    pub(super) fn identity(self) -> (u32, u16) {
-        let identity = self.identity.load(Ordering::Relaxed);
-        ((identity >> 16) as u32, identity as u16)
-    }
-}
-
-/// Returns the word for the transport of this process with the socket at `address`.
-pub(super) fn identity(address: SocketAddr) -> u64 {
-    u64::from(std::process::id()) << 16 | u64::from(address.port())
 }
 
 /// Adds `nanos` of the link's time to the interface's queue.

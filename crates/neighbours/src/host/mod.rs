@@ -11,5 +11,5 @@ mod group;
 mod line;
 mod place;
 
-pub use group::{HostGroup, Member, members};
+pub use group::HostGroup;
 pub use place::HostPlace;

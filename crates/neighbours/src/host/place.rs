@@ -6,7 +6,6 @@ use apus_local::SharedPage;
 use apus_proto::{Instant, Neighbours, Published};
 use smallvec::SmallVec;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Time between two looks at the page of a group and at the own line, in nanoseconds. Chosen by us: a process joins and leaves
@@ -23,7 +22,6 @@ pub struct HostPlace {
     group: Arc<HostGroup>,
     /// What the line's owner is known by.
     owner: u64,
-    identity: u64,
     /// The page, the index of the transport's line, and the page's version.
     line: Option<(Arc<SharedPage>, usize)>,
     version: u64,
@@ -34,16 +32,15 @@ pub struct HostPlace {
 }
 
 impl HostPlace {
-    /// Returns the place of the transport with the socket at `address`.
+    /// Returns the place of a transport.
     ///
     /// # Errors
     ///
     /// The system grants no random number.
-    pub fn new(group: Arc<HostGroup>, address: SocketAddr) -> io::Result<Self> {
+    pub fn new(group: Arc<HostGroup>) -> io::Result<Self> {
         let owner = getrandom::u64().map_err(io::Error::other)?.max(1);
-        let identity = line::identity(address);
         let (version, checked_at, read_at) = (0, 0, 0);
-        Ok(Self { group, owner, identity, line: None, version, checked_at, read_at, sharers: 1 })
+        Ok(Self { group, owner, line: None, version, checked_at, read_at, sharers: 1 })
     }
 
     /// Publishes what the transport does.
@@ -73,7 +70,7 @@ impl HostPlace {
         self.give_back();
         self.version = version;
         self.line = self.group.page().and_then(|page| {
-            let index = Line::take(&page, self.owner, self.identity, now)?;
+            let index = Line::take(&page, self.owner, now)?;
             Some((page, index))
         });
     }
@@ -157,8 +154,8 @@ mod tests {
         group
     }
 
-    fn place(group: &Arc<HostGroup>, port: u16) -> HostPlace {
-        HostPlace::new(group.clone(), ([127, 0, 0, 1], port).into()).unwrap()
+    fn place(group: &Arc<HostGroup>) -> HostPlace {
+        HostPlace::new(group.clone()).unwrap()
     }
 
     fn publish(place: &mut HostPlace, now: u64, incoming: u64, active: &[u32], link_nanos: u64) {
@@ -178,7 +175,7 @@ mod tests {
     #[test]
     fn a_transport_learns_what_the_others_do() {
         let group = group("learns");
-        let [mut one, mut two, mut three] = [1, 2, 3].map(|port| place(&group, port));
+        let [mut one, mut two, mut three] = [(); 3].map(|()| place(&group));
         let now = 5 * SECOND;
         publish(&mut one, now, 10, &[7, 30], 100);
         assert_eq!(read(&mut one, now), None, "alone");
@@ -196,7 +193,7 @@ mod tests {
     #[test]
     fn a_transport_that_has_ended_without_a_word_counts_for_half_a_second() {
         let group = group("ended");
-        let [mut one, mut two] = [1, 2].map(|port| place(&group, port));
+        let [mut one, mut two] = [(); 2].map(|()| place(&group));
         let now = 5 * SECOND;
         publish(&mut one, now, 10, &[7], 0);
         publish(&mut two, now, 20, &[5], 0);
@@ -213,12 +210,12 @@ mod tests {
     fn a_line_whose_owner_has_ended_is_taken_by_another_transport() {
         let group = group("taken");
         let now = 100 * SECOND;
-        let mut ended: Vec<_> = (0..LINES as u16).map(|port| place(&group, port)).collect();
+        let mut ended: Vec<_> = (0..LINES).map(|_| place(&group)).collect();
         for place in &mut ended {
             publish(place, now, 0, &[], 0);
             assert!(place.is_shared());
         }
-        let mut late = place(&group, 99);
+        let mut late = place(&group);
         publish(&mut late, now, 1, &[], 0);
         assert!(!late.is_shared(), "no line is left");
         assert_eq!(read(&mut late, now), None);
@@ -234,7 +231,7 @@ mod tests {
     #[test]
     fn a_spoiled_page_does_no_harm() {
         let group = group("spoiled");
-        let mut honest = place(&group, 1);
+        let mut honest = place(&group);
         let page = group.page().unwrap();
         let mut now = 100 * SECOND;
         for value in [u64::MAX, 1, now, 1 << 63, 0x0123_4567_89ab_cdef] {
@@ -252,25 +249,16 @@ mod tests {
         }
         // What was spoiled is forgotten when it is not repeated.
         now += line::OWNED_FOR + 1;
-        let mut other = place(&group, 2);
+        let mut other = place(&group);
         publish(&mut honest, now, 10, &[3], 0);
         publish(&mut other, now, 20, &[4], 0);
         assert_eq!(read(&mut other, now), Some((2, 10, vec![3], now)));
     }
 
     #[test]
-    fn the_members_of_a_group_are_known() {
-        let name = format!("test/{}/known", std::process::id());
-        let policy = PeerPolicy::SameUser;
-        assert_eq!(super::super::members(&name, &policy, SECOND).unwrap(), []);
-        let group = group("known");
-        let mut one = place(&group, 77);
-        publish(&mut one, SECOND, 10, &[7, 30], 0);
-        let members = super::super::members(&name, &policy, SECOND).unwrap();
-        let pid = std::process::id();
-        let active = vec![7, 30];
-        assert_eq!(members, [super::super::Member { pid, port: 77, incoming: 10, active }]);
-        let again = HostGroup::join(&name, &policy).unwrap();
-        assert!(Arc::ptr_eq(&group, &again), "a process has one membership");
+    fn a_process_has_one_membership() {
+        let one = group("once");
+        assert!(Arc::ptr_eq(&one, &group("once")));
+        assert!(!Arc::ptr_eq(&one, &group("another")));
     }
 }

@@ -61,7 +61,7 @@ pub struct Options {
     #[arg(long, value_name = "REQUESTS", default_value_t = 200, allow_negative_numbers = true)]
     pub client_max: u32,
     /// Processes of each host, 1 to 16: each is client and server, at a port of its own, with its share of the requests
-    /// and of --client-max, and with connections of its own to all processes of the other hosts
+    /// and of --client-max, and with connections of its own to all processes of the other hosts. With several, `apus-apart` is measured beside `apus`
     #[arg(long, value_name = "PROCESSES", default_value_t = 1, allow_negative_numbers = true)]
     pub processes: usize,
     /// Threads that serve in each process: 1 to 64
@@ -139,17 +139,26 @@ impl Options {
         self.workload().map(drop)
     }
 
-    /// Returns the options with the transport that `--sealed` adds, and with keys if a transport needs some. They are in
-    /// the folder, which is removed with the value.
+    /// Returns the options with the transports that `--sealed` and `--processes` add, and with keys if a transport needs some.
+    /// They are in the folder, which is removed with the value.
     ///
     /// # Errors
     ///
     /// No folder can be made.
     pub(super) fn prepared(&self) -> Result<(Self, Option<TempDir>), Error> {
         let mut prepared = self.clone();
+        let mut add = |name| {
+            let added = Mix::alone(name);
+            if !prepared.transports.contains(&added) {
+                prepared.transports.insert(1.min(self.transports.len()), added);
+            }
+        };
+        // What sharing changes is seen beside the same without it.
+        if self.processes > 1 && self.transports.contains(&Mix::alone("apus")) {
+            add(Apus::APART);
+        }
         if self.sealed && !self.is_sealed() {
-            let place = 1.min(self.transports.len());
-            prepared.transports.insert(place, Mix::alone(Apus::SEALED));
+            add(Apus::SEALED);
         }
         let needs_keys = prepared.is_sealed() || !prepared.external.is_empty();
         let folder = needs_keys.then(tempfile::tempdir).transpose();
@@ -341,6 +350,20 @@ mod tests {
         assert!(!path.exists());
         let (clear, folder) = Options::default().prepared().unwrap();
         assert!(clear.keys.is_none() && folder.is_none());
+    }
+
+    #[test]
+    fn several_processes_are_measured_without_sharing_as_well() {
+        let names = |transports: &[&str], processes| {
+            let transports = transports.iter().map(|name| Mix::alone(name)).collect();
+            let options = Options { transports, processes, ..Options::default() };
+            let prepared = options.prepared().unwrap().0;
+            prepared.transports.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(names(&["apus", "tcp"], 4), "apus,apus-apart,tcp");
+        assert_eq!(names(&["apus", "apus-apart"], 4), "apus,apus-apart");
+        assert_eq!(names(&["apus"], 1), "apus");
+        assert_eq!(names(&["tcp"], 4), "tcp");
     }
 
     #[test]

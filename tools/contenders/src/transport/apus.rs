@@ -39,6 +39,9 @@ impl Apus {
     /// Name of sealed endpoints.
     pub const SEALED: &'static str = "apus-sealed";
 
+    /// Name of endpoints that schedule apart from others of their host.
+    pub const APART: &'static str = "apus-apart";
+
     /// Returns the transport of this name; `None` if it is another one's.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [Self::Clear, Self::Sealed, Self::Apart];
@@ -51,7 +54,7 @@ impl Transport for Apus {
         match self {
             Self::Clear => "apus",
             Self::Sealed => Self::SEALED,
-            Self::Apart => "apus-apart",
+            Self::Apart => Self::APART,
         }
         .to_owned()
     }

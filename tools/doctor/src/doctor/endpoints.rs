@@ -4,6 +4,7 @@ use apus::introspection::{Error, Process, processes};
 use apus::snapshot::{EndpointSnapshot, Snapshot};
 
 use super::finding::{Finding, Measurement};
+use super::groups;
 
 const CHECK: &str = "needless-resends";
 
@@ -28,6 +29,7 @@ pub(super) fn check() -> Vec<Finding> {
     let snapshots: Vec<_> = snapshots.collect();
     let mut findings = vec![judge(&snapshots)];
     findings.extend(taken_names(&snapshots));
+    findings.extend(groups::check(&snapshots));
     findings
 }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `host` | access to `/proc` and `/sys` |
 //! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
-//! | `endpoints` | checks of the processes on it that use apus |
+//! | `endpoints`, `groups` | checks of the processes on it that use apus |
 //! | `keys` | checks of the keys with which packets are sealed |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
@@ -25,6 +25,7 @@ mod cores;
 mod driver;
 mod endpoints;
 mod finding;
+mod groups;
 mod host;
 mod interface;
 mod keys;
