@@ -1,4 +1,4 @@
-//! Pages that several processes share: who keeps them, and what becomes of them when the keeper ends.
+//! Pages that several processes share: who keeps them, and what becomes of them when the distributor ends.
 
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
@@ -34,9 +34,9 @@ fn read(page: &SharedPage) -> u64 {
     page.word(8).load(Ordering::Relaxed)
 }
 
-/// Members come and go, each a keeper in its turn: the page is always the same one.
+/// Members come and go, each a distributor in its turn: the page is always the same one.
 #[test]
-fn a_page_outlives_its_keepers() {
+fn a_page_outlives_its_distributors() {
     let name = name("outlives");
     let first = begin(&name);
     page(&first).word(8).store(7, Ordering::Relaxed);
@@ -46,7 +46,7 @@ fn a_page_outlives_its_keepers() {
         assert_eq!(read(&page(&next)), 7);
         let version = next.version();
         drop(oldest);
-        // Between the end of one keeper and the begin of the next, a newcomer has a page of its own, to which the other
+        // Between the end of one distributor and the begin of the next, a newcomer has a page of its own, to which the other
         // member goes over, unless the other member is faster.
         let newcomer = begin(&name);
         let is_old = read(&page(&newcomer)) == 7;
@@ -70,7 +70,7 @@ fn a_page_ends_with_its_last_member() {
     assert_eq!(read(&page(&begin(&name))), 0);
 }
 
-/// Begins to listen under the name of a page, as a process that is no keeper.
+/// Begins to listen under the name of a page, as a process that is no distributor.
 fn listen(test: &str) -> (PeerName, UnixListener) {
     let name = name(test);
     let text = name.to_string();
@@ -80,7 +80,7 @@ fn listen(test: &str) -> (PeerName, UnixListener) {
 
 /// Each member tries again when it has been refused, so that the second connection shows that the first one gave no page.
 #[test]
-fn a_process_that_hands_out_no_page_is_no_keeper() {
+fn a_process_that_hands_out_no_page_is_no_distributor() {
     let say_nothing = |_: &mut UnixStream| {};
     let no_file = |peer: &mut UnixStream| peer.write_all(&[1]).unwrap();
     let too_much = |peer: &mut UnixStream| peer.write_all(&[1; 100]).unwrap();

@@ -1,4 +1,4 @@
-//! A process's part in the sharing of a page: the thread that keeps it, or waits for the keeper's end.
+//! A process's part in the sharing of a page: the thread that distributes it, or waits for the distributor's end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 
-use super::keeping::{self, Wait};
+use super::distribution::{self, Wait};
 use super::shared_page::SharedPage;
 use crate::socket::credentials::PeerPolicy;
 use crate::socket::peer_name::PeerName;
@@ -19,7 +19,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// user for long, and a try costs three system calls.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Time after the end of a keeper in which nothing is done. Chosen by us: too short to be missed, and a keeper that hangs up on
+/// Time after the end of a distributor in which nothing is done. Chosen by us: too short to be missed, and a distributor that hangs up on
 /// all that it serves makes no member busy.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -104,44 +104,44 @@ impl Shared {
     fn run(&self) {
         loop {
             let ended = match stream::listen(&self.name) {
-                Ok(listener) => self.keep(&listener),
+                Ok(listener) => self.distribute(&listener),
                 Err(_) => self.follow(),
             };
             let pause = match ended {
                 Ok(Wait::Stopped) => return,
-                // The keeper has gone: the first one to listen is the next.
+                // The distributor has gone: the first one to listen is the next.
                 Ok(Wait::Over) => PAUSE,
                 // The name belongs to a process that shares nothing with this one, or the system is short of something.
                 Err(_) => RETRY,
             };
-            if !matches!(keeping::wait(&self.stop, [], Some(pause)), Ok(Wait::Over)) {
+            if !matches!(distribution::wait(&self.stop, [], Some(pause)), Ok(Wait::Over)) {
                 return;
             }
         }
     }
 
-    /// Keeps the page until the membership ends.
-    fn keep(&self, listener: &OwnedFd) -> io::Result<Wait> {
+    /// Distributes the page until the membership ends.
+    fn distribute(&self, listener: &OwnedFd) -> io::Result<Wait> {
         let known = self.page().clone();
         let page = match known {
             Some(page) => page,
             None => self.set_page(SharedPage::create(self.len)?),
         };
-        keeping::keep(&self.stop, listener, &page, &self.policy)?;
+        distribution::distribute(&self.stop, listener, &page, &self.policy)?;
         Ok(Wait::Stopped)
     }
 
-    /// Gets the page from its keeper, and waits until the keeper has gone or the membership ends.
+    /// Gets the page from its distributor, and waits until the distributor has gone or the membership ends.
     fn follow(&self) -> io::Result<Wait> {
-        let keeper = stream::connect(&self.name).map_err(io::Error::other)?;
-        let received = keeping::receive(&self.stop, keeper, self.len, &self.policy)?;
-        let Some((keeper, page)) = received else { return Ok(Wait::Stopped) };
+        let distributor = stream::connect(&self.name).map_err(io::Error::other)?;
+        let received = distribution::receive(&self.stop, distributor, self.len, &self.policy)?;
+        let Some((distributor, page)) = received else { return Ok(Wait::Stopped) };
         let is_known = self.page().as_ref().is_some_and(|known| is_one_file(known, &page));
         if !is_known {
             self.set_page(page);
         }
-        // The keeper says nothing more.
-        Ok(keeping::wait(&self.stop, [&keeper], None)?)
+        // The distributor says nothing more.
+        Ok(distribution::wait(&self.stop, [&distributor], None)?)
     }
 }
 

@@ -23,7 +23,7 @@ pub struct PeerName(Vec<u8>);
 /// do not meet.
 const PREFIX: &str = "apus-local/1/";
 
-/// Prefix of the names of pages. It contains the version of what passes between a keeper and a member.
+/// Prefix of the names of pages. It contains the version of what passes between a distributor and a member.
 const PAGE_PREFIX: &str = "apus-page/1/";
 
 impl PeerName {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
 
-/// Time between two looks at the page of a group and at the own line, in nanoseconds. Chosen by us: a process joins and leaves
+/// Time between two checks of the page of a group and of the own line, in nanoseconds. Chosen by us: a process joins and leaves
 /// rarely, and a line is taken away only by a process that does harm.
 const CHECK: u64 = 100_000_000;
 

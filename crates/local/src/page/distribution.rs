@@ -1,4 +1,4 @@
-//! What passes between the keeper of a page and a process that wants it: the page's file, behind one byte.
+//! What passes between the distributor of a page and a process that wants it: the page's file, behind one byte.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,11 +14,11 @@ use crate::socket::stream;
 /// The byte that the file comes with.
 const HERE: [u8; 1] = [1];
 
-/// Processes that one keeper serves. Chosen by us: more than a host runs; a descriptor each.
+/// Processes that one distributor serves. Chosen by us: more than a host runs; a descriptor each.
 const MAX_MEMBERS: usize = 256;
 
-/// Time that a keeper has to hand the page out. Chosen by us: a keeper that is stopped must not be waited for.
-const KEEPER_TIME: Duration = Duration::from_secs(1);
+/// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped must not be waited for.
+const DISTRIBUTOR_TIME: Duration = Duration::from_secs(1);
 
 /// How a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn wait<'a>(
 }
 
 /// Hands `page` out under the name of `listener`, until `stop` is raised.
-pub(super) fn keep(
+pub(super) fn distribute(
     stop: &OwnedFd,
     listener: &OwnedFd,
     page: &SharedPage,
@@ -76,26 +76,26 @@ pub(super) fn keep(
     }
 }
 
-/// Waits for the page of `len` bytes that the keeper at the other end of `keeper` hands out. `None` if the membership ends.
+/// Waits for the page of `len` bytes that the distributor at the other end of `distributor` hands out. `None` if the membership ends.
 ///
 /// # Errors
 ///
-/// The keeper is of a user that `policy` does not allow, does not answer, or hands out something else.
+/// The distributor is of a user that `policy` does not allow, does not answer, or hands out something else.
 pub(super) fn receive(
     stop: &OwnedFd,
-    keeper: OwnedFd,
+    distributor: OwnedFd,
     len: usize,
     policy: &PeerPolicy,
 ) -> io::Result<Option<(OwnedFd, SharedPage)>> {
-    if !policy.allows(Credentials::of_peer(&keeper)?.uid) {
+    if !policy.allows(Credentials::of_peer(&distributor)?.uid) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    if wait(stop, [&keeper], Some(KEEPER_TIME))? == Wait::Stopped {
+    if wait(stop, [&distributor], Some(DISTRIBUTOR_TIME))? == Wait::Stopped {
         return Ok(None);
     }
     let mut byte = [0];
-    let received = stream::recv_hello(keeper.as_fd(), &mut byte)?;
+    let received = stream::recv_hello(distributor.as_fd(), &mut byte)?;
     let Some((1, Some(file))) = received else { return Err(io::ErrorKind::TimedOut.into()) };
     let page = SharedPage::adopt(file, len).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Some((keeper, page)))
+    Ok(Some((distributor, page)))
 }
