@@ -70,6 +70,9 @@ fn a_page_ends_with_its_last_member() {
     assert_eq!(read(&page(&begin(&name))), 0);
 }
 
+/// What a process does with a connection.
+type Act = fn(&mut UnixStream);
+
 /// Begins to listen under the name of a page, as a process that is no distributor.
 fn listen(test: &str) -> (PeerName, UnixListener) {
     let name = name(test);
@@ -85,13 +88,13 @@ fn a_process_that_hands_out_no_page_is_no_distributor() {
     let no_file = |peer: &mut UnixStream| peer.write_all(&[1]).unwrap();
     let too_much = |peer: &mut UnixStream| peer.write_all(&[1; 100]).unwrap();
     let hang_up = |peer: &mut UnixStream| peer.shutdown(std::net::Shutdown::Both).unwrap();
-    let all: [(&str, fn(&mut UnixStream)); 4] = [
+    let all: [(&str, Act); 4] = [
         ("nothing", say_nothing),
         ("no-file", no_file),
         ("too-much", too_much),
         ("hang-up", hang_up),
     ];
-    let check = |test: &str, act: fn(&mut UnixStream)| {
+    let check = |test: &str, act: Act| {
         let (name, listener) = listen(test);
         let member = begin(&name);
         let mut first = listener.accept().unwrap().0;

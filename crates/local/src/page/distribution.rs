@@ -17,6 +17,9 @@ const HERE: [u8; 1] = [1];
 /// Processes that one distributor serves. Chosen by us: more than a host runs; a descriptor each.
 const MAX_MEMBERS: usize = 256;
 
+/// Connections that are accepted in one round. Chosen by us: as many as [`Listener`](crate::Listener) rejects in one poll.
+const ACCEPTS: usize = 8;
+
 /// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped must not be waited for.
 const DISTRIBUTOR_TIME: Duration = Duration::from_secs(1);
 
@@ -64,7 +67,9 @@ pub(super) fn distribute(
         }
         // A member has nothing to say: what can be read is its end, or a fault.
         members.retain(|member| stream::is_silent(member.as_fd()));
-        while let Some(member) = stream::accept(listener.as_fd())? {
+        // Others come with the next round: however many connect, the end of the membership is not missed.
+        for _ in 0..ACCEPTS {
+            let Some(member) = stream::accept(listener.as_fd())? else { break };
             let may = Credentials::of_peer(&member).is_ok_and(|peer| policy.allows(peer.uid));
             if may
                 && members.len() < MAX_MEMBERS
