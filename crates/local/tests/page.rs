@@ -126,3 +126,30 @@ fn members_of_another_length_share_nothing() {
     // Its page has another length, when the name is free.
     assert_eq!(page(&other).len(), 2 * LEN);
 }
+
+/// Users are those of threads: a thread of this process becomes one that the policy refuses.
+#[test]
+fn a_process_of_another_user_gets_no_page() {
+    let other = rustix::process::Uid::from_raw(12_345);
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can become another user");
+        return;
+    }
+    let name = name("user");
+    let own = begin(&name);
+    page(&own);
+    thread::scope(|scope| {
+        let begun = scope.spawn(|| {
+            rustix::thread::set_thread_res_uid(other, other, other).unwrap();
+            // It would accept root's page.
+            Membership::begin(name.clone(), LEN, PeerPolicy::Users(vec![0])).unwrap()
+        });
+        let refused = begun.join().unwrap();
+        // These come later and have the page, so that the refused one has had its turn.
+        (0..10).for_each(|_| drop(page(&begin(&name))));
+        assert!(refused.page().is_none());
+        // It has a page of its own user when the name is free.
+        drop(own);
+        page(&refused);
+    });
+}
