@@ -27,6 +27,7 @@ mod sealed {
     use crate::warning;
     use apus_driver::Driver;
     use apus_driver::seal::{SealHandle, Sealed, WATCH_INTERVAL, Watch};
+    use apus_proto::Config;
     use apus_seal::tls::Security;
     use apus_seal::{HandshakeError, Identity, Limits};
     use std::net::SocketAddr;
@@ -42,7 +43,7 @@ mod sealed {
             self.0.as_ref().is_none_or(Security::allows_memory)
         }
 
-        /// Seals the packets of `driver`.
+        /// Seals the packets of `driver`. Those of handshakes leave at the level of control packets of `config`.
         ///
         /// # Errors
         ///
@@ -50,11 +51,13 @@ mod sealed {
         pub(crate) fn seal(
             &self,
             driver: Box<dyn Driver>,
+            config: &Config,
         ) -> Result<(Box<dyn Driver>, Sealing), BindError> {
             let Some(security) = &self.0 else { return Ok((driver, Sealing::default())) };
             let negotiator = security.negotiator()?;
             let address = driver.local_addr();
-            let sealed = Sealed::new(driver, negotiator, Limits::default());
+            let sealed = Sealed::new(driver, negotiator, Limits::default())
+                .with_traffic_class(control_class(config));
             let handle = sealed.handle();
             let (security, mut stamp) = (security.clone(), security.stamp());
             let reload = move || {
@@ -66,6 +69,11 @@ mod sealed {
             let watch = watch.map_err(|source| BindError::Start { address, source })?;
             Ok((Box::new(sealed), Sealing(Some((handle, watch)))))
         }
+    }
+
+    /// Returns the traffic class of control packets (PRIO-5, PRIO-10).
+    fn control_class(config: &Config) -> u8 {
+        config.priority_map()[usize::from(config.highest_priority())] << 5
     }
 
     /// What an endpoint whose packets are sealed knows about its peers.
@@ -114,6 +122,7 @@ mod clear {
         pub(crate) fn seal(
             &self,
             driver: Box<dyn Driver>,
+            _config: &Config,
         ) -> Result<(Box<dyn Driver>, Sealing), BindError> {
             Ok((driver, Sealing {}))
         }

@@ -42,6 +42,7 @@ use transmit::SealedTransmit;
 pub struct Sealed {
     inner: Box<dyn Driver>,
     handle: Arc<SealHandle>,
+    traffic_class: u8,
 }
 
 impl Sealed {
@@ -61,7 +62,14 @@ impl Sealed {
         clock: SealClock,
     ) -> Self {
         let port = inner.local_addr().port();
-        Self { inner, handle: Arc::new(SealHandle::new(negotiator, port, limits, clock)) }
+        let handle = Arc::new(SealHandle::new(negotiator, port, limits, clock));
+        Self { inner, handle, traffic_class: 0 }
+    }
+
+    /// Sends the packets of handshakes with this traffic class, by default 0.
+    #[must_use]
+    pub fn with_traffic_class(self, traffic_class: u8) -> Self {
+        Self { traffic_class, ..self }
     }
 
     /// Returns what can be read and changed while the driver works. Valid after [`Driver::split`].
@@ -100,10 +108,10 @@ impl Driver for Sealed {
     }
 
     fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
-        let Self { inner, handle } = *self;
+        let Self { inner, handle, traffic_class } = *self;
         let (transmit, receive) = inner.split();
         (
-            Box::new(SealedTransmit::new(transmit, handle.clone())),
+            Box::new(SealedTransmit::new(transmit, handle.clone(), traffic_class)),
             Box::new(OpenedReceive::new(receive, handle)),
         )
     }

@@ -185,6 +185,7 @@ impl Observer {
                 None => Ok(()),
             }
         });
+        let result = result.and_then(|()| self.sealing.observe(&self.directory, &observation));
         if matches!(event, HostEvent::Crashed) {
             self.directory.host_crashed(host);
         }

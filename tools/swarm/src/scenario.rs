@@ -157,6 +157,13 @@ impl Scenario {
         self.faults.corruption > 0 && is_unnoticed && self.sealed.is_none()
     }
 
+    /// Returns whether hosts that have keys are to keep them: nothing but the network's delays and losses leads to others. A server that
+    /// has lost the session of a dormant client drops its keys (AMO-6, SEAL-11).
+    pub(crate) fn keeps_keys(&self) -> bool {
+        let keeps_sessions = self.config.max_dormant_sessions() >= u64::from(self.hosts());
+        self.sealed == Some(Meddling::default()) && self.faults.corruption == 0 && keeps_sessions
+    }
+
     /// Returns the stalls of an end's host.
     pub(crate) fn stalls_of(&self, host: HostId) -> Vec<Stall> {
         let stalls = self.processors.iter().flat_map(|processors| &processors.stalls);

@@ -70,8 +70,9 @@ kinds! {
     Undisturbed = 22, "undisturbed", "a hostile host ends no honest call, and delays none for long";
     /// docs/fs/semantics.md.
     Files = 23, "files", "the file service keeps its promises to programs";
-    /// Requirements SEAL-3, SEAL-5, SEAL-7.
-    Sealing = 24, "sealing", "what is opened was sealed by its sender, and is opened once, and no number is used twice with a key";
+    /// Requirements SEAL-3, SEAL-5, SEAL-7, SEAL-15, SEAL-17.
+    Sealing = 24, "sealing", "what is opened was sealed by its sender, and is opened once, no number is used twice with a key, and \
+        no call ends because hosts with keys agree upon others";
 }
 
 impl fmt::Display for ViolationKind {

@@ -99,7 +99,7 @@ impl Options {
     /// [`BindError`]: the keys cannot be used.
     pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> Result<Vec<DriverSetup>, BindError> {
         let (config, first_id) = (self.config.clone(), self.first_id);
-        let (driver, sealing) = self.sealer.seal(driver)?;
+        let (driver, sealing) = self.sealer.seal(driver, &self.config)?;
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
@@ -234,7 +234,7 @@ impl Options {
     }
 
     fn over_udp(&self, driver: Udp, local: bool) -> Result<DriverSetup, BindError> {
-        let (driver, sealing) = self.sealer.seal(Box::new(driver))?;
+        let (driver, sealing) = self.sealer.seal(Box::new(driver), &self.config)?;
         let local = if local { self.local_options() } else { None };
         let config = self.config.clone();
         Ok(DriverSetup { driver, config, first_id: None, local, ended: None, sealing })

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
     pub(super) sessions: VecDeque<(SocketAddr, u64)>,
     pub(super) outbox: VecDeque<Datagram>,
+    /// READY packets to be sealed with the keys of these sessions.
+    pub(super) known: VecDeque<(Datagram, u64)>,
     /// Packets that were not sent because their peer refuses this end or is refused, with their first bytes.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
     next_age_check: u64,
@@ -76,6 +78,7 @@ impl SealHandle {
                 openers: VecDeque::new(),
                 sessions: VecDeque::new(),
                 outbox: VecDeque::new(),
+                known: VecDeque::new(),
                 refused: VecDeque::new(),
                 next_age_check: clock.now() + AGE_CHECK,
             }),
@@ -138,7 +141,8 @@ impl SealHandle {
         let mut state = self.lock();
         let result = change(self.clock.now(), &mut state);
         state.sort_out();
-        let is_for_transmit = !state.sealers.is_empty() || !state.outbox.is_empty();
+        let is_for_transmit =
+            !state.sealers.is_empty() || !state.outbox.is_empty() || !state.known.is_empty();
         self.for_transmit.store(is_for_transmit, Ordering::Release);
         self.for_receive.store(!state.openers.is_empty(), Ordering::Release);
         self.for_reports.store(!state.refused.is_empty(), Ordering::Release);
@@ -202,6 +206,7 @@ impl State {
                     self.sealers.push_back((new.peer, Change::Set(new.sealer)));
                     self.openers.push_back((new.peer, Change::Set(new.opener)));
                 }
+                SealEvent::Known { ready, session } => self.known.push_back((ready, session)),
                 SealEvent::Removed { peer, session } => {
                     self.sealers.push_back((peer, Change::Remove(session)));
                     self.openers.push_back((peer, Change::Remove(session)));

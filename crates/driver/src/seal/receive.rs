@@ -96,6 +96,7 @@ impl Opening {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(arrival.packet);
         let mut opened = keys.current.open(&mut self.bytes[begin..]);
+        let is_current = opened.is_ok();
         if opened.is_err()
             && let Some(before) = &mut keys.before
         {
@@ -115,8 +116,11 @@ impl Opening {
             Ok(len) => {
                 let content = self.bytes[begin + HEADER_LEN..begin + len].to_vec();
                 self.bytes.truncate(begin);
-                self.handle
-                    .change(|_, state| state.handshakes.handle_ready(from, header.id, &content));
+                if is_current {
+                    self.handle.change(|_, state| {
+                        state.handshakes.handle_ready(from, header.id, &content);
+                    });
+                }
             }
             Err(error) => {
                 self.bytes.truncate(begin);

@@ -2,7 +2,7 @@
 
 use super::handle::{Change, SealHandle, canonical};
 use crate::{Burst, BurstPacket, TransmitHalf};
-use apus_seal::{Failure, SealCounters, Sealer, TAG_LEN};
+use apus_seal::{Datagram, Failure, SealCounters, Sealer, TAG_LEN};
 use apus_wire::{Flags, HEADER_LEN, Header, Kind, SealedHeader};
 use std::collections::HashMap;
 use std::io;
@@ -25,6 +25,8 @@ pub(super) struct SealedTransmit {
     handle: Arc<SealHandle>,
     counters: Arc<SealCounters>,
     keys: HashMap<SocketAddr, Sealer>,
+    /// Traffic class of packets of handshakes.
+    traffic_class: u8,
     /// Datagrams to which packets may be added until the next flush; the one that was begun last is the last.
     waiting: Vec<Waiting>,
     /// Headers and contents of the burst that is sealed.
@@ -42,13 +44,18 @@ struct Waiting {
 }
 
 impl SealedTransmit {
-    pub(super) fn new(inner: Box<dyn TransmitHalf>, handle: Arc<SealHandle>) -> Self {
+    pub(super) fn new(
+        inner: Box<dyn TransmitHalf>,
+        handle: Arc<SealHandle>,
+        traffic_class: u8,
+    ) -> Self {
         let counters = handle.counters().clone();
         Self {
             inner,
             handle,
             counters,
             keys: HashMap::new(),
+            traffic_class,
             waiting: Vec::new(),
             headers: Vec::new(),
             contents: Vec::new(),
@@ -58,13 +65,10 @@ impl SealedTransmit {
     /// Takes what handshakes have led to, and sends what they have to say.
     #[cold]
     fn take_changes(&mut self) -> io::Result<()> {
-        let (changes, outbox) = self.handle.change(|_, state| {
-            (std::mem::take(&mut state.sealers), std::mem::take(&mut state.outbox))
+        let (changes, known, outbox) = self.handle.change(|_, state| {
+            let changes = std::mem::take(&mut state.sealers);
+            (changes, std::mem::take(&mut state.known), std::mem::take(&mut state.outbox))
         });
-        for datagram in outbox {
-            let burst = Burst::single(datagram.to, &datagram.packet);
-            self.inner.send(&Burst { from: datagram.from, ..burst })?;
-        }
         for (peer, change) in changes {
             let before = match change {
                 Change::Set(sealer) => self.keys.insert(peer, sealer),
@@ -77,7 +81,22 @@ impl SealedTransmit {
                 self.counters.rekeys.add(before.rekeys());
             }
         }
-        Ok(())
+        for (mut ready, session) in known {
+            let sealer = self.keys.get_mut(&ready.to).filter(|keys| keys.session() == session);
+            let Some(sealer) = sealer else { continue };
+            if let Ok(tag) = sealer.seal(&mut ready.packet, &mut []) {
+                ready.packet.extend(tag);
+                self.send_handshake(&ready)?;
+            }
+        }
+        outbox.iter().try_for_each(|datagram| self.send_handshake(datagram))
+    }
+
+    /// Sends a packet of a handshake, at the level of control packets.
+    fn send_handshake(&mut self, datagram: &Datagram) -> io::Result<()> {
+        let burst = Burst::single(datagram.to, &datagram.packet);
+        let (from, traffic_class) = (datagram.from, self.traffic_class);
+        self.inner.send(&Burst { from, traffic_class, ..burst })
     }
 
     /// Seals and sends a burst whose packets each have a datagram of their own.
@@ -234,5 +253,68 @@ impl TransmitHalf for SealedTransmit {
 
     fn poll_session(&mut self) -> Option<(SocketAddr, u64)> {
         self.handle.take_session()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::SealClock;
+    use super::*;
+    use apus_seal::Limits;
+    use apus_seal::stub::{StubNegotiator, StubPolicy};
+    use std::net::Ipv4Addr;
+    use std::sync::Mutex;
+
+    const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7);
+
+    /// The traffic class of control packets.
+    const CONTROL: u8 = 7 << 5;
+
+    /// Traffic classes and bytes of packets.
+    type Sent = Arc<Mutex<Vec<(u8, Vec<u8>)>>>;
+
+    /// Keeps what is sent.
+    struct Recorder(Sent);
+
+    impl TransmitHalf for Recorder {
+        fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
+            let packets = burst.each().map(|packet| (burst.traffic_class, packet.to_vec()));
+            self.0.lock().unwrap().extend(packets);
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn has_room(&self) -> bool {
+            true
+        }
+
+        fn has_pending(&self) -> bool {
+            false
+        }
+
+        fn packet_limit(&mut self, _to: SocketAddr) -> usize {
+            1_500
+        }
+    }
+
+    fn stub(seed: u64) -> Arc<StubNegotiator> {
+        Arc::new(StubNegotiator::new(StubPolicy { name: 1, trust: 2, limit: 1 << 30 }, seed))
+    }
+
+    /// SEAL-8.
+    #[test]
+    fn handshakes_travel_at_the_level_of_control_packets() {
+        let handle = Arc::new(SealHandle::new(stub(1), 9, Limits::default(), SealClock::system()));
+        let sent = Sent::default();
+        let mut half = SealedTransmit::new(Box::new(Recorder(sent.clone())), handle, CONTROL);
+        let mut packet = vec![0; HEADER_LEN];
+        (packet[11], packet[12], packet[13]) = (Kind::Data as u8, 0x53, 0x10);
+        half.send(&Burst::single(PEER, &packet)).unwrap();
+        half.flush().unwrap();
+        let sent = std::mem::take(&mut *sent.lock().unwrap());
+        assert!(!sent.is_empty() && sent.iter().all(|(class, _)| *class == CONTROL), "PRIO-5");
     }
 }

@@ -2,11 +2,20 @@
 
 use crate::cipher::{KeySchedule, PacketCipher};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The sealer tells the other threads its last number once in this many packets.
 pub(super) const NOTED: u64 = 1024;
+
+/// A packet has been opened since [`Phases::take_used`].
+const USED: u8 = 1;
+
+/// A packet has been opened since [`Phases::take_heard`].
+const HEARD: u8 = 2;
+
+/// Both.
+const ALL: u8 = USED | HEARD;
 
 /// The generation in which packets have been opened, and the keys for sealing in later ones.
 #[derive(Debug)]
@@ -18,8 +27,8 @@ pub struct Phases {
     begins: bool,
     /// Whether the peer has sealed enough with its key.
     is_worn: AtomicBool,
-    /// Whether a packet has been opened since the flag was taken last.
-    used: AtomicBool,
+    /// Those of [`ALL`] that are true.
+    has_opened: AtomicU8,
     /// The last number that was sealed, as of the last thousand or so.
     sealed: AtomicU64,
 }
@@ -39,7 +48,7 @@ impl Phases {
             opened: AtomicU32::new(0),
             begins,
             is_worn: AtomicBool::new(false),
-            used: AtomicBool::new(true),
+            has_opened: AtomicU8::new(ALL),
             sealed: AtomicU64::new(0),
         }
     }
@@ -82,14 +91,19 @@ impl Phases {
 
     #[inline]
     pub(super) fn note_used(&self) {
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
+        if self.has_opened.load(Ordering::Relaxed) != ALL {
+            self.has_opened.store(ALL, Ordering::Relaxed);
         }
     }
 
     /// Returns whether a packet has been opened since the last call.
     pub fn take_used(&self) -> bool {
-        self.used.swap(false, Ordering::Relaxed)
+        self.has_opened.fetch_and(!USED, Ordering::Relaxed) & USED != 0
+    }
+
+    /// Returns whether a packet has been opened since the last call.
+    pub fn take_heard(&self) -> bool {
+        self.has_opened.fetch_and(!HEARD, Ordering::Relaxed) & HEARD != 0
     }
 
     pub(super) fn note_sealed(&self, number: u64) {

@@ -31,8 +31,10 @@ pub(super) struct ClientHandshake {
     pub(super) began: u64,
     /// When the packets are sent again.
     pub(super) due: u64,
-    /// Whether another handshake with the same peer goes first (HANDSHAKE-3).
+    /// Whether another handshake with the same peer goes first, or has gone first (HANDSHAKE-3).
     pub(super) has_waited: bool,
+    /// Until when it rests for the other one.
+    rests_until: u64,
     /// Whether the keys are in use: only READY is missing.
     pub(super) is_complete: bool,
 }
@@ -47,6 +49,7 @@ impl ClientHandshake {
             began: now,
             due: now,
             has_waited: false,
+            rests_until: 0,
             is_complete: false,
         }
     }
@@ -78,8 +81,23 @@ impl ClientHandshake {
     pub(super) const fn wait_for_other(&mut self, now: u64) {
         if !self.has_waited {
             self.has_waited = true;
-            self.due = now + LONGEST_WAIT;
+            self.wait_until(now + LONGEST_WAIT);
         }
+    }
+
+    /// Lets another handshake with the same peer go first until `at`.
+    pub(super) const fn wait_until(&mut self, at: u64) {
+        if self.rests_until < at {
+            self.rests_until = at;
+        }
+        if self.due < at {
+            self.due = at;
+        }
+    }
+
+    /// Returns whether another handshake with the same peer goes first: nothing is sent, and answers are not read.
+    pub(super) const fn rests(&self, now: u64) -> bool {
+        now < self.rests_until
     }
 
     /// Returns what is to be sent at `now`; `None` if the peer has not answered for too long.

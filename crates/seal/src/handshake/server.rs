@@ -33,6 +33,11 @@ impl ServerHandshake {
         self.allowance += 3 * bytes;
     }
 
+    /// `bytes` were sent to the client beside the flight.
+    pub(super) const fn spend(&mut self, bytes: usize) {
+        self.allowance = self.allowance.saturating_sub(bytes);
+    }
+
     /// The client has shown that it receives at its address.
     pub(super) const fn validate(&mut self) {
         self.is_validated = true;

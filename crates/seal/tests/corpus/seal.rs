@@ -55,15 +55,27 @@ impl End {
     }
 
     fn sort_out(&mut self) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
         while let Some(event) = self.handshakes.poll_event() {
             match event {
                 SealEvent::Established(new) => self.keys = Some((new.sealer, new.opener)),
                 SealEvent::Removed { session, .. } => {
                     self.keys = self.keys.take().filter(|(sealer, _)| sealer.session() != session);
                 }
+                SealEvent::Known { mut ready, session } => {
+                    if let Some((sealer, _)) = &mut self.keys
+                        && sealer.session() == session
+                        && let Ok(tag) = sealer.seal(&mut ready.packet, &mut [])
+                    {
+                        ready.packet.extend(tag);
+                        packets.push(ready.packet);
+                    }
+                }
             }
         }
-        std::iter::from_fn(|| self.handshakes.poll_transmit()).map(|it| it.packet).collect()
+        let handshakes = std::iter::from_fn(|| self.handshakes.poll_transmit());
+        packets.extend(handshakes.map(|it| it.packet));
+        packets
     }
 
     fn seal(&mut self, serial: u64) -> Option<Vec<u8>> {

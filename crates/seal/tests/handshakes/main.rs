@@ -1,6 +1,7 @@
 //! Handshakes between two endpoints over a network in memory: with TLS, with the stub, and with TLS that is not ours.
 
 mod certificates;
+mod crossing;
 mod failures;
 mod identities;
 mod load;

@@ -1,6 +1,6 @@
 //! Two endpoints, and a network that a test may bend.
 
-use apus_seal::{Datagram, Handshakes, Limits, Negotiator, Opener, SealEvent, Sealer};
+use apus_seal::{Datagram, Handshakes, Limits, Negotiator, OpenError, Opener, SealEvent, Sealer};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,6 +13,8 @@ pub(crate) struct End {
     pub(crate) address: SocketAddr,
     pub(crate) handshakes: Handshakes,
     pub(crate) keys: Option<(Sealer, Opener)>,
+    /// READY packets that show that the keys are in use here.
+    known: VecDeque<Datagram>,
     /// Keys that were replaced or removed.
     pub(crate) earlier: Vec<(Sealer, Opener)>,
 }
@@ -25,7 +27,7 @@ impl End {
     pub(crate) fn with_limits(port: u16, negotiator: Arc<dyn Negotiator>, limits: Limits) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let handshakes = Handshakes::new(negotiator, port, limits, 0);
-        Self { address, handshakes, keys: None, earlier: Vec::new() }
+        Self { address, handshakes, keys: None, known: VecDeque::new(), earlier: Vec::new() }
     }
 
     pub(crate) fn session(&self) -> Option<u64> {
@@ -44,7 +46,8 @@ impl End {
                 Ok(len) => {
                     self.handshakes.handle_ready(from, header.id, &packet[HEADER_LEN..len]);
                 }
-                Err(_) => self.handshakes.without_key(now, from, None, &original),
+                Err(OpenError::Forged) => self.handshakes.without_key(now, from, None, &original),
+                Err(_) => {}
             }
         } else {
             self.handshakes.handle(now, from, None, &mut packet);
@@ -60,9 +63,24 @@ impl End {
                     self.keys.take()
                 }
                 SealEvent::Removed { .. } => None,
+                SealEvent::Known { mut ready, session } => {
+                    if let Some((sealer, _)) = &mut self.keys
+                        && sealer.session() == session
+                    {
+                        let tag = sealer.seal(&mut ready.packet, &mut []).expect("a number");
+                        ready.packet.extend(tag);
+                        self.known.push_back(ready);
+                    }
+                    None
+                }
             };
             self.earlier.extend(before);
         }
+    }
+
+    /// Returns the next packet to be sent.
+    pub(crate) fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.known.pop_front().or_else(|| self.handshakes.poll_transmit())
     }
 
     /// Seals a packet of the protocol.
@@ -100,7 +118,7 @@ pub(crate) fn run_bent(
         for end in ends.iter_mut() {
             end.handshakes.handle_timeout(now);
             end.take_events();
-            while let Some(datagram) = end.handshakes.poll_transmit() {
+            while let Some(datagram) = end.poll_transmit() {
                 queue.push_back((end.address, datagram));
             }
         }
@@ -111,7 +129,7 @@ pub(crate) fn run_bent(
                 };
                 end.receive(now, from, datagram.packet);
                 let address = end.address;
-                while let Some(datagram) = end.handshakes.poll_transmit() {
+                while let Some(datagram) = end.poll_transmit() {
                     queue.push_back((address, datagram));
                 }
             }

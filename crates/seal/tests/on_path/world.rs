@@ -162,6 +162,9 @@ impl World {
                 let present = end.sealer.as_ref().map(Sealer::session);
                 let is_of_other_session = present != Some(opener.session());
                 if header.kind.is_some() {
+                    if is_of_other_session {
+                        return;
+                    }
                     end.handshakes.handle_ready(from, header.id, &bytes[HEADER_LEN..len]);
                 } else {
                     let serial = bytes[HEADER_LEN..len].try_into().expect("a serial number");
@@ -196,6 +199,15 @@ impl World {
                     if it.sealer.as_ref().is_some_and(|sealer| sealer.session() == session) {
                         it.sealer = None;
                         it.openers.clear();
+                    }
+                }
+                SealEvent::Known { mut ready, session } => {
+                    if let Some(sealer) = &mut it.sealer
+                        && sealer.session() == session
+                        && let Ok(tag) = sealer.seal(&mut ready.packet, &mut [])
+                    {
+                        ready.packet.extend(tag);
+                        flying.push((1 - end, ready.packet));
                     }
                 }
             }

@@ -4,14 +4,21 @@
 //! - SEAL-5: it is opened once.
 //! - SEAL-3: no packet number is used twice with the keys of an association. Numbers of an end grow; they begin again when it
 //!   has agreed upon other keys with the peer.
+//! - SEAL-15, SEAL-17: no call fails as if its server had been restarted because two hosts that have keys agree upon others. Only where
+//!   the host on the path leaves everything alone and no packet is damaged: it can have them do so by what it drops.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
+use apus_proto::{FailureKind, RpcError};
 use apus_sim::message::HostId;
 use apus_wire::{Packet, Profile, SealedHeader, announced_len};
 use foldhash::fast::FixedState;
 
+use super::contract::Checker;
+use crate::call::PlannedCall;
+use crate::directory::Directory;
+use crate::observation::{HostEvent, Observation};
 use crate::violation::{Violation, ViolationKind};
 
 /// The ends of a packet: its sender, and its receiver.
@@ -32,15 +39,18 @@ struct Numbers {
     /// The present session, and how often the numbers may begin again.
     session: u64,
     beginnings: u32,
+    /// The peer's incarnation when the present session was agreed upon, and when the one before was.
+    lives: [Option<u32>; 2],
 }
 
 impl Sealing {
-    /// An end has agreed upon keys with a peer.
-    pub(crate) fn agreed(&mut self, ends: Ends, session: u64) {
+    /// An end has agreed upon keys with a peer, which lives for the `life`-th time.
+    pub(crate) fn agreed(&mut self, ends: Ends, session: u64, life: u32) {
         let numbers = self.numbers.entry(ends).or_default();
         if numbers.session != session {
             numbers.session = session;
             numbers.beginnings += 1;
+            numbers.lives = [Some(life), numbers.lives[0]];
         }
     }
 
@@ -116,6 +126,30 @@ fn violated(
     Violation::unless(false, ViolationKind::Sealing, None, || (expected(), observed()))
 }
 
+impl Checker for Sealing {
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        let HostEvent::Failed(call, RpcError { kind: FailureKind::PeerRestarted, .. }) =
+            observation.event
+        else {
+            return Ok(());
+        };
+        let PlannedCall { from, to, .. } = *directory.call(call);
+        let lives = self.numbers.get(&(from, to)).map(|numbers| numbers.lives);
+        let was_restarted = lives.is_none_or(|[last, before]| last != before);
+        let holds = was_restarted || !directory.scenario.keeps_keys();
+        Violation::unless(holds, ViolationKind::Sealing, call, || {
+            (
+                format!("hosts {from} and {to} keep the keys that both have"),
+                format!("they agree upon others, which ends call {call}"),
+            )
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,16 +175,16 @@ mod tests {
     #[test]
     fn numbers_begin_again_with_other_keys_only() {
         let mut sealing = Sealing::default();
-        sealing.agreed((1, 2), 7);
+        sealing.agreed((1, 2), 7, 0);
         for number in [2, 3, 9] {
             assert_eq!(sealing.left((1, 2), &datagram(number)), Ok(()));
         }
         // The first ones were not the second time that they begin.
         assert_eq!(sealing.left((1, 2), &datagram(1)), Ok(()));
         assert!(sealing.left((1, 2), &datagram(1)).is_err());
-        sealing.agreed((1, 2), 7);
+        sealing.agreed((1, 2), 7, 0);
         assert!(sealing.left((1, 2), &datagram(1)).is_err());
-        sealing.agreed((1, 2), 8);
+        sealing.agreed((1, 2), 8, 0);
         assert_eq!(sealing.left((1, 2), &datagram(1)), Ok(()));
         assert!(sealing.left((1, 2), &[0x11; 40]).is_err());
     }

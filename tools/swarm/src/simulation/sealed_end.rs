@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use apus_driver::seal::{SealClock, SealHandle, Sealed};
 use apus_driver::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport};
 use apus_driver::{ReceiveHalf, TransmitHalf};
+use apus_proto::Config;
 use apus_seal::Limits;
 use apus_seal::stub::{StubNegotiator, StubPolicy};
 use apus_sim::message::HostId;
@@ -40,15 +41,17 @@ pub(super) struct SealedEnd {
 }
 
 impl SealedEnd {
-    /// Returns the sealing of a host that starts now; `seed` determines its handshakes.
-    pub(super) fn new(host: HostId, seed: u64, now: Nanos) -> Self {
+    /// Returns the sealing of a host that starts now; `seed` determines its handshakes, whose packets leave at the
+    /// level of control packets of `config`.
+    pub(super) fn new(host: HostId, seed: u64, config: &Config, now: Nanos) -> Self {
         let clock = Arc::new(AtomicU64::new(now));
         let wire = Wire::default();
         let policy = StubPolicy { name: u64::from(host), trust: 1, limit: PACKETS_PER_KEY };
         let negotiator = Arc::new(StubNegotiator::new(policy, seed));
         let inner = Box::new(SimulatedDriver { local: address(host), wire: wire.clone() });
         let time = SealClock::Simulated(clock.clone());
-        let sealed = Sealed::with_clock(inner, negotiator, Limits::default(), time);
+        let sealed = Sealed::with_clock(inner, negotiator, Limits::default(), time)
+            .with_traffic_class(config.highest_priority() << PRIORITY_SHIFT);
         let handle = sealed.handle();
         let (transmit, receive) = Box::new(sealed).split();
         Self { clock, handle, transmit, receive, wire }

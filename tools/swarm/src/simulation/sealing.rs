@@ -30,7 +30,8 @@ impl Sealing {
         scenario.sealed?;
         let life = incarnation << 32 | u64::from(id);
         let seed = scenario.seed.wrapping_mul(0xa24b_aed4_963e_e407) ^ life;
-        Some(Self { id, observer: Rc::clone(observer), end: SealedEnd::new(id, seed, now) })
+        let end = SealedEnd::new(id, seed, &scenario.config, now);
+        Some(Self { id, observer: Rc::clone(observer), end })
     }
 
     /// Seals a burst; what comes of it leaves with [`Sealing::flush`].
@@ -74,7 +75,9 @@ impl Sealing {
     /// Returns a session of which the protocol does not know yet, with its peer.
     pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
         let (peer, session) = self.end.poll_session()?;
-        self.observer.borrow_mut().sealing.agreed((self.id, peer), session);
+        let mut observer = self.observer.borrow_mut();
+        let life = observer.directory.incarnation(peer);
+        observer.sealing.agreed((self.id, peer), session, life);
         Some((peer, session))
     }
 

@@ -1,7 +1,8 @@
 //! Handshakes that other endpoints begin: who may begin one under load, what is answered, and the keys in the end.
 
-use super::{Answered, Handshakes, Key, send};
+use super::{Answered, Datagram, Handshakes, Key, SealEvent, send};
 use crate::association::{Sealer, association};
+use crate::cipher::TAG_LEN;
 use crate::failure::{Failure, FoundBy, HandshakeError};
 use crate::handshake::flight::{Flight, Hello, PADDED, failed, retry};
 use crate::handshake::server::ServerHandshake;
@@ -23,11 +24,13 @@ impl Handshakes {
         if len < PADDED || self.answered.contains_key(&key) {
             return;
         }
+        let shown = self.show_keys(key, to);
         if !self.servers.contains_key(&key) && !self.begin_server(now, key, to, hello) {
             return;
         }
         let Some(server) = self.servers.get_mut(&key) else { return };
         server.receive(len);
+        server.spend(shown);
         match server.flight.handle_hello(hello) {
             Ok(_) => {
                 let packets = server.answer();
@@ -35,6 +38,17 @@ impl Handshakes {
             }
             Err(cause) => self.refuse_as_server(key, cause),
         }
+    }
+
+    /// Has a READY sealed with the present keys of the client of handshake `key`, if there are some (HANDSHAKE-5). Returns its bytes.
+    fn show_keys(&mut self, key: Key, from: Option<IpAddr>) -> usize {
+        let (to, id) = key;
+        let Some(known) = self.peers.get(&to) else { return 0 };
+        let packet = ready_header((self.port, to.port()), id);
+        let bytes = packet.len() + TAG_LEN;
+        let ready = Datagram { to, from, packet };
+        self.events.push_back(SealEvent::Known { ready, session: known.session });
+        bytes
     }
 
     /// Makes room for a handshake that a client begins. Returns whether it may go on.
@@ -169,10 +183,16 @@ impl Handshakes {
     }
 }
 
-/// Returns the READY packet of handshake `id`: the first that is sealed with its keys.
-fn ready(ports: (u16, u16), id: u64, tickets: &[u8], sealer: &mut Sealer) -> Option<Vec<u8>> {
+/// Returns the header of a READY packet for handshake `id`.
+fn ready_header(ports: (u16, u16), id: u64) -> Vec<u8> {
     let mut packet = vec![0; HEADER_LEN];
     SealedHeader::emit(SealKind::Ready, ports, 0, id, &mut packet);
+    packet
+}
+
+/// Returns the READY packet of handshake `id`: the first that is sealed with its keys.
+fn ready(ports: (u16, u16), id: u64, tickets: &[u8], sealer: &mut Sealer) -> Option<Vec<u8>> {
+    let mut packet = ready_header(ports, id);
     if tickets.len() <= MAX_PIECE {
         packet.extend(tickets);
     }

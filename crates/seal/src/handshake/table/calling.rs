@@ -1,16 +1,21 @@
 //! Handshakes that this endpoint begins: what is due, what a server answers, and the keys in the end.
 
-use super::{Handshakes, send};
+use super::{Handshakes, Peer, send};
 use crate::association::association;
 use crate::failure::{Failure, FoundBy};
 use crate::handshake::flight::Flight;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 impl Handshakes {
     /// Sends the packets of client handshakes that are due. Those that were not answered fail.
     pub(super) fn send_due(&mut self, now: u64) {
         let mut silent = Vec::new();
-        let Self { clients, outbox, .. } = self;
+        let Self { clients, outbox, peers, .. } = self;
+        // HANDSHAKE-5
+        clients.retain(|peer, client| {
+            client.is_complete || client.due > now || !is_heard(peers, peer)
+        });
         for (peer, client) in clients.iter_mut().filter(|(_, client)| client.due <= now) {
             match client.attempt(now) {
                 Some(packets) => send(outbox, *peer, client.from, packets),
@@ -34,7 +39,12 @@ impl Handshakes {
         read: impl FnOnce(&mut Flight) -> Result<bool, Failure>,
     ) {
         let Some(client) = self.clients.get_mut(&peer) else { return };
-        if client.is_complete {
+        if client.is_complete || client.rests(now) {
+            return;
+        }
+        if is_heard(&self.peers, &peer) {
+            // HANDSHAKE-5
+            self.clients.remove(&peer);
             return;
         }
         match read(&mut client.flight) {
@@ -77,4 +87,9 @@ impl Handshakes {
         }
         self.fail(now, peer, cause, FoundBy::Us);
     }
+}
+
+/// Returns whether there are keys with `peer`, and it has used them since a handshake with it began.
+fn is_heard(peers: &BTreeMap<SocketAddr, Peer>, peer: &SocketAddr) -> bool {
+    peers.get(peer).is_some_and(|known| known.phases.take_heard())
 }

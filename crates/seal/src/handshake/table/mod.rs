@@ -24,6 +24,12 @@ use std::sync::Arc;
 /// Time for which no new handshake with a peer is begun after one has failed, in nanoseconds.
 const HOLD_AFTER_FAILURE: u64 = 1_000_000_000;
 
+/// Time from a HELLO that was answered to one of this end to the same peer, in nanoseconds: FINISH has been sent four times by then (SEAL-15).
+const ANSWERED_WAIT: u64 = 200_000_000;
+
+/// Time from a NO_KEY that is believed to the HELLO, in nanoseconds: what shows that both have the keys arrives meanwhile (SEAL-17).
+const DOUBT_WAIT: u64 = 1_000_000;
+
 /// Least time between two NO_KEY packets to one address, and between two that are believed, in nanoseconds.
 const NO_KEY_INTERVAL: u64 = 100_000_000;
 
@@ -80,6 +86,14 @@ pub enum SealEvent {
     Removed {
         /// The peer.
         peer: SocketAddr,
+        /// The session of the keys.
+        session: u64,
+    },
+    /// A READY packet, to be sealed with the keys of the peer's present session, and sent before the datagrams of
+    /// [`Handshakes::poll_transmit`]: the peer begins a handshake although this end has keys.
+    Known {
+        /// The packet, without its tag.
+        ready: Datagram,
         /// The session of the keys.
         session: u64,
     },
@@ -208,6 +222,17 @@ impl Handshakes {
         peer: SocketAddr,
         from: Option<IpAddr>,
     ) -> Result<(), HandshakeError> {
+        self.begin(now, 0, peer, from)
+    }
+
+    /// Begins a handshake with `peer`, whose first packet is sent after `wait`.
+    fn begin(
+        &mut self,
+        now: u64,
+        wait: u64,
+        peer: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> Result<(), HandshakeError> {
         if self.clients.contains_key(&peer) || self.clients.len() >= self.limits.in_progress {
             return Ok(());
         }
@@ -225,7 +250,18 @@ impl Handshakes {
                 let mut flight = Flight::new(id, (self.port, peer.port()), negotiation);
                 flight.write();
                 self.counters.handshakes_begun.add(1);
-                self.clients.insert(peer, ClientHandshake::new(flight, from, now));
+                let mut client = ClientHandshake::new(flight, from, now);
+                if let Some(known) = self.peers.get(&peer) {
+                    // HANDSHAKE-5
+                    known.phases.take_heard();
+                }
+                client.wait_until(now + wait);
+                let of_peer = self.servers.range((peer, 0)..=(peer, u64::MAX));
+                if let Some(began) = of_peer.map(|(_, server)| server.began).max() {
+                    // HANDSHAKE-3
+                    client.wait_until(began + ANSWERED_WAIT);
+                }
+                self.clients.insert(peer, client);
                 self.send_due(now);
                 Ok(())
             }
@@ -257,6 +293,7 @@ impl Handshakes {
             Some(SealKind::Retry) => {
                 if let Some(client) = self.clients.get_mut(&peer)
                     && client.flight.id == id
+                    && !client.rests(now)
                     && client.take_cookie(&packet[HEADER_LEN..], now)
                 {
                     self.send_due(now);
@@ -268,18 +305,20 @@ impl Handshakes {
         }
     }
 
-    /// Handles the content of a READY packet that was opened with the keys of `peer`: the handshake is complete at both ends.
+    /// Handles the content of a READY packet that was opened with the present keys of `peer`: the handshake is complete at both
+    /// ends, or the peer shows that it has these keys, so that this end needs no others (HANDSHAKE-5).
     pub fn handle_ready(&mut self, peer: SocketAddr, id: u64, content: &[u8]) {
-        if let Some(client) = self.clients.get_mut(&peer)
-            && client.flight.id == id
-            && client.is_complete
-        {
+        let Some(client) = self.clients.get_mut(&peer) else { return };
+        if client.is_complete {
+            if client.flight.id != id {
+                return;
+            }
             if !content.is_empty() {
                 // A ticket that is damaged costs a full handshake later.
                 let _ = client.flight.negotiation.read(content);
             }
-            self.clients.remove(&peer);
         }
+        self.clients.remove(&peer);
     }
 
     /// A sealed packet has come from an address without keys, or with keys that do not open it: asks its sender for a new
@@ -423,7 +462,7 @@ impl Handshakes {
         known.asked = Some(now);
         self.clients.remove(&peer);
         self.counters.no_keys_believed.add(1);
-        let _ = self.want(now, peer, to);
+        let _ = self.begin(now, DOUBT_WAIT, peer, to);
     }
 
     fn send_no_key(&mut self, peer: SocketAddr, to: Option<IpAddr>, number: u64, id: u64) {

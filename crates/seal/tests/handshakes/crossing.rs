@@ -1,0 +1,135 @@
+//! Two ends that begin handshakes with each other, at once or although they have keys: they agree upon keys once, and keep them.
+
+use crate::network::{End, MILLIS, assert_connected, connect, run, run_bent};
+use apus_seal::Datagram;
+use apus_seal::stub::{StubNegotiator, StubPolicy};
+use apus_wire::{SealKind, SealedHeader};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn ends(seed: u64) -> [End; 2] {
+    [1, 2].map(|port| {
+        let policy = StubPolicy { name: u64::from(port), trust: 2, limit: 1 << 30 };
+        End::new(port, Arc::new(StubNegotiator::new(policy, 2 * seed + u64::from(port))))
+    })
+}
+
+fn kind(datagram: &Datagram) -> Option<SealKind> {
+    SealedHeader::parse(&datagram.packet).expect("a packet of version 2").kind
+}
+
+/// Both have the same keys, and neither has had others.
+fn assert_agreed_once(ends: &mut [End; 2]) {
+    assert_connected(ends);
+    assert!(ends.iter().all(|end| end.earlier.is_empty()), "keys were replaced");
+}
+
+/// HANDSHAKE-3, SEAL-15: the second end has answered a HELLO whose answer was lost, and then wants keys itself, while the HELLO is
+/// sent again. If its own handshake had gone on as well, each would have led to keys at its client, in which calls began, and one of
+/// the two had to give way: calls failed as if their server had been restarted.
+#[test]
+fn an_end_that_answers_a_handshake_begins_none_beside_it() {
+    for seed in 0..16 {
+        let mut ends = ends(seed);
+        let [first, second] = [ends[0].address, ends[1].address];
+        ends[0].handshakes.want(0, second, None).unwrap();
+        run_bent(&mut ends, 0, 5 * MILLIS, |_, datagram| {
+            if datagram.to == first { vec![] } else { vec![datagram] }
+        });
+        let mut again = Vec::new();
+        run_bent(&mut ends, 20 * MILLIS, 20 * MILLIS, |_, datagram| {
+            again.push(datagram);
+            vec![]
+        });
+        assert_eq!(again.iter().map(kind).collect::<Vec<_>>(), [Some(SealKind::Hello)]);
+        ends[1].handshakes.want(20 * MILLIS, first, None).unwrap();
+        // What the second sends arrives, and only then the HELLO; and the answer to that before anything else.
+        let mut late = Vec::new();
+        run_bent(&mut ends, 20 * MILLIS, 21 * MILLIS, |_, datagram| {
+            if datagram.to == second {
+                late.push(datagram);
+                return vec![];
+            }
+            vec![datagram]
+        });
+        for datagram in again.into_iter().chain(late) {
+            ends[1].receive(21 * MILLIS, first, datagram.packet);
+        }
+        run(&mut ends, 21 * MILLIS, 3_000 * MILLIS);
+        assert_agreed_once(&mut ends);
+    }
+}
+
+/// HANDSHAKE-5, SEAL-17: anyone can send a NO_KEY, and a packet that was damaged leads to one.
+#[test]
+fn keys_that_both_ends_have_outlive_the_report_of_a_missing_key() {
+    for lost in [None, Some(SealKind::Ready)] {
+        let mut ends = ends(1);
+        let [first, second] = [ends[0].address, ends[1].address];
+        connect(&mut ends, 0);
+        let session = ends[0].session();
+        let mut damaged = ends[0].seal(b"a request");
+        *damaged.last_mut().unwrap() ^= 1;
+        ends[1].receive(2_000 * MILLIS, first, damaged);
+        // What shows that the keys are there may be lost; then any packet shows it.
+        let packet = ends[1].seal(b"a response");
+        let mut packet = Some(Datagram { to: first, from: None, packet });
+        run_bent(&mut ends, 2_000 * MILLIS, 2_500 * MILLIS, |_, datagram| match kind(&datagram) {
+            it @ Some(SealKind::Ready) if it == lost => packet.take().into_iter().collect(),
+            _ => vec![datagram],
+        });
+        assert_eq!(ends[0].handshakes.counters().no_keys_believed.get(), 1);
+        assert_eq!(ends[0].session(), session);
+        assert_agreed_once(&mut ends);
+        assert!(
+            ends[0].handshakes.want(2_500 * MILLIS, second, None).is_ok(),
+            "nothing has failed"
+        );
+    }
+}
+
+/// A datagram that is on its way: to which end, and its bytes.
+type OnItsWay = (usize, Vec<u8>);
+
+proptest! {
+    /// HANDSHAKE-3, SEAL-15: whenever both begin, and however the first packets are lost, delayed, repeated and reordered, as long as a FINISH
+    /// arrives among the first.
+    #[test]
+    fn two_ends_agree_once_however_their_first_packets_travel(
+        seed in any::<u32>(),
+        wants in prop::array::uniform2(0u64..40),
+        fates in prop::collection::vec((0u64..30, prop::option::weighted(0.2, 0u64..30)), 14),
+        lost in prop::collection::btree_set(0usize..14, 0..3),
+    ) {
+        let mut ends = ends(u64::from(seed));
+        let addresses = [ends[0].address, ends[1].address];
+        let mut on_their_way: BTreeMap<(u64, usize), OnItsWay> = BTreeMap::new();
+        let mut sent = 0;
+        for now in (0..2_000).map(|millis| millis * MILLIS) {
+            while let Some(entry) = on_their_way.first_entry().filter(|entry| entry.key().0 <= now) {
+                let (to, packet) = entry.remove();
+                ends[to].receive(now, addresses[1 - to], packet);
+            }
+            for (own, end) in ends.iter_mut().enumerate() {
+                if now == wants[own] * MILLIS && end.keys.is_none() {
+                    end.handshakes.want(now, addresses[1 - own], None).unwrap();
+                }
+                end.handshakes.handle_timeout(now);
+                end.take_events();
+                while let Some(datagram) = end.poll_transmit() {
+                    let (delay, repeated) = fates.get(sent).copied().unwrap_or((0, None));
+                    let copies = [Some(delay), repeated];
+                    for (copy, delay) in copies.into_iter().flatten().enumerate() {
+                        if !lost.contains(&sent) {
+                            let key = (now + delay * MILLIS, 2 * sent + copy);
+                            on_their_way.insert(key, (1 - own, datagram.packet.clone()));
+                        }
+                    }
+                    sent += 1;
+                }
+            }
+        }
+        assert_agreed_once(&mut ends);
+    }
+}
