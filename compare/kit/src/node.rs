@@ -172,6 +172,7 @@ mod tests {
                 waits: Waits::Block,
                 longest: None,
                 is_node: true,
+                grows: true,
                 class: Class::Clear,
             }
         }

@@ -33,6 +33,7 @@ impl Peer for Iceoryx2 {
             waits: Waits::Both,
             longest: Some(MAX_LENGTH),
             is_node: false,
+            grows: false,
             class: Class::SameHost,
         }
     }
