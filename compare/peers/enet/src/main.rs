@@ -14,7 +14,7 @@ use rusty_enet::{Event, Host, HostSettings, Packet, PeerID};
 
 /// The only channel.
 const CHANNEL: u8 = 0;
-/// Clients of a server: as many as in ENet's tutorial. A host allocates them all, and looks at each of them whenever it is serviced.
+/// Clients of a server: as many as in ENet's tutorial. A host allocates them all, and visits each of them whenever it is serviced.
 const CLIENTS: usize = 32;
 /// Longest sleep, after which timers are due. ENet's documentation has up to a second; replies wait for acknowledgments meanwhile.
 const CYCLE: Duration = Duration::from_millis(5);

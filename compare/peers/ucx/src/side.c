@@ -138,7 +138,7 @@ struct message *side_receive(struct side *side, int is_spinning, uint32_t micros
     for (int polls = 0; !side->first && polls < POLLS; polls++) {
         if (ucp_worker_progress(side->worker)) continue;
         if (micros == 0) break;
-        // A worker cannot be armed while a message waits to be sent, and for ever if its client has ended.
+        // A worker cannot be armed while a message waits to be sent, and never again once its client has ended.
         if (is_spinning || ucp_worker_arm(side->worker) != UCS_OK) continue;
         struct pollfd event = {.fd = side->event, .events = POLLIN};
         struct timespec time = {.tv_sec = micros / 1000000, .tv_nsec = micros % 1000000 * 1000L};
