@@ -1,9 +1,10 @@
 //! The media driver of a process, and where it is run.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::{fs, process};
+use std::{fs, io, process};
 
 use compare_kit::{Error, name_of};
 use rusteron_media_driver::bindings::aeron_threading_mode_enum as Mode;
@@ -43,6 +44,7 @@ enum Run {
 impl Driver {
     /// A driver of this side of a network, which [`Driver::work`] runs.
     pub(crate) fn invoked() -> Result<Self, Error> {
+        remove_leftovers()?;
         let number = DRIVERS.fetch_add(1, Relaxed);
         let folder = folder(&format!("apus-compare-{}-{number}", process::id()))?;
         let context = context(&folder)?;
@@ -103,6 +105,20 @@ impl Driver {
 /// The folder of a driver, in memory as its documentation recommends.
 fn folder(name: &str) -> Result<CString, Error> {
     Ok(CString::new(format!("/dev/shm/{name}"))?)
+}
+
+/// Removes the folders of drivers whose processes were killed, as the nodes of a network are.
+fn remove_leftovers() -> io::Result<()> {
+    for entry in fs::read_dir("/dev/shm")? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let process = name.strip_prefix("apus-compare-").and_then(|rest| rest.split_once('-'));
+        if process.is_some_and(|(id, _)| !Path::new("/proc").join(id).exists()) {
+            // Another process may have removed it.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    Ok(())
 }
 
 fn context(folder: &CString) -> Result<AeronDriverContext, Error> {
