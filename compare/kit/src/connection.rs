@@ -194,7 +194,7 @@ impl<C: Connection> transport::Client for Outstanding<C> {
 }
 
 /// Measures the work of a client over a connection.
-fn measure_connection(
+pub(crate) fn measure_connection(
     client: &Client,
     connection: &mut impl Connection,
 ) -> Result<Measured, Error> {

@@ -7,7 +7,8 @@ use apus_contenders::transport;
 use crate::executor::Executor;
 use crate::{Client, Error, Measured};
 
-/// The client of a peer, before it connects: [`calls`](crate::calls()) and [`connections`](crate::connections()) make one.
+/// The client of a peer, before it connects: [`calls`](crate::calls()), [`connections`](crate::connections()) and
+/// [`caller`](crate::caller()) make one.
 pub trait Connector {
     /// Connects to the server, and measures the work.
     ///

@@ -49,8 +49,11 @@ pub struct Description {
     pub waits: Waits,
     /// Bytes of its longest message; `None` if there is no limit that matters here.
     pub longest: Option<usize>,
-    /// Whether a process can serve several others and call them at the same time. It then takes part in tails and memory.
+    /// Whether a process can serve several others and call them at the same time. It then takes part in tails.
     pub is_node: bool,
+    /// Whether a server of any number of clients allocates memory of its own for each one that connects. It then takes part in
+    /// memory, if it is a node.
+    pub grows: bool,
     /// Which of apus's programs it is compared with.
     pub class: Class,
 }

@@ -14,11 +14,13 @@
 //!   measured     what was measured
 //!   calls        clients whose calls are futures, and servers that are
 //!   connection   clients that send and receive
+//!   caller       clients that await all of their servers together
 //!   node         a peer as a transport: server and client of several others
 //!   memory       memory of a server for its connections
 //!   program      the main function; servers and clients in processes of their own
 //! ```
 
+mod caller;
 mod calls;
 mod connection;
 mod connector;
@@ -34,6 +36,7 @@ mod waiting;
 mod work;
 
 pub use apus_contenders::keys::ThrowAwayKeys;
+pub use caller::{Caller, InOrder, caller};
 pub use calls::{calls, serve_async};
 pub use connection::{Connection, connections};
 pub use connector::Connector;

@@ -143,7 +143,8 @@ fn failed(what: &str) -> TestbedError {
 mod tests {
     use super::*;
     use crate::{
-        Class, Connection, Connector, Description, Error, Waits, calls, connections, serve_async,
+        Caller, Class, Connection, Connector, Description, Error, InOrder, Waits, caller, calls,
+        connections, serve_async,
     };
     use apus_contenders::load::{Idle, unloaded};
     use apus_contenders::transport::Completions;
@@ -159,10 +160,17 @@ mod tests {
     /// Sizes of the requests.
     const SIZES: [u32; 3] = [1, 100, 100_000];
 
-    /// Echoes; if `WRONG`, with another first byte. Clients are futures or, if `BLOCKING`, send and receive.
-    struct Echo<const WRONG: bool, const BLOCKING: bool>;
+    /// Clients whose calls are futures.
+    const FUTURES: u8 = 0;
+    /// Clients that send and receive.
+    const CONNECTIONS: u8 = 1;
+    /// Clients that await all servers together.
+    const CALLER: u8 = 2;
 
-    impl<const WRONG: bool, const BLOCKING: bool> Peer for Echo<WRONG, BLOCKING> {
+    /// Echoes; if `WRONG`, with another first byte.
+    struct Echo<const WRONG: bool, const CLIENTS: u8>;
+
+    impl<const WRONG: bool, const CLIENTS: u8> Peer for Echo<WRONG, CLIENTS> {
         fn describe() -> Description {
             Description {
                 name: "echo".to_owned(),
@@ -172,6 +180,7 @@ mod tests {
                 waits: Waits::Block,
                 longest: None,
                 is_node: true,
+                grows: true,
                 class: Class::Clear,
             }
         }
@@ -191,8 +200,16 @@ mod tests {
         }
 
         fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
-            if BLOCKING {
-                return Ok(connections(|server| Ok(Stream(Blocking::connect(server)?))));
+            let stream = |server| Ok(Stream(Blocking::connect(server)?));
+            if CLIENTS == CONNECTIONS {
+                return Ok(connections(stream));
+            }
+            if CLIENTS == CALLER {
+                return Ok(caller(move |servers| {
+                    let streams = servers.iter().copied().map(stream);
+                    let streams = streams.collect::<Result<Vec<_>, Error>>()?;
+                    Ok(Streams { order: InOrder::new(streams.len()), streams })
+                }));
             }
             Ok(calls(async |server: SocketAddr| {
                 Ok(async move |request: Bytes| {
@@ -252,6 +269,33 @@ mod tests {
         }
     }
 
+    /// Connections that are polled in turns.
+    struct Streams {
+        streams: Vec<Stream>,
+        order: InOrder,
+    }
+
+    impl Caller for Streams {
+        fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error> {
+            self.order.add(server, call);
+            self.streams[server].send(request)
+        }
+
+        fn receive(
+            &mut self,
+            wait: Option<Duration>,
+            reply: &mut Vec<u8>,
+        ) -> Result<Option<u64>, Error> {
+            for (server, stream) in self.streams.iter_mut().enumerate() {
+                if stream.try_receive(reply)? {
+                    return self.order.take(server).map(Some);
+                }
+            }
+            thread::sleep(wait.unwrap_or_default().min(Duration::from_micros(100)));
+            Ok(None)
+        }
+    }
+
     /// Calls `work` with a client of two nodes.
     fn with_client<P: Peer + 'static>(work: impl FnOnce(&mut dyn transport::Client)) {
         let folder = TempDir::new().unwrap();
@@ -281,8 +325,9 @@ mod tests {
                 assert_eq!(best.iter().map(|&(size, _)| size).collect::<Vec<_>>(), SIZES);
             });
         }
-        carries::<Echo<false, false>>();
-        carries::<Echo<false, true>>();
+        carries::<Echo<false, { FUTURES }>>();
+        carries::<Echo<false, { CONNECTIONS }>>();
+        carries::<Echo<false, { CALLER }>>();
     }
 
     #[test]
@@ -301,8 +346,9 @@ mod tests {
                 assert_eq!(ended.completed, [0, 1, 2, 3, 4, 5, 6, 7]);
             });
         }
-        carries::<Echo<false, false>>();
-        carries::<Echo<false, true>>();
+        carries::<Echo<false, { FUTURES }>>();
+        carries::<Echo<false, { CONNECTIONS }>>();
+        carries::<Echo<false, { CALLER }>>();
     }
 
     #[test]
@@ -313,7 +359,8 @@ mod tests {
                 assert!(error.contains("a wrong reply") && error.contains("Some(0)"), "{error}");
             });
         }
-        fails::<Echo<true, false>>();
-        fails::<Echo<true, true>>();
+        fails::<Echo<true, { FUTURES }>>();
+        fails::<Echo<true, { CONNECTIONS }>>();
+        fails::<Echo<true, { CALLER }>>();
     }
 }

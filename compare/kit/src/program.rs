@@ -33,7 +33,8 @@ pub trait Peer {
     /// It cannot begin, or breaks.
     fn serve(server: &mut Server<'_>) -> Result<(), Error>;
 
-    /// Returns what connects to servers: [`calls`](crate::calls()) or [`connections`](crate::connections()).
+    /// Returns what connects to servers: [`calls`](crate::calls()), [`connections`](crate::connections()) or
+    /// [`caller`](crate::caller()).
     ///
     /// # Errors
     ///

@@ -47,10 +47,11 @@ pub(crate) struct Growth<'a> {
     found: Vec<(usize, f64)>,
 }
 
-/// Returns what has to be measured: peers that have connections, with each number of clients.
+/// Returns what has to be measured: peers whose servers grow, with each number of clients.
 pub(crate) fn entries<'a>(options: &Options, programs: &'a [Program]) -> Vec<Growth<'a>> {
     let selected = CROWDS.into_iter().filter(|crowd| options.selects(crowd.name));
-    let nodes = || programs.iter().filter(|program| program.about.is_node);
+    let grows = |program: &&Program| program.about.is_node && program.about.grows;
+    let nodes = || programs.iter().filter(grows);
     selected
         .flat_map(|crowd| nodes().map(move |program| Growth { program, crowd, found: Vec::new() }))
         .collect()

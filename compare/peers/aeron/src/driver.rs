@@ -1,10 +1,12 @@
 //! The media driver of a process, and where it is run.
 
-use std::ffi::{CString, NulError};
-use std::fs;
+use std::ffi::{CString, OsStr};
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::{fs, io, process};
 
-use compare_kit::Error;
+use compare_kit::{Error, name_of};
 use rusteron_media_driver::bindings::aeron_threading_mode_enum as Mode;
 use rusteron_media_driver::{
     Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, EmbeddedMediaDriver,
@@ -16,6 +18,12 @@ const TERM: usize = 8 << 20;
 const MTU: usize = 8 << 10;
 /// Bytes of buffers and windows, if the system allows that.
 const WINDOW: usize = 2 << 20;
+
+/// Drivers that this process has opened for itself.
+static DRIVERS: AtomicU32 = AtomicU32::new(0);
+
+/// Longest time in which a thread does not run its driver.
+const LONGEST_PAUSE_MS: u64 = 120_000;
 
 /// A media driver.
 pub(crate) struct Driver {
@@ -34,14 +42,11 @@ enum Run {
 }
 
 impl Driver {
-    /// The driver of a side.
-    pub(crate) fn open(name: &str, is_same_host: bool, is_server: bool) -> Result<Self, Error> {
-        if is_same_host { Self::shared(name, is_server) } else { Self::invoked(name, is_server) }
-    }
-
-    /// A driver of one side of a network, which [`Driver::work`] runs.
-    fn invoked(name: &str, is_server: bool) -> Result<Self, Error> {
-        let folder = folder(&format!("{name}-{}", if is_server { "server" } else { "client" }))?;
+    /// A driver of this side of a network, which [`Driver::work`] runs.
+    pub(crate) fn invoked() -> Result<Self, Error> {
+        remove_leftovers()?;
+        let number = DRIVERS.fetch_add(1, Relaxed);
+        let folder = folder(&format!("apus-compare-{}-{number}", process::id()))?;
         let context = context(&folder)?;
         context.set_threading_mode(Mode::AERON_THREADING_MODE_INVOKER)?;
         let driver = AeronDriver::new(&context)?;
@@ -49,16 +54,18 @@ impl Driver {
         Ok(Self { folder, run: Run::Invoked(Box::new(driver)) })
     }
 
-    /// The driver of both sides, which is the server's.
-    fn shared(name: &str, is_server: bool) -> Result<Self, Error> {
-        let folder = folder(name)?;
-        if !is_server {
-            return Ok(Self { folder, run: Run::Elsewhere });
-        }
+    /// The driver of all processes that use this server, in a thread of the server's.
+    pub(crate) fn launched(server: SocketAddr) -> Result<Self, Error> {
+        let folder = folder(&name_of(server))?;
         let context = context(&folder)?;
         context.set_threading_mode(Mode::AERON_THREADING_MODE_SHARED)?;
         let driver = AeronDriver::launch_embedded_guard(context, false);
         Ok(Self { folder, run: Run::Thread { _ends_with_it: driver } })
+    }
+
+    /// The driver that this server has launched.
+    pub(crate) fn of(server: SocketAddr) -> Result<Self, Error> {
+        Ok(Self { folder: folder(&name_of(server))?, run: Run::Elsewhere })
     }
 
     /// Connects to the driver.
@@ -66,6 +73,8 @@ impl Driver {
         let context = AeronContext::new()?;
         context.set_dir(&self.folder)?;
         context.set_pre_touch_mapped_memory(true)?;
+        // Nothing runs the driver while its thread waits for a measurement to begin.
+        context.set_driver_timeout_ms(LONGEST_PAUSE_MS)?;
         let aeron = Aeron::new(&context)?;
         aeron.start()?;
         Ok(aeron)
@@ -93,22 +102,23 @@ impl Driver {
     }
 }
 
-/// The channels of requests and replies, and their streams.
-pub(crate) fn channels(
-    server: SocketAddr,
-    is_same_host: bool,
-) -> Result<[(CString, i32); 2], NulError> {
-    let channel = |ip| {
-        let port = server.port();
-        let udp = || format!("aeron:udp?endpoint={ip}:{port}");
-        CString::new(if is_same_host { "aeron:ipc".to_owned() } else { udp() })
-    };
-    Ok([(channel("127.0.0.1")?, 1), (channel("127.0.0.2")?, 2)])
-}
-
 /// The folder of a driver, in memory as its documentation recommends.
 fn folder(name: &str) -> Result<CString, Error> {
     Ok(CString::new(format!("/dev/shm/{name}"))?)
+}
+
+/// Removes the folders of drivers whose processes were killed, as the nodes of a network are.
+fn remove_leftovers() -> io::Result<()> {
+    for entry in fs::read_dir("/dev/shm")? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let process = name.strip_prefix("apus-compare-").and_then(|rest| rest.split_once('-'));
+        if process.is_some_and(|(id, _)| !Path::new("/proc").join(id).exists()) {
+            // Another process may have removed it.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    Ok(())
 }
 
 fn context(folder: &CString) -> Result<AeronDriverContext, Error> {

@@ -1,23 +1,21 @@
-//! Aeron: a stream of requests and a stream of replies, over UDP or through shared memory.
+//! Aeron: a stream of requests to each server and a stream of replies, over UDP or through shared memory.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::CString;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use compare_kit::{
-    Class, Client, Connection, Connector, Description, Error, MAX_LENGTH, Peer, Server, Wait,
-    Waits, answer, connections, free_address, name_of,
+    Caller, Class, Client, Connector, Description, Error, InOrder, MAX_LENGTH, Peer, Server, Wait,
+    Waits, answer, caller, free_address,
 };
-use rusteron_media_driver::{
-    Aeron, AeronExclusivePublication, AeronFragmentClosureAssembler, AeronHeader,
-    AeronSubscription, BackoffIdleStrategy, BusySpinIdleStrategy, Handlers, IdleStrategy,
-};
+use rusteron_media_driver::AeronExclusivePublication;
 
 mod driver;
+mod side;
 
-use driver::{Driver, channels};
-
-/// Fragments that are received in one call.
-const FRAGMENTS: usize = 16;
+use driver::Driver;
+use side::{REPLIES, REQUESTS, Side, channel, offer};
 
 /// Aeron between hosts, or between processes of one.
 #[derive(Debug)]
@@ -36,114 +34,113 @@ impl<const SAME_HOST: bool> Peer for AeronStreams<SAME_HOST> {
             name: name.to_owned(),
             package: Some("rusteron-media-driver".to_owned()),
             settings: format!(
-                "Aeron 1.54, an exclusive publication in each direction, {way}; it cannot sleep in the kernel, and where others do, it idles with its default back-off (spin, yield, park for 1 µs to 1 ms)"
+                "Aeron 1.54, an exclusive publication to each server and to each client, {way}; it cannot sleep in the kernel, and where others do, it idles with its default back-off (spin, yield, park for 1 µs to 1 ms)"
             ),
             advice: "as its samples for low latency: no sparse term buffers, mapped memory touched before, buffers and windows of 2 MB if net.core.rmem_max allows that"
                 .to_owned(),
             waits: Waits::Both,
             longest: Some(MAX_LENGTH),
-            is_node: false,
+            is_node: !SAME_HOST,
+            grows: false,
             class,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
         let address = free_address(server.bind)?;
-        let mut side = Side::open(address, SAME_HOST, true, server.wait)?;
+        let driver = if SAME_HOST { Driver::launched(address)? } else { Driver::invoked()? };
+        let requests = channel(address, SAME_HOST, None)?;
+        let mut side = Side::open(driver, &requests, REQUESTS, server.wait)?;
         server.ready(address)?;
         let stop = server.stop();
-        let mut requests = VecDeque::new();
+        let mut clients: HashMap<i32, AeronExclusivePublication> = HashMap::new();
         while !stop.is_asked() {
-            side.poll(&mut requests)?;
-            for request in requests.drain(..) {
-                let receipt = answer(&request);
-                let reply = receipt.as_ref().map_or(&request[..], |receipt| &receipt[..]);
-                side.send(reply, || stop.is_asked())?;
-            }
+            let Some((session, request)) = side.receive(true)? else { continue };
+            let Some(client) = clients.get(&session) else {
+                // The first message of a session is the channel for its replies.
+                clients.insert(session, side.publish(&CString::new(request)?, REPLIES)?);
+                continue;
+            };
+            let receipt = answer(&request);
+            let reply = receipt.as_ref().map_or(&request[..], |receipt| &receipt[..]);
+            side.send(client, reply, || stop.is_asked())?;
         }
         Ok(())
     }
 
     fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
-        let wait = client.wait;
-        Ok(connections(move |server| {
-            let side = Side::open(server, SAME_HOST, false, wait)?;
-            while !(side.publication.is_connected() && side.subscription.is_connected()) {
-                side.driver.work()?;
-            }
-            Ok(Calls { side, replies: VecDeque::new() })
-        }))
-    }
-}
-
-/// One end of both streams. Fields are dropped in their order: the driver last.
-struct Side {
-    publication: AeronExclusivePublication,
-    subscription: AeronSubscription,
-    assembler: AeronFragmentClosureAssembler,
-    idle: Box<dyn IdleStrategy>,
-    _aeron: Aeron,
-    driver: Driver,
-}
-
-impl Side {
-    fn open(server: SocketAddr, is_ipc: bool, is_server: bool, wait: Wait) -> Result<Self, Error> {
-        let driver = Driver::open(&name_of(server), is_ipc, is_server)?;
-        let aeron = driver.connect()?;
-        let [requests, replies] = channels(server, is_ipc)?;
-        let (from, to) = if is_server { (requests, replies) } else { (replies, requests) };
-        let adding =
-            aeron.async_add_subscription(&from.0, from.1, Handlers::NONE, Handlers::NONE)?;
-        let subscription = driver.until(|| adding.poll())?;
-        let adding = aeron.async_add_exclusive_publication(&to.0, to.1)?;
-        let publication = driver.until(|| adding.poll())?;
-        let idle: Box<dyn IdleStrategy> = match wait {
-            Wait::Spin => Box::new(BusySpinIdleStrategy),
-            Wait::Block => Box::new(BackoffIdleStrategy::new()),
-        };
-        let assembler = AeronFragmentClosureAssembler::new()?;
-        Ok(Self { publication, subscription, assembler, idle, _aeron: aeron, driver })
-    }
-
-    /// Sends a message, unless `is_over` says first that it need not be sent any more.
-    fn send(&self, message: &[u8], is_over: impl Fn() -> bool) -> Result<(), Error> {
-        loop {
-            match self.publication.offer(message) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_retryable() && is_over() => return Ok(()),
-                Err(error) if error.is_retryable() => drop(self.driver.work()?),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// Adds the messages that have arrived, or idles.
-    fn poll(&mut self, messages: &mut VecDeque<Vec<u8>>) -> Result<(), Error> {
-        let add = |messages: &mut VecDeque<Vec<u8>>, message: &[u8], _: AeronHeader| {
-            messages.push_back(message.to_vec());
-        };
-        let polled = self.assembler.poll(&self.subscription, messages, add, FRAGMENTS)?;
-        self.idle.idle(polled + self.driver.work()?);
-        Ok(())
+        let (bind, wait) = (client.bind, client.wait);
+        Ok(caller(move |servers| Calls::connect(servers, bind, SAME_HOST, wait)))
     }
 }
 
 /// Calls of a client.
 struct Calls {
     side: Side,
-    replies: VecDeque<Vec<u8>>,
+    servers: Vec<Session>,
+    order: InOrder,
 }
 
-impl Connection for Calls {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        self.side.send(request, || false)
+/// The stream of requests to a server, whose replies have the same session id.
+struct Session {
+    id: i32,
+    requests: AeronExclusivePublication,
+    /// Requests for which there was no room.
+    unsent: VecDeque<Vec<u8>>,
+}
+
+impl Calls {
+    fn connect(
+        servers: &[SocketAddr],
+        bind: SocketAddr,
+        is_same_host: bool,
+        wait: Wait,
+    ) -> Result<Self, Error> {
+        let driver = if is_same_host { Driver::of(servers[0])? } else { Driver::invoked()? };
+        let address = free_address(bind)?;
+        let replies = channel(address, is_same_host, None)?;
+        let mut side = Side::open(driver, &replies, REPLIES, wait)?;
+        let mut sessions = Vec::with_capacity(servers.len());
+        for &server in servers {
+            let requests = side.publish(&channel(server, is_same_host, None)?, REQUESTS)?;
+            let id = requests.get_constants()?.session_id();
+            let replies = channel(address, is_same_host, Some(id))?;
+            side.send(&requests, replies.to_bytes(), || false)?;
+            sessions.push(Session { id, requests, unsent: VecDeque::new() });
+        }
+        while side.sessions()? < servers.len() {
+            side.receive(false)?;
+        }
+        Ok(Self { side, servers: sessions, order: InOrder::new(servers.len()) })
+    }
+}
+
+impl Caller for Calls {
+    fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error> {
+        self.order.add(server, call);
+        let Session { requests, unsent, .. } = &mut self.servers[server];
+        if !unsent.is_empty() || !offer(requests, request)? {
+            unsent.push_back(request.to_vec());
+        }
+        Ok(())
     }
 
-    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        while self.replies.is_empty() {
-            self.side.poll(&mut self.replies)?;
+    fn receive(
+        &mut self,
+        wait: Option<Duration>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        for Session { requests, unsent, .. } in &mut self.servers {
+            while let Some(request) = unsent.front()
+                && offer(requests, request)?
+            {
+                unsent.pop_front();
+            }
         }
-        reply.append(&mut self.replies.pop_front().unwrap_or_default());
-        Ok(())
+        let may_idle = wait != Some(Duration::ZERO);
+        let Some((session, message)) = self.side.receive(may_idle)? else { return Ok(None) };
+        *reply = message;
+        let server = self.servers.iter().position(|it| it.id == session);
+        Ok(Some(self.order.take(server.ok_or("a reply of an unknown server")?)?))
     }
 }

@@ -43,6 +43,7 @@ impl<const SEALED: bool, const SHARED: bool> Peer for Apus<SEALED, SHARED> {
             waits: Waits::Both,
             longest: None,
             is_node: !SHARED,
+            grows: !SHARED,
             class,
         }
     }

@@ -3,18 +3,21 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use compare_kit::{
-    Class, Client, Connection, Connector, Description, Error, Peer, Server, Wait, Waits, answer,
-    connections, run,
+    Caller, Class, Client, Connector, Description, Error, InOrder, Peer, Server, Wait, Waits,
+    answer, caller, run,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rusty_enet::{Event, Host, HostSettings, Packet, PeerID};
 
 /// The only channel.
 const CHANNEL: u8 = 0;
-/// Longest sleep, after which timers are due: 5 ms, as ENet waits in its examples at most.
-const CYCLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// Clients of a server: as many as in ENet's tutorial. A host allocates them all, and visits each of them whenever it is serviced.
+const CLIENTS: usize = 32;
+/// Longest sleep, after which timers are due. ENet's documentation has up to a second; replies wait for acknowledgments meanwhile.
+const CYCLE: Duration = Duration::from_millis(5);
 
 struct Enet;
 
@@ -23,18 +26,19 @@ impl Peer for Enet {
         Description {
             name: "enet".to_owned(),
             package: Some("rusty_enet".to_owned()),
-            settings: "ENet 1.3.18 in Rust, one connection, one channel, reliable packets, a poll of the socket where others sleep"
+            settings: "ENet 1.3.18 in Rust, a host on each side, one channel, reliable packets, a poll of the socket where others sleep"
                 .to_owned(),
             advice: "its tutorial has nothing on latency but to service a host often".to_owned(),
             waits: Waits::Both,
             longest: None,
-            is_node: false,
+            is_node: true,
+            grows: false,
             class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let mut side = Side::open(server.bind, server.wait)?;
+        let mut side = Side::open(server.bind, CLIENTS, server.wait)?;
         let address = side.socket.local_addr()?;
         let waker = side.socket.try_clone()?;
         // ENet drops it, because it is too short.
@@ -42,7 +46,7 @@ impl Peer for Enet {
         server.ready(address)?;
         while !server.stop().is_asked() {
             let Some(event) = side.host.service()? else {
-                side.wait()?;
+                side.wait(CYCLE)?;
                 continue;
             };
             if let Event::Receive { peer, packet, .. } = event {
@@ -56,16 +60,19 @@ impl Peer for Enet {
 
     fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
         let (bind, wait) = (client.bind, client.wait);
-        Ok(connections(move |server| {
-            let mut side = Side::open(bind, wait)?;
-            let server = side.host.connect(server, 1, 0)?.id();
-            loop {
+        Ok(caller(move |servers| {
+            let mut side = Side::open(bind, servers.len(), wait)?;
+            let connect = |&server| Ok(side.host.connect(server, 1, 0)?.id());
+            let servers = servers.iter().map(connect).collect::<Result<Vec<_>, Error>>()?;
+            let mut missing = servers.len();
+            while missing > 0 {
                 match side.host.service()? {
-                    Some(Event::Connect { .. }) => return Ok(Calls { side, server }),
-                    Some(_) => return Err("the server refuses the connection".into()),
-                    None => side.wait()?,
+                    Some(Event::Connect { .. }) => missing -= 1,
+                    Some(_) => return Err("a server refuses the connection".into()),
+                    None => side.wait(CYCLE)?,
                 }
             }
+            Ok(Calls { side, order: InOrder::new(servers.len()), servers })
         }))
     }
 }
@@ -78,18 +85,21 @@ struct Side {
 }
 
 impl Side {
-    fn open(bind: SocketAddr, wait: Wait) -> Result<Self, Error> {
+    fn open(bind: SocketAddr, peers: usize, wait: Wait) -> Result<Self, Error> {
         let socket = UdpSocket::bind(bind)?;
-        let host = Host::new(socket.try_clone()?, HostSettings::default())?;
+        let settings = HostSettings { peer_limit: peers, channel_limit: 1, ..Default::default() };
+        let host = Host::new(socket.try_clone()?, settings)?;
         Ok(Self { host, socket, wait })
     }
 
-    /// Waits until a packet arrives, or a timer may be due.
-    fn wait(&self) -> io::Result<()> {
+    /// Waits until a packet arrives, or a timer may be due, for up to `time`.
+    fn wait(&self, time: Duration) -> io::Result<()> {
         match self.wait {
             Wait::Spin => std::hint::spin_loop(),
             Wait::Block => {
-                poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&CYCLE))?;
+                let nanos = time.min(CYCLE).as_nanos() as i64;
+                let time = Timespec { tv_sec: 0, tv_nsec: nanos };
+                poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&time))?;
             }
         }
         Ok(())
@@ -99,24 +109,32 @@ impl Side {
 /// Calls of a client.
 struct Calls {
     side: Side,
-    server: PeerID,
+    servers: Vec<PeerID>,
+    order: InOrder,
 }
 
-impl Connection for Calls {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        self.side.host.peer_mut(self.server).send(CHANNEL, &Packet::reliable(request))?;
-        Ok(())
+impl Caller for Calls {
+    fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error> {
+        self.order.add(server, call);
+        let peer = self.side.host.peer_mut(self.servers[server]);
+        Ok(peer.send(CHANNEL, &Packet::reliable(request))?)
     }
 
-    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        loop {
-            match self.side.host.service()? {
-                Some(Event::Receive { packet, .. }) => {
-                    reply.extend_from_slice(packet.data());
-                    return Ok(());
-                }
-                Some(_) => return Err("the server has ended the connection".into()),
-                None => self.side.wait()?,
+    fn receive(
+        &mut self,
+        wait: Option<Duration>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        match self.side.host.service()? {
+            Some(Event::Receive { peer, packet, .. }) => {
+                reply.extend_from_slice(packet.data());
+                let server = self.servers.iter().position(|&it| it == peer.id());
+                Ok(Some(self.order.take(server.ok_or("a reply of an unknown server")?)?))
+            }
+            Some(_) => Err("a server has ended the connection".into()),
+            None => {
+                self.side.wait(wait.unwrap_or(CYCLE))?;
+                Ok(None)
             }
         }
     }

@@ -3,20 +3,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench.grpc.pb.h"
 
 using bench::Data;
 using bench::Echo;
 
-extern "C" {
-// Defined in ffi.rs: writes the receipt that a request asks for, and returns its length; 0 if it asks for none.
-size_t compare_answer(const uint8_t* request, size_t length, uint8_t* receipt);
-}
+// Of ffi.rs: writes the receipt that a request asks for, and returns its length; 0 if it asks for none.
+extern "C" size_t compare_answer(const char* request, size_t length, char* receipt);
 
 namespace {
 
@@ -40,10 +38,9 @@ class Served {
     is_answered_ = true;
     new Served(service_, queue_);
     std::string& bytes = *request_.mutable_bytes();
-    uint8_t receipt[kReceiptCapacity];
-    size_t length =
-        compare_answer(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), receipt);
-    if (length > 0) bytes.assign(reinterpret_cast<char*>(receipt), length);
+    char receipt[kReceiptCapacity];
+    size_t length = compare_answer(bytes.data(), bytes.size(), receipt);
+    if (length > 0) bytes.assign(receipt, length);
     Data reply;
     *reply.mutable_bytes() = std::move(bytes);
     responder_.Finish(reply, grpc::Status::OK, this);
@@ -60,6 +57,7 @@ class Served {
 
 // A call at a client.
 struct Made {
+  uint64_t call;
   grpc::ClientContext context;
   Data reply;
   grpc::Status status;
@@ -76,21 +74,21 @@ struct EchoServer {
 
 struct EchoClient {
   grpc::CompletionQueue queue;
-  std::unique_ptr<Echo::Stub> stub;
+  std::vector<std::unique_ptr<Echo::Stub>> servers;
+  std::unique_ptr<Made> last;
 };
 
 extern "C" {
-
 const char* echo_version() {
   static const std::string version = grpc::Version();
   return version.c_str();
 }
 
-// Starts a server on a free port, which it writes; null if it cannot be started.
-EchoServer* echo_listen(int* port) {
+// Starts a server at an address whose port is free, and writes its port; null if it cannot be started.
+EchoServer* echo_listen(const char* address, int* port) {
   auto server = std::make_unique<EchoServer>();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), port);
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), port);
   builder.RegisterService(&server->service);
   server->queue = builder.AddCompletionQueue();
   server->server = builder.BuildAndStart();
@@ -104,11 +102,8 @@ void echo_serve(EchoServer* server) {
   bool is_ok;
   while (server->queue->Next(&tag, &is_ok)) {
     auto* call = static_cast<Served*>(tag);
-    if (is_ok) {
-      call->Proceed();
-    } else {
-      delete call;
-    }
+    if (is_ok) call->Proceed();
+    else delete call;
   }
 }
 
@@ -117,30 +112,39 @@ void echo_stop(EchoServer* server) {
   server->queue->Shutdown();
 }
 
-EchoClient* echo_connect(const char* address) {
-  auto* client = new EchoClient;
-  client->stub = Echo::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-  return client;
+EchoClient* echo_client() { return new EchoClient; }
+
+// Adds a server, with a connection of its own.
+void echo_connect(EchoClient* client, const char* address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  client->servers.push_back(Echo::NewStub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
 }
 
-void echo_send(EchoClient* client, const uint8_t* request, size_t length) {
-  auto* call = new Made;
+void echo_send(EchoClient* client, size_t server, uint64_t call, const char* bytes, size_t length) {
+  auto* made = new Made{call};
   Data data;
-  data.set_bytes(request, length);
-  call->reader = client->stub->AsyncCall(&call->context, data, &client->queue);
-  call->reader->Finish(&call->reply, &call->status, call);
+  data.set_bytes(bytes, length);
+  made->reader = client->servers[server]->AsyncCall(&made->context, data, &client->queue);
+  made->reader->Finish(&made->reply, &made->status, made);
 }
 
-// Waits for the next reply, and returns its length; -1 if its call has failed, or it does not fit.
-ptrdiff_t echo_receive(EchoClient* client, uint8_t* reply, size_t capacity) {
+// Waits for the next reply, for up to `micros`, or as long as it takes if that is negative. Returns its length, -1 if its call has
+// failed, or -2 if there is none. The reply is there until the next call of this function.
+ptrdiff_t echo_receive(EchoClient* client, int64_t micros, uint64_t* call, const char** reply) {
+  gpr_timespec deadline = micros < 0    ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
+                          : micros == 0 ? gpr_time_0(GPR_CLOCK_MONOTONIC)
+                                        : gpr_time_from_micros(micros, GPR_TIMESPAN);
   void* tag;
   bool is_ok;
-  if (!client->queue.Next(&tag, &is_ok)) return -1;
-  std::unique_ptr<Made> call(static_cast<Made*>(tag));
-  const std::string& bytes = call->reply.bytes();
-  if (!is_ok || !call->status.ok() || bytes.size() > capacity) return -1;
-  std::memcpy(reply, bytes.data(), bytes.size());
-  return static_cast<ptrdiff_t>(bytes.size());
+  auto next = client->queue.AsyncNext(&tag, &is_ok, deadline);
+  if (next != grpc::CompletionQueue::GOT_EVENT) return -2;
+  client->last.reset(static_cast<Made*>(tag));
+  if (!is_ok || !client->last->status.ok()) return -1;
+  *call = client->last->call;
+  *reply = client->last->reply.bytes().data();
+  return static_cast<ptrdiff_t>(client->last->reply.bytes().size());
 }
 
 }  // extern "C"

@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::ptr::NonNull;
+use std::net::SocketAddr;
+use std::ptr::{NonNull, null};
 use std::slice;
+use std::time::Duration;
 
 use compare_kit::{Error, answer};
 
@@ -15,12 +17,24 @@ struct EchoClient([u8; 0]);
 
 unsafe extern "C" {
     safe fn echo_version() -> NonNull<c_char>;
-    safe fn echo_listen(port: &mut c_int) -> Option<NonNull<EchoServer>>;
+    fn echo_listen(address: *const c_char, port: &mut c_int) -> Option<NonNull<EchoServer>>;
     fn echo_serve(server: NonNull<EchoServer>);
     fn echo_stop(server: NonNull<EchoServer>);
-    fn echo_connect(address: *const c_char) -> NonNull<EchoClient>;
-    fn echo_send(client: NonNull<EchoClient>, request: *const u8, length: usize);
-    fn echo_receive(client: NonNull<EchoClient>, reply: *mut u8, capacity: usize) -> isize;
+    safe fn echo_client() -> NonNull<EchoClient>;
+    fn echo_connect(client: NonNull<EchoClient>, address: *const c_char);
+    fn echo_send(
+        client: NonNull<EchoClient>,
+        server: usize,
+        call: u64,
+        request: *const u8,
+        length: usize,
+    );
+    fn echo_receive(
+        client: NonNull<EchoClient>,
+        micros: i64,
+        call: &mut u64,
+        reply: &mut *const u8,
+    ) -> isize;
 }
 
 /// Called by a server for each request.
@@ -50,10 +64,12 @@ pub(crate) struct Server(NonNull<EchoServer>);
 unsafe impl Send for Server {}
 
 impl Server {
-    /// Listens on a free port, which is returned as well.
-    pub(crate) fn listen() -> Result<(Self, u16), Error> {
-        let mut port = 0;
-        let server = echo_listen(&mut port).ok_or("gRPC cannot listen")?;
+    /// Listens at an address. Its port is returned as well.
+    pub(crate) fn listen(address: SocketAddr) -> Result<(Self, u16), Error> {
+        let (address, mut port) = (CString::new(address.to_string())?, 0);
+        // SAFETY: the string ends with a zero, and outlives the call.
+        let server = unsafe { echo_listen(address.as_ptr(), &mut port) };
+        let server = server.ok_or("gRPC cannot listen")?;
         Ok((Self(server), port.try_into()?))
     }
 
@@ -72,22 +88,41 @@ impl Server {
 /// A client, which lives until the process ends.
 pub(crate) struct Client(NonNull<EchoClient>);
 
+/// What `echo_receive` returns if there is no reply.
+const NOTHING: isize = -2;
+
 impl Client {
-    pub(crate) fn connect(address: &str) -> Result<Self, Error> {
-        let address = CString::new(address)?;
-        // SAFETY: the string ends with a zero and outlives the call.
-        Ok(Self(unsafe { echo_connect(address.as_ptr()) }))
+    pub(crate) fn new() -> Self {
+        Self(echo_client())
     }
 
-    pub(crate) fn send(&mut self, request: &[u8]) {
-        // SAFETY: the client is never freed, and the request is copied.
-        unsafe { echo_send(self.0, request.as_ptr(), request.len()) }
+    /// Adds a server.
+    pub(crate) fn connect(&mut self, address: SocketAddr) -> Result<(), Error> {
+        let address = CString::new(address.to_string())?;
+        // SAFETY: the client is never freed, the string ends with a zero, and outlives the call.
+        unsafe { echo_connect(self.0, address.as_ptr()) };
+        Ok(())
     }
 
-    /// Waits for the next reply, writes it into `reply`, and returns its length; `None` if its call has failed.
-    pub(crate) fn receive(&mut self, reply: &mut [u8]) -> Option<usize> {
-        // SAFETY: the client is never freed, and writes no more bytes than there is room for.
-        let length = unsafe { echo_receive(self.0, reply.as_mut_ptr(), reply.len()) };
-        length.try_into().ok()
+    /// Calls the server with this number.
+    pub(crate) fn send(&mut self, server: usize, call: u64, request: &[u8]) {
+        // SAFETY: the client is never freed and has the server, and the request is copied.
+        unsafe { echo_send(self.0, server, call, request.as_ptr(), request.len()) }
+    }
+
+    /// Waits for the next reply, for up to `wait` if there is one. Returns it, and its call.
+    pub(crate) fn receive(
+        &mut self,
+        wait: Option<Duration>,
+    ) -> Result<Option<(u64, &[u8])>, Error> {
+        let micros = wait.map_or(-1, |wait| wait.as_micros() as i64);
+        let (mut call, mut reply) = (0, null());
+        // SAFETY: the client is never freed, and borrowed exclusively.
+        let length = match unsafe { echo_receive(self.0, micros, &mut call, &mut reply) } {
+            NOTHING => return Ok(None),
+            length => length.try_into().map_err(|_| "a call has failed")?,
+        };
+        // SAFETY: the reply is there until the next call, which needs the client.
+        Ok(Some((call, unsafe { slice::from_raw_parts(reply, length) })))
     }
 }

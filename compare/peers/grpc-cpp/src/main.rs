@@ -4,10 +4,11 @@ mod ffi;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use compare_kit::{
-    Class, Client, Connection, Connector, Description, Error, MAX_LENGTH, Peer, Server, Waits,
-    connections, run,
+    Caller, Class, Client, Connector, Description, Error, MAX_LENGTH, Peer, Server, Waits, caller,
+    run,
 };
 
 struct GrpcCpp;
@@ -18,30 +19,32 @@ impl Peer for GrpcCpp {
             name: "grpc-cpp".to_owned(),
             package: None,
             settings: format!(
-                "gRPC C++ {} of the system, one HTTP/2 connection, completion queues, one thread that answers or calls",
+                "gRPC C++ {} of the system, one HTTP/2 connection to each server, a completion queue on each side, one thread that answers or calls; deadlines of whole milliseconds",
                 ffi::version()
             ),
             advice: "its guide recommends completion queues for most calls a second, one channel, and no synchronous methods"
                 .to_owned(),
             waits: Waits::Block,
             longest: Some(MAX_LENGTH),
-            is_node: false,
+            is_node: true,
+            grows: true,
             class: Class::Clear,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
-        let (grpc, port) = ffi::Server::listen()?;
+        let (grpc, port) = ffi::Server::listen(server.bind)?;
         server.stop().wake_with(move || grpc.stop());
-        server.ready(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        server.ready(SocketAddr::new(server.bind.ip(), port))?;
         grpc.serve();
         Ok(())
     }
 
-    fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
-        let capacity = client.work.size();
-        Ok(connections(move |server| {
-            Ok(Calls { grpc: ffi::Client::connect(&server.to_string())?, capacity })
+    fn client(_: &Client) -> Result<Box<dyn Connector>, Error> {
+        Ok(caller(move |servers| {
+            let mut grpc = ffi::Client::new();
+            servers.iter().try_for_each(|&server| grpc.connect(server))?;
+            Ok(Calls { grpc })
         }))
     }
 }
@@ -49,21 +52,24 @@ impl Peer for GrpcCpp {
 /// Calls of a client.
 struct Calls {
     grpc: ffi::Client,
-    /// Bytes of the longest reply.
-    capacity: usize,
 }
 
-impl Connection for Calls {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        self.grpc.send(request);
+impl Caller for Calls {
+    fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error> {
+        self.grpc.send(server, call, request);
         Ok(())
     }
 
-    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        reply.resize(self.capacity, 0);
-        let length = self.grpc.receive(reply).ok_or("a call has failed")?;
-        reply.truncate(length);
-        Ok(())
+    fn receive(
+        &mut self,
+        wait: Option<Duration>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        let received = self.grpc.receive(wait)?;
+        Ok(received.map(|(call, bytes)| {
+            reply.extend_from_slice(bytes);
+            call
+        }))
     }
 }
 

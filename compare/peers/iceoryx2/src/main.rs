@@ -16,7 +16,6 @@ use iceoryx2::port::notifier::Notifier;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::request_response::PortFactory;
 
-/// Calls outstanding at most.
 const OUTSTANDING: usize = 64;
 /// Longest sleep of a server, which then sees that it must stop.
 const CYCLE: Duration = Duration::from_millis(50);
@@ -33,6 +32,7 @@ impl Peer for Iceoryx2 {
             waits: Waits::Both,
             longest: Some(MAX_LENGTH),
             is_node: false,
+            grows: false,
             class: Class::SameHost,
         }
     }

@@ -32,6 +32,7 @@ impl Peer for Datagrams {
             waits: Waits::Block,
             longest: Some(LONGEST),
             is_node: false,
+            grows: false,
             class: Class::Sealed,
         }
     }

@@ -23,6 +23,7 @@ impl Peer for Quinn {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Sealed,
         }
     }

@@ -25,6 +25,7 @@ impl Peer for S2nQuic {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Sealed,
         }
     }

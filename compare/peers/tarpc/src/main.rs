@@ -43,6 +43,7 @@ impl Peer for Tarpc {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Clear,
         }
     }

@@ -22,6 +22,7 @@ impl Peer for Tcp {
             waits: Waits::Both,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Clear,
         }
     }

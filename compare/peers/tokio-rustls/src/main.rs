@@ -29,6 +29,7 @@ impl Peer for TokioRustls {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Sealed,
         }
     }

@@ -22,6 +22,7 @@ impl Peer for Tokio {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Clear,
         }
     }

@@ -45,6 +45,7 @@ impl Peer for Tonic {
             waits: Waits::Block,
             longest: None,
             is_node: true,
+            grows: true,
             class: Class::Clear,
         }
     }

@@ -1,15 +1,16 @@
-//! UCX: tagged messages between two workers, over TCP or through shared memory.
+//! UCX: active messages between workers, over TCP or through shared memory.
 
 mod ffi;
 
 use std::ffi::CStr;
+use std::time::Duration;
 
 use compare_kit::{
-    Class, Client, Connection, Connector, Description, Error, MAX_LENGTH, Peer, Server, Wait,
-    Waits, answer, connections, free_address,
+    Caller, Class, Client, Connector, Description, Error, MAX_LENGTH, Peer, Server, Wait, Waits,
+    answer, caller, free_address,
 };
 
-use ffi::Side;
+use ffi::{Endpoint, Side};
 
 /// UCX between hosts, or between processes of one.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl<const SAME_HOST: bool> Peer for Ucx<SAME_HOST> {
             name: name.to_owned(),
             package: None,
             settings: format!(
-                "UCX {} of the system, tagged messages, one worker and one endpoint on each side, UCX_TLS={}",
+                "UCX {} of the system, active messages, one worker on each side and an endpoint for each connection, UCX_TLS={}",
                 ffi::version(),
                 Self::TRANSPORTS.to_string_lossy()
             ),
@@ -36,19 +37,23 @@ impl<const SAME_HOST: bool> Peer for Ucx<SAME_HOST> {
                 .to_owned(),
             waits: Waits::Both,
             longest: Some(MAX_LENGTH),
-            is_node: false,
+            is_node: !SAME_HOST,
+            grows: !SAME_HOST,
             class,
         }
     }
 
     fn serve(server: &mut Server<'_>) -> Result<(), Error> {
         let address = free_address(server.bind)?;
-        let mut side = Side::listen(Self::TRANSPORTS, address.port())?;
+        let mut side = Side::open(Self::TRANSPORTS)?;
+        side.listen(address)?;
         server.ready(address)?;
         while !server.stop().is_asked() {
-            if let Some(request) = side.receive(server.wait)? {
-                let receipt = answer(&request);
-                side.send(receipt.as_ref().map_or(&request[..], |receipt| &receipt[..]))?;
+            if let Some(request) = side.receive(server.wait, None) {
+                let receipt = answer(request.bytes());
+                let reply = receipt.as_ref().map_or(request.bytes(), |receipt| &receipt[..]);
+                // A client that has ended needs no reply.
+                let _ = request.from().send(request.call(), reply);
             }
         }
         Ok(())
@@ -56,8 +61,11 @@ impl<const SAME_HOST: bool> Peer for Ucx<SAME_HOST> {
 
     fn client(client: &Client) -> Result<Box<dyn Connector>, Error> {
         let wait = client.wait;
-        Ok(connections(move |server| {
-            Ok(Calls { side: Side::connect(Self::TRANSPORTS, server.port())?, wait })
+        Ok(caller(move |servers| {
+            let mut side = Side::open(Self::TRANSPORTS)?;
+            let servers = servers.iter().map(|&server| side.connect(server));
+            let servers = servers.collect::<Result<_, _>>()?;
+            Ok(Calls { side, servers, wait })
         }))
     }
 }
@@ -65,20 +73,24 @@ impl<const SAME_HOST: bool> Peer for Ucx<SAME_HOST> {
 /// Calls of a client.
 struct Calls {
     side: Side,
+    servers: Vec<Endpoint>,
     wait: Wait,
 }
 
-impl Connection for Calls {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        self.side.send(request)
+impl Caller for Calls {
+    fn send(&mut self, server: usize, call: u64, request: &[u8]) -> Result<(), Error> {
+        self.servers[server].send(call, request)
     }
 
-    fn receive(&mut self, reply: &mut Vec<u8>) -> Result<(), Error> {
-        loop {
-            if let Some(message) = self.side.receive(self.wait)? {
-                *reply = message;
-                return Ok(());
-            }
-        }
+    fn receive(
+        &mut self,
+        wait: Option<Duration>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        let message = self.side.receive(self.wait, wait);
+        Ok(message.map(|message| {
+            reply.extend_from_slice(message.bytes());
+            message.call()
+        }))
     }
 }

@@ -1,5 +1,5 @@
-// UCX: one worker and one endpoint on each side, tagged messages.
-#include <arpa/inet.h>
+// UCX: one worker on each side, an endpoint for each connection, active messages.
+#define _GNU_SOURCE
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
@@ -9,142 +9,142 @@
 
 // Progress calls without a message after which a side that polls returns.
 #define POLLS 1000
-// Longest sleep of a side that does not poll, in milliseconds.
-#define CYCLE 50
+// The kind of the active messages.
+#define ID 0
+// An operation has a callback, and an argument for it.
+#define CALLBACK (UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA)
 
-#define NOTHING (-1)
-#define FAILED (-2)
-
-struct side {
-    ucp_context_h context;
-    ucp_worker_h worker;
-    ucp_ep_h endpoint;
-    int event;
-    // The message that is being received.
-    void *buffer;
-    size_t capacity;
-    int is_receiving;
-    ptrdiff_t received;
+// A message, which was received or is being sent.
+struct message {
+    struct message *next;
+    struct side *side;
+    ucp_ep_h from;
+    size_t length;
+    uint64_t call; // The header of the active message.
+    char bytes[];
 };
 
-// Opens a worker that uses these transports.
-static struct side *open_side(const char *transports, size_t capacity) {
+struct side {
+    ucp_worker_h worker;
+    int event;
+    struct message *first, **last; // Messages that have arrived.
+};
+
+// A message has arrived, if it has.
+static void on_end(ucs_status_t status, struct message *message) {
+    if (status == UCS_OK) {
+        *message->side->last = message;
+        message->side->last = &message->next;
+    } else free(message);
+}
+
+static void on_data(void *request, ucs_status_t status, size_t length, void *message) {
+    (void)length;
+    ucp_request_free(request);
+    on_end(status, message);
+}
+
+// A short message has arrived, or a long one is announced.
+static ucs_status_t on_message(void *argument, const void *header, size_t header_length, void *data,
+                               size_t length, const ucp_am_recv_param_t *about) {
+    struct message *message = malloc(sizeof *message + length);
+    *message = (struct message){.side = argument, .from = about->reply_ep, .length = length};
+    memcpy(&message->call, header, header_length);
+    if (!(about->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+        memcpy(message->bytes, data, length);
+        on_end(UCS_OK, message);
+        return UCS_OK;
+    }
+    ucp_request_param_t params = {
+        .op_attr_mask = CALLBACK, .cb.recv_am = on_data, .user_data = message};
+    ucp_worker_h worker = message->side->worker;
+    void *request = ucp_am_recv_data_nbx(worker, data, message->bytes, length, &params);
+    if (!UCS_PTR_IS_PTR(request)) on_end(UCS_PTR_STATUS(request), message);
+    return UCS_INPROGRESS;
+}
+
+// Opens a side that uses these transports; null if that fails.
+struct side *side_open(const char *transports) {
     struct side *side = calloc(1, sizeof *side);
-    side->buffer = malloc(capacity);
-    side->capacity = capacity;
-    side->received = NOTHING;
+    side->last = &side->first;
     ucp_config_t *config;
-    if (ucp_config_read(NULL, NULL, &config) != UCS_OK ||
-        ucp_config_modify(config, "TLS", transports) != UCS_OK) {
-        return NULL;
-    }
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-                           .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
-    ucs_status_t status = ucp_init(&params, config, &side->context);
-    ucp_config_release(config);
-    ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+    ucp_context_h context;
+    if (ucp_config_read(NULL, NULL, &config) != UCS_OK) return NULL;
+    ucp_params_t params = {UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP};
+    ucp_worker_params_t worker = {UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                   .thread_mode = UCS_THREAD_MODE_SINGLE};
-    if (status != UCS_OK || ucp_worker_create(side->context, &worker, &side->worker) != UCS_OK ||
-        ucp_worker_get_efd(side->worker, &side->event) != UCS_OK) {
-        return NULL;
-    }
-    return side;
+    ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = ID, .cb = on_message, .arg = side};
+    int is_open = ucp_config_modify(config, "TLS", transports) == UCS_OK &&
+                  ucp_init(&params, config, &context) == UCS_OK &&
+                  ucp_worker_create(context, &worker, &side->worker) == UCS_OK &&
+                  ucp_worker_get_efd(side->worker, &side->event) == UCS_OK &&
+                  ucp_worker_set_am_recv_handler(side->worker, &handler) == UCS_OK;
+    ucp_config_release(config);
+    return is_open ? side : NULL;
 }
 
 static void on_connection(ucp_conn_request_h request, void *argument) {
     struct side *side = argument;
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST,
-                              .conn_request = request};
-    ucp_ep_create(side->worker, &params, &side->endpoint);
+    ucp_ep_params_t params = {UCP_EP_PARAM_FIELD_CONN_REQUEST, .conn_request = request};
+    ucp_ep_h endpoint;
+    ucp_ep_create(side->worker, &params, &endpoint);
 }
 
-static struct sockaddr_in loopback(uint16_t port) {
-    return (struct sockaddr_in){
-        .sin_family = AF_INET,
-        .sin_port = htons(port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-}
-
-// A server at this port; null if it cannot be opened.
-struct side *side_listen(const char *transports, size_t capacity, uint16_t port) {
-    struct side *side = open_side(transports, capacity);
-    struct sockaddr_in address = loopback(port);
+// Lets clients connect to this address.
+int side_listen(struct side *side, const struct sockaddr_in *at) {
     ucp_listener_params_t params = {
         .field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
-        .sockaddr = {.addr = (struct sockaddr *)&address, .addrlen = sizeof address},
-        .conn_handler = {.cb = on_connection, .arg = side},
-    };
+        .sockaddr = {.addr = (const struct sockaddr *)at, .addrlen = sizeof *at},
+        .conn_handler = {.cb = on_connection, .arg = side}};
     ucp_listener_h listener;
-    if (!side || ucp_listener_create(side->worker, &params, &listener) != UCS_OK) return NULL;
-    return side;
+    return ucp_listener_create(side->worker, &params, &listener);
 }
 
-// A client of the server at this port; null if it cannot be opened.
-struct side *side_connect(const char *transports, size_t capacity, uint16_t port) {
-    struct side *side = open_side(transports, capacity);
-    struct sockaddr_in address = loopback(port);
+// Connects to the server at this address; null if that fails.
+ucp_ep_h side_connect(struct side *side, const struct sockaddr_in *at) {
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR,
         .flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
-        .sockaddr = {.addr = (struct sockaddr *)&address, .addrlen = sizeof address},
-    };
-    if (!side || ucp_ep_create(side->worker, &params, &side->endpoint) != UCS_OK) return NULL;
-    return side;
+        .sockaddr = {.addr = (const struct sockaddr *)at, .addrlen = sizeof *at}};
+    ucp_ep_h endpoint;
+    return ucp_ep_create(side->worker, &params, &endpoint) == UCS_OK ? endpoint : NULL;
 }
 
-static void on_sent(void *request, ucs_status_t status, void *copy) {
+static void on_sent(void *request, ucs_status_t status, void *message) {
     (void)status;
-    free(copy);
+    free(message);
     ucp_request_free(request);
 }
 
-// Sends a copy of a message. Returns 0, or FAILED.
-int side_send(struct side *side, const void *message, size_t length) {
-    void *copy = malloc(length);
-    memcpy(copy, message, length);
+// Sends a copy of a message, to which the other side can reply.
+int endpoint_send(ucp_ep_h endpoint, uint64_t call, const void *bytes, size_t length) {
+    struct message *message = malloc(sizeof *message + length);
+    message->call = call;
+    memcpy(message->bytes, bytes, length);
     ucp_request_param_t params = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send = on_sent,
-        .user_data = copy,
-    };
-    void *request = ucp_tag_send_nbx(side->endpoint, copy, length, 0, &params);
-    if (!UCS_PTR_IS_PTR(request)) free(copy);
-    return UCS_PTR_IS_ERR(request) ? FAILED : 0;
+        .op_attr_mask = CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_AM_SEND_FLAG_REPLY, .cb.send = on_sent, .user_data = message};
+    void *request = ucp_am_send_nbx(endpoint, ID, &message->call, sizeof message->call,
+                                    message->bytes, length, &params);
+    if (!UCS_PTR_IS_PTR(request)) free(message);
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
-static void on_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
-                        void *argument) {
-    struct side *side = argument;
-    side->received = status == UCS_OK ? (ptrdiff_t)info->length : FAILED;
-    side->is_receiving = 0;
-    ucp_request_free(request);
-}
-
-// Waits for a message a while, which is `*message` until the next call. Returns its length, NOTHING, or FAILED.
-ptrdiff_t side_receive(struct side *side, int is_spinning, const void **message) {
-    *message = side->buffer;
-    side->received = NOTHING;
-    if (!side->is_receiving) {
-        // The callback is called in any case, possibly at once.
-        ucp_request_param_t params = {
-            .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                            UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-            .cb.recv = on_received,
-            .user_data = side,
-        };
-        side->is_receiving = 1;
-        void *request = ucp_tag_recv_nbx(side->worker, side->buffer, side->capacity, 0, 0, &params);
-        if (UCS_PTR_IS_ERR(request)) return FAILED;
-    }
-    for (int polls = 0; side->received == NOTHING; polls++) {
+// Returns the next message, which the caller frees. Waits for it for up to `micros`; null if it has not arrived by then.
+struct message *side_receive(struct side *side, int is_spinning, uint32_t micros) {
+    for (int polls = 0; !side->first && polls < POLLS; polls++) {
         if (ucp_worker_progress(side->worker)) continue;
-        if (is_spinning) {
-            if (polls >= POLLS) break;
-        } else if (ucp_worker_arm(side->worker) == UCS_OK) {
-            struct pollfd event = {.fd = side->event, .events = POLLIN};
-            if (poll(&event, 1, CYCLE) == 0) break;
-        }
+        if (micros == 0) break;
+        // A worker cannot be armed while a message waits to be sent, and never again once its client has ended.
+        if (is_spinning || ucp_worker_arm(side->worker) != UCS_OK) continue;
+        struct pollfd event = {.fd = side->event, .events = POLLIN};
+        struct timespec time = {.tv_sec = micros / 1000000, .tv_nsec = micros % 1000000 * 1000L};
+        if (ppoll(&event, 1, &time, NULL) == 0) break;
     }
-    return side->received;
+    struct message *message = side->first;
+    if (message && !(side->first = message->next)) side->last = &side->first;
+    return message;
 }

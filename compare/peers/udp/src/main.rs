@@ -25,6 +25,7 @@ impl Peer for Udp {
             waits: Waits::Both,
             longest: Some(LONGEST),
             is_node: false,
+            grows: false,
             class: Class::Clear,
         }
     }

@@ -25,6 +25,7 @@ impl Peer for Unix {
             waits: Waits::Both,
             longest: None,
             is_node: false,
+            grows: false,
             class: Class::SameHost,
         }
     }

@@ -32,6 +32,7 @@ impl<const SAME_HOST: bool> Peer for ZeroMq<SAME_HOST> {
             waits: Waits::Block,
             longest: None,
             is_node: !SAME_HOST,
+            grows: !SAME_HOST,
             class,
         }
     }

@@ -41,11 +41,11 @@ impl Doorbell {
     }
 
     /// Waits until a descriptor is ready, for up to `time` (`None`: forever), and passes the keys
-    /// of ready ones to `sink`.
+    /// of ready ones to `sink`, and whether the other end of each may have gone.
     pub(crate) fn wait(
         &self,
         time: Option<Duration>,
-        mut sink: impl FnMut(u64),
+        mut sink: impl FnMut(u64, bool),
     ) -> Result<usize, Errno> {
         let time = time.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
@@ -54,7 +54,12 @@ impl Doorbell {
         let mut events = [const { MaybeUninit::uninit() }; BATCH];
         match epoll::wait(&self.epoll, &mut events, time.as_ref()) {
             Ok((ready, _)) => {
-                ready.iter().for_each(|event| sink(event.data.u64()));
+                let gone =
+                    epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+                ready.iter().for_each(|event| {
+                    let epoll::Event { flags, data } = *event;
+                    sink(data.u64(), flags.intersects(gone));
+                });
                 Ok(ready.len())
             }
             Err(Errno::INTR) => Ok(0),
@@ -66,5 +71,33 @@ impl Doorbell {
 impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn only_the_end_of_a_peer_is_reported_as_such() {
+        let (mut socket, mut peer) = UnixStream::pair().unwrap();
+        let doorbell = Doorbell::new().unwrap();
+        doorbell.add(&socket, 7).unwrap();
+        let reported = || {
+            let mut all = Vec::new();
+            doorbell.wait(Some(Duration::ZERO), |key, gone| all.push((key, gone))).unwrap();
+            all
+        };
+        assert_eq!(reported(), []);
+        peer.write_all(&[1]).unwrap();
+        assert_eq!(reported(), [(7, false)]);
+        // It goes while its signal has not been read.
+        peer.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(reported(), [(7, true)]);
+        socket.read_exact(&mut [0]).unwrap();
+        assert_eq!(reported(), [(7, true)]);
     }
 }

@@ -305,12 +305,12 @@ impl Local {
         poll_set: &mut PollSet,
         time: Option<Duration>,
     ) -> Result<PollOutcome, ConnectError> {
-        let mut keys = SmallVec::<[u64; 8]>::new();
-        let ready = self.doorbell.wait(time, |key| keys.push(key));
+        let mut keys = SmallVec::<[(u64, bool); 8]>::new();
+        let ready = self.doorbell.wait(time, |key, may_have_gone| keys.push((key, may_have_gone)));
         let ready = ready.map_err(ConnectError::system("wait for local peers"))?;
         let mut companions = 0;
         self.registry.renew(&mut poll_set.snapshot);
-        for key in keys {
+        for (key, may_have_gone) in keys {
             match key {
                 LISTENER => self.accept()?,
                 PENDING_CLIENT.. => self.advance_client(key),
@@ -322,7 +322,7 @@ impl Local {
                     pairs
                         .iter()
                         .filter(|pair| pair.number() == number)
-                        .for_each(|pair| pair.handle_signal());
+                        .for_each(|pair| pair.handle_event(may_have_gone));
                 }
             }
         }

@@ -317,7 +317,15 @@ impl Pair {
     /// Reads the bytes that made the descriptor readable, and records whether the peer has gone.
     /// Call it when the descriptor is readable.
     pub fn handle_signal(&self) {
-        if stream::drain(self.socket.as_fd()) || stream::has_hung_up(self.socket.as_fd()) {
+        self.handle_event(true);
+    }
+
+    /// Does what [`Pair::handle_signal`] does. `may_have_gone`: the event that reported the
+    /// descriptor does not exclude that the peer has gone. A signal alone does, which saves a system
+    /// call at each wake-up: an event follows when the peer goes.
+    pub(crate) fn handle_event(&self, may_have_gone: bool) {
+        let socket = self.socket.as_fd();
+        if stream::drain(socket) || (may_have_gone && stream::has_hung_up(socket)) {
             self.link.hang_up();
         }
     }
