@@ -131,7 +131,7 @@ local f = {
     incoming = ProtoField.uint32("apus.incoming", "Incoming (bytes that may arrive without further grants)"),
     cutoff_version = ProtoField.uint16("apus.cutoff_version", "Version of the cutoffs used"),
     retransmit = ProtoField.bool("apus.retransmit", "Retransmit"),
-    waiting = ProtoField.uint32("apus.waiting", "Waiting (granted bytes that have not left their sender, rounded down)"),
+    waiting = ProtoField.uint32("apus.waiting", "Waiting (bytes that wait at the sender, rounded down)"),
     pad = ProtoField.bytes("apus.pad", "Padding"),
     segment_offset = ProtoField.int32("apus.segment_offset", "Offset in the segment header"),
     offset = ProtoField.uint32("apus.offset", "Offset"),
@@ -328,7 +328,7 @@ local function client_id(range)
     return id:band(UInt64.new(0xfffffffe, 0xffffffff))
 end
 
--- Returns the granted bytes that wait at the sender of a DATA packet, rounded down (WIRE-34).
+-- Returns the bytes that wait at the sender of a DATA packet, rounded down (WIRE-34).
 local function waiting_bytes(byte)
     local code = math.max(byte - 1, 0)
     local shift = math.max(math.floor(code / 8) - 1, 0)

@@ -44,8 +44,8 @@ pub struct Data {
     /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
     /// kernel does in first transmissions. This implementation writes both.
     pub offset_in_sequence: bool,
-    /// Granted bytes of the message that wait at its sender when the packet has left (`WIRE-34`); nothing is said in the
-    /// kernel profile.
+    /// Bytes that wait at the sender of the message when the packet has left (`WIRE-34`); nothing is said in the kernel
+    /// profile.
     pub waiting: Waiting,
 }
 
