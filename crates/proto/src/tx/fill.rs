@@ -14,7 +14,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Waiting};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
 
 /// A burst of DATA packets that has been decided on.
 struct Burst {
@@ -193,7 +193,9 @@ impl<'a> Filler<'a> {
         let Burst { rpc, cut, retransmit } = burst;
         let now = self.now;
         let highest = self.config.highest_priority();
+        let calls = self.tables.rpcs.count(Role::Client) as u64;
         let entry = &mut self.tables.rpcs[rpc];
+        let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let peer = &mut self.tables.peers[entry.peer];
         let to = peer.address;
         // Who does not show the session is not believed.
@@ -212,6 +214,7 @@ impl<'a> Filler<'a> {
             offset: cut.range.start,
             offset_in_sequence: false,
             waiting: Waiting::UNSAID,
+            response_limit: self.outbound.incast.response_limit(of_client),
         };
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
@@ -224,7 +227,8 @@ impl<'a> Filler<'a> {
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.announced().max(asked);
-            if self.config.informs() {
+            // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
+            if self.config.informs() && !retransmit {
                 let in_interface = self.outbound.pacer.waiting(now);
                 data.waiting = Waiting::of_bytes(message.waiting().saturating_add(in_interface));
             }
@@ -329,5 +333,20 @@ mod tests {
                 (burst.payload_len() + burst.packets() * (burst.header_len() + 66)) as u32;
         }
         assert!(in_interface > 60_000);
+    }
+    /// PRIO-15, WIRE-35.
+    #[test]
+    fn a_request_says_its_share_of_what_responses_may_send_at_once() {
+        let config = Config::builder().incast_unsched_bytes(6_400).build().unwrap();
+        let mut transport = Transport::new(config, 1, 1);
+        let now = Instant::from_nanos(1_000_000);
+        for cookie in 0..5 {
+            let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; 100].into());
+            let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+            transport.call(now, call).unwrap();
+            let burst = transport.poll_transmit(now).unwrap();
+            let said = Waiting::of_bytes(6_400 / (cookie as u32 + 1));
+            assert_eq!(burst.headers()[50], said.byte(), "{cookie} calls before it");
+        }
     }
 }
