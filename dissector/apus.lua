@@ -131,7 +131,8 @@ local f = {
     incoming = ProtoField.uint32("apus.incoming", "Incoming (bytes that may arrive without further grants)"),
     cutoff_version = ProtoField.uint16("apus.cutoff_version", "Version of the cutoffs used"),
     retransmit = ProtoField.bool("apus.retransmit", "Retransmit"),
-    waiting = ProtoField.uint32("apus.waiting", "Waiting (granted bytes that have not left their sender, rounded down)"),
+    response_limit = ProtoField.uint32("apus.response_limit", "Response limit (bytes that may leave without a GRANT, rounded down)"),
+    waiting = ProtoField.uint32("apus.waiting", "Waiting (bytes that wait at the sender, rounded down)"),
     pad = ProtoField.bytes("apus.pad", "Padding"),
     segment_offset = ProtoField.int32("apus.segment_offset", "Offset in the segment header"),
     offset = ProtoField.uint32("apus.offset", "Offset"),
@@ -328,8 +329,8 @@ local function client_id(range)
     return id:band(UInt64.new(0xfffffffe, 0xffffffff))
 end
 
--- Returns the granted bytes that wait at the sender of a DATA packet, rounded down (WIRE-34).
-local function waiting_bytes(byte)
+-- Returns the bytes that a byte of DATA stands for, rounded down (WIRE-34, WIRE-35).
+local function coded_bytes(byte)
     local code = math.max(byte - 1, 0)
     local shift = math.max(math.floor(code / 8) - 1, 0)
     return math.min((code - shift * 8) * 2 ^ (shift + 6), MINUS_ONE)
@@ -469,7 +470,8 @@ local function parse(tvb, length, profile)
     if packet.kind == DATA then
         packet.length, packet.incoming = tvb(28, 4):uint(), tvb(32, 4):uint()
         packet.retransmit = tvb(48, 1):uint() ~= 0
-        packet.waiting = profile == "udp" and waiting_bytes(tvb(49, 1):uint()) or 0
+        packet.waiting = profile == "udp" and coded_bytes(tvb(49, 1):uint()) or 0
+        packet.response_limit = profile == "udp" and coded_bytes(tvb(50, 1):uint()) or 0
         packet.offset = tvb(52, 4):uint()
         if packet.offset == MINUS_ONE then packet.offset = packet.sequence end
         packet.data_len = length - DATA_HEADER
@@ -548,6 +550,9 @@ local function describe_data(packet, note)
     if packet.retransmit then remarks[#remarks + 1] = "retransmitted" end
     if packet.waiting > 0 then
         remarks[#remarks + 1] = string.format("%.0f bytes wait at its sender", packet.waiting)
+    end
+    if packet.response_limit > 0 then
+        remarks[#remarks + 1] = string.format("its response may begin with %.0f bytes", packet.response_limit)
     end
     if note.gap then remarks[#remarks + 1] = string.format("gap of %.0f before it", note.gap) end
     if note.repeated and not packet.retransmit then
@@ -700,12 +705,16 @@ local function add_data(tree, tvb, packet)
     if packet.acks[1] then add_ack(tree, tvb, packet.acks[1]) end
     tree:add(f.cutoff_version, tvb(46, 2))
     tree:add(f.retransmit, tvb(48, 1))
+    local pad = 49
     if packet.waiting > 0 then
         tree:add(f.waiting, tvb(49, 1), packet.waiting)
-        tree:add(f.pad, tvb(50, 2))
-    else
-        tree:add(f.pad, tvb(49, 3))
+        pad = 50
     end
+    if packet.response_limit > 0 then
+        tree:add(f.response_limit, tvb(50, 1), packet.response_limit)
+        pad = 51
+    end
+    tree:add(f.pad, tvb(pad, 52 - pad))
     tree:add(f.segment_offset, tvb(52, 4))
     tree:add(f.offset, tvb(52, 4), packet.offset):set_generated()
     tree:add(f.data_len, packet.data_len):set_generated()

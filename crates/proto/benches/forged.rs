@@ -43,6 +43,7 @@ fn body(kind: Kind, payload: &[u8]) -> Body<'_> {
                 offset: 0,
                 offset_in_sequence: false,
                 waiting: Waiting::UNSAID,
+                response_limit: Waiting::UNSAID,
             };
             Body::Data(data, payload)
         }

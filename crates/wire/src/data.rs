@@ -17,10 +17,10 @@ const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 /// The fields of a DATA packet after the common header.
 ///
 /// ```text
-///  28              32              36                      44      46      48  49    52
-/// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
-/// | message length| incoming      | ack: client id        | port  | cut v.|ret|wait| pad| offset |
-/// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
+///  28              32              36                      44      46      48  49   50   51  52
+/// +---------------+---------------+-----------------------+-------+-------+---+----+----+---+--------+
+/// | message length| incoming      | ack: client id        | port  | cut v.|ret|wait|lim.|pad| offset |
+/// +---------------+---------------+-----------------------+-------+-------+---+----+----+---+--------+
 /// ```
 ///
 /// Source: docs/reference/homa-module.md, *Packet types*, *Sending DATA* and *Retransmitting DATA*;
@@ -44,9 +44,12 @@ pub struct Data {
     /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
     /// kernel does in first transmissions. This implementation writes both.
     pub offset_in_sequence: bool,
-    /// Granted bytes of the message that wait at its sender when the packet has left (`WIRE-34`); nothing is said in the
-    /// kernel profile.
+    /// Bytes that wait at the sender of the message when the packet has left (`WIRE-34`); nothing is said in the kernel
+    /// profile.
     pub waiting: Waiting,
+    /// In requests, the bytes of the response that may leave without a GRANT, if its client limits them (`WIRE-35`); nothing is
+    /// said in the kernel profile.
+    pub response_limit: Waiting,
 }
 
 impl Data {
@@ -65,6 +68,10 @@ impl Data {
             offset_in_sequence,
             waiting: match header.profile() {
                 Profile::Udp => Waiting::from_byte(bytes[49]),
+                Profile::Kernel => Waiting::UNSAID,
+            },
+            response_limit: match header.profile() {
+                Profile::Udp => Waiting::from_byte(bytes[50]),
                 Profile::Kernel => Waiting::UNSAID,
             },
         };
@@ -107,7 +114,8 @@ impl Data {
         write_u16(out, 46, self.cutoff_version);
         out[48] = u8::from(self.retransmit);
         out[49] = self.waiting.byte();
-        out[50..52].fill(0);
+        out[50] = self.response_limit.byte();
+        out[51] = 0;
         let wire_offset = if self.offset_in_sequence { OFFSET_IN_SEQUENCE } else { self.offset };
         write_u32(out, 52, wire_offset);
     }

@@ -100,6 +100,7 @@ mod tests {
             offset,
             offset_in_sequence: false,
             waiting: Waiting::UNSAID,
+            response_limit: Waiting::UNSAID,
         }
     }
 

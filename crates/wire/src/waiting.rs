@@ -1,6 +1,6 @@
-//! The granted bytes that wait at a sender, as one byte of DATA.
+//! The bytes that wait at a sender, as one byte of DATA.
 
-/// Granted bytes of a message that its sender has not sent, in one byte (`WIRE-34`).
+/// Bytes of a message that wait at its sender, in one byte (`WIRE-34`); a limit for a response has the same code (`WIRE-35`).
 ///
 /// Eight steps to each power of two, of 64 bytes at least: what is read is less than an eighth, or 64 bytes, below what was
 /// written. 0 says nothing: it is what versions before this field write.
@@ -16,7 +16,7 @@ impl Waiting {
     /// Says nothing.
     pub const UNSAID: Self = Self(0);
 
-    /// Returns the statement that `bytes` granted bytes wait.
+    /// Returns the statement that `bytes` bytes wait.
     #[must_use]
     pub const fn of_bytes(bytes: u32) -> Self {
         let units = bytes >> SHORTEST;

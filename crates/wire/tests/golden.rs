@@ -82,6 +82,7 @@ fn kernel_data_with_the_offset_in_both_places() {
         offset: 1424,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     let mut packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"abc"));
     packet.header.sequence = 1424;
@@ -106,6 +107,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
         offset: 1424,
         offset_in_sequence: true,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     let mut packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"a"));
     packet.header.sequence = 1424;
@@ -330,6 +332,7 @@ fn udp_data_of_an_empty_message() {
         offset: 0,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     let (flags, low_water) = (Flags::SESSION, UdpFields::LOW_WATER_UNKNOWN);
     let features = Features::EMPTY_MESSAGES;
@@ -364,6 +367,7 @@ fn a_burst_reuses_its_first_header() {
         offset: 0,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     let packet = kernel(Kind::Data, Role::Client, Body::Data(data, b"abc"));
     let mut buffer = [0; MAX_HEADER_LEN];

@@ -174,6 +174,9 @@ fn write_data(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Not
     if let Some(bytes @ 1..) = data.waiting.bytes() {
         remarks.push(format!("{bytes} bytes wait at its sender"));
     }
+    if let Some(bytes @ 1..) = data.response_limit.bytes() {
+        remarks.push(format!("its response may begin with {bytes} bytes"));
+    }
     if note.gap > 0 {
         remarks.push(format!("gap of {} before it", note.gap));
     }

@@ -80,10 +80,11 @@ impl FromStr for Pattern {
 
 impl fmt::Display for Answer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Nothing => "none",
-            Self::Echo => "echo",
-        })
+        match self {
+            Self::Nothing => formatter.write_str("none"),
+            Self::Echo => formatter.write_str("echo"),
+            Self::Bytes(bytes) => write!(formatter, "{bytes}"),
+        }
     }
 }
 
@@ -94,7 +95,12 @@ impl FromStr for Answer {
         match text {
             "none" => Ok(Self::Nothing),
             "echo" => Ok(Self::Echo),
-            _ => Err("write none (one-way messages) or echo (request and response)".to_owned()),
+            _ => match bytes(text) {
+                Ok(bytes @ 1..=1_000_000) => Ok(Self::Bytes(bytes as u32)),
+                _ => Err("write none (one-way messages), echo (request and response) or the bytes of a response, \
+                          1 to 1000000, like 10000"
+                    .to_owned()),
+            },
         }
     }
 }
@@ -114,7 +120,7 @@ mod tests {
         for text in ["packet", "flow"] {
             assert_eq!(text.parse::<Spreading>().unwrap().to_string(), text);
         }
-        for text in ["none", "echo"] {
+        for text in ["none", "echo", "10000"] {
             assert_eq!(text.parse::<Answer>().unwrap().to_string(), text);
         }
     }

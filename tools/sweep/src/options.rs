@@ -123,7 +123,8 @@ pub struct Options {
     /// Senders and receivers: `uniform`, or `incast=N`, N hosts to one at the same moment
     #[arg(long, value_name = "PATTERN", default_value = "uniform")]
     pub pattern: Pattern,
-    /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)
+    /// What receivers answer: `none` (one-way messages, as in the paper), `echo` (request and response), or the bytes of each
+    /// response
     #[arg(long, value_name = "ANSWER", default_value = "none")]
     pub answer: Answer,
     /// Software of the hosts of apus. With `kernel`, longer messages are cut to 1000000 bytes. The model shows
@@ -246,7 +247,8 @@ pub enum Transport {
     Apus,
     /// Apus whose processes of a host know nothing of each other; needs --processes
     ApusApart,
-    /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0)
+    /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0) and without a limit for
+    /// incasts (`incast_unsched_bytes` 0)
     Homa,
     /// DCTCP as Linux has it
     Dctcp,
@@ -393,7 +395,7 @@ impl Options {
         require((1..=MOST_RUNS).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 5")?;
         let one_way = self.runs == 1 || self.seeds.len() == 1;
         require(one_way, "runs", "several runs follow one seed; give one --seed, or no --runs")?;
-        let echo = self.answer == Answer::Echo && self.transports.contains(&Transport::Dctcp);
+        let echo = self.answer.is_awaited() && self.transports.contains(&Transport::Dctcp);
         require(!echo, "answer", "dctcp carries one-way messages only; try none")?;
         let concerned =
             self.peer_model == PeerModel::Apus || self.transports.contains(&Transport::Apus);

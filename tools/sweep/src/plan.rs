@@ -254,7 +254,7 @@ impl Setting<'_> {
 
 /// Returns the configuration of Homa as it is published: `config` without what apus adds.
 fn homa(config: &Config) -> Result<Config, OptionsError> {
-    let builder = config.to_builder().informed_incoming(0);
+    let builder = config.to_builder().informed_incoming(0).incast_unsched_bytes(0);
     builder.build().map_err(|error| wrong(&error))
 }
 

@@ -69,6 +69,7 @@ impl Envelope {
             offset: 0,
             offset_in_sequence: false,
             waiting: Waiting::UNSAID,
+            response_limit: Waiting::UNSAID,
         };
         let mut packet = self.emit(self.fields, 0, Body::Data(data, beginning));
         packet.extend(beginning);

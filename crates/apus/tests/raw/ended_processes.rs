@@ -85,6 +85,7 @@ impl Server {
                     offset: 0,
                     offset_in_sequence: false,
                     waiting: Waiting::UNSAID,
+                    response_limit: Waiting::UNSAID,
                 };
                 self.send(request.from, request.id, Body::Data(data, b"!"), b"!");
                 return request;

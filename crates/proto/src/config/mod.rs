@@ -211,6 +211,12 @@ parameters! {
     /// full. It depends on the network and on the hosts, so it is off unless it is set.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
+    /// Bytes that the responses of all calls under way together may send without a GRANT: each request says the share of its
+    /// response, 128 bytes at least. 0 switches this off: servers decide.
+    ///
+    /// Chosen by us (ADR 47). It depends on the buffers of the network, so it is off unless it is set.
+    incast_unsched_bytes: "bytes" = 0 in 0 ..= 1_000_000_000;
+
     /// Least time between two renewals of the cutoffs from the sizes of the messages that arrived.
     ///
     /// Kernel (`homa_prio`): 1000 ms (HM `util/homa_prio.cc`). 0 keeps the cutoffs as configured.

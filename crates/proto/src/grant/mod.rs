@@ -174,8 +174,8 @@ impl Granter {
         }
     }
 
-    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on; `waiting` says how many granted ones
-    /// are still at its sender.
+    /// `rpc`'s incoming message has received `bytes` new bytes, or may receive from now on; `waiting` says how many wait
+    /// at its sender.
     pub(crate) fn data_arrived(
         &mut self,
         rpcs: &mut Rpcs,

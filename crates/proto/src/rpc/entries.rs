@@ -12,7 +12,7 @@ pub(crate) struct GrantEntry {
     pub(crate) key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     pub(crate) counted: u32,
-    /// Granted bytes that wait at its sender, as its newest packet says; `None` if it says nothing.
+    /// Bytes that wait at its sender, as its newest packet says; `None` if it says nothing.
     pub(crate) at_sender: Option<u32>,
     /// Its bytes on the way as they are counted, if its sender says what waits there.
     pub(crate) in_flight: InFlightShare,

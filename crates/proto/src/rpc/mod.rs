@@ -111,6 +111,8 @@ pub(crate) struct Server {
     state: ServerState,
     /// The session it belongs to.
     pub(crate) session: u64,
+    /// Bytes of the response that may leave without a GRANT, if its client limits them (PRIO-15).
+    pub(crate) response_limit: Option<u32>,
 }
 
 impl Client {
@@ -127,17 +129,17 @@ impl Client {
 
 impl Server {
     /// A request that may be executed when it is complete.
-    pub(crate) const fn incoming(session: u64) -> Self {
-        Self::new(ServerState::Incoming, session)
+    pub(crate) const fn incoming(session: u64, response_limit: Option<u32>) -> Self {
+        Self::new(ServerState::Incoming, session, response_limit)
     }
 
     /// A complete request that may be executed.
-    pub(crate) const fn in_service(session: u64) -> Self {
-        Self::new(ServerState::InService, session)
+    pub(crate) const fn in_service(session: u64, response_limit: Option<u32>) -> Self {
+        Self::new(ServerState::InService, session, response_limit)
     }
 
-    const fn new(state: ServerState, session: u64) -> Self {
-        Self { state, session }
+    const fn new(state: ServerState, session: u64, response_limit: Option<u32>) -> Self {
+        Self { state, session, response_limit }
     }
 
     /// Its state.

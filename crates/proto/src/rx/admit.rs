@@ -153,12 +153,12 @@ fn admit_confirmed(
     cx.inbound.request_room -= 1;
     let entry = &mut cx.tables.peers[peer];
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
-        let server = Server::in_service(session);
+        let server = Server::in_service(session, data.response_limit.bytes());
         let rpc = create_server(cx, peer, header, server, None);
         deliver_request(cx, rpc, request);
         return Ok(());
     }
-    let server = Server::incoming(session);
+    let server = Server::incoming(session, data.response_limit.bytes());
     let message = cx.inbound.message_in(cx.now, data, room);
     let rpc = create_server(cx, peer, header, server, Some(message));
     add_data(cx, rpc, data, payload)

@@ -153,7 +153,7 @@ impl Transport {
         let binding = Binding::new(self.tables.peers[peer].calls.session());
         let Call { idempotent, cookie, deadline, .. } = call;
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
-        let outgoing = self.message_out(peer, call.payload);
+        let outgoing = self.message_out(peer, call.payload, None);
         let now = self.now;
         let peer_port = call.to.port();
         let outgoing = Some(outgoing);
@@ -188,7 +188,8 @@ impl Transport {
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
         self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
-        let outgoing = self.message_out(peer, payload);
+        let limit = self.tables.rpcs[rpc].server().and_then(|server| server.response_limit);
+        let outgoing = self.message_out(peer, payload, limit);
         let now = self.now;
         let entry = &mut self.tables.rpcs[rpc];
         entry.step(Step::Reply);
@@ -213,11 +214,12 @@ impl Transport {
         Ok(length)
     }
 
-    /// A message to `peer`.
+    /// A message to `peer`, of which `limit` bytes, if that is given, may leave without a GRANT (PRIO-15), and one in any case.
     #[inline]
-    fn message_out(&mut self, peer: PeerId, payload: Payload) -> MessageOut {
+    fn message_out(&mut self, peer: PeerId, payload: Payload, limit: Option<u32>) -> MessageOut {
         let length = extent(payload.len() as u32);
-        let bytes = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
+        let usual = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
+        let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
         let peer = &mut self.tables.peers[peer];
         let unscheduled = if peer.variant.is_stripped() {
             // No GRANT will arrive (WIRE-26).

@@ -14,7 +14,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Waiting};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
 
 /// A burst of DATA packets that has been decided on.
 struct Burst {
@@ -193,7 +193,9 @@ impl<'a> Filler<'a> {
         let Burst { rpc, cut, retransmit } = burst;
         let now = self.now;
         let highest = self.config.highest_priority();
+        let calls = self.tables.rpcs.count(Role::Client) as u64;
         let entry = &mut self.tables.rpcs[rpc];
+        let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let peer = &mut self.tables.peers[entry.peer];
         let to = peer.address;
         // Who does not show the session is not believed.
@@ -212,6 +214,7 @@ impl<'a> Filler<'a> {
             offset: cut.range.start,
             offset_in_sequence: false,
             waiting: Waiting::UNSAID,
+            response_limit: self.outbound.incast.response_limit(of_client),
         };
         let mut priority = highest;
         if let Some(message) = &mut entry.outgoing {
@@ -224,8 +227,10 @@ impl<'a> Filler<'a> {
             // range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.announced().max(asked);
-            if self.config.informs() {
-                data.waiting = Waiting::of_bytes(message.waiting());
+            // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
+            if self.config.informs() && !retransmit {
+                let in_interface = self.outbound.pacer.waiting(now);
+                data.waiting = Waiting::of_bytes(message.waiting().saturating_add(in_interface));
             }
             priority = if retransmit {
                 message.resend_priority()
@@ -298,5 +303,50 @@ impl<'a> Filler<'a> {
     /// The traffic class byte for a level (HM `homa_outgoing.c` `__homa_xmit_data`).
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, Transport};
+
+    /// WIRE-34, SEND-13: DATA says how many bytes of its message have not left, and how many wait in the interface before it beyond
+    /// a quarter of its bound, here 100,000 bytes.
+    #[test]
+    fn data_says_what_waits_for_its_turn_and_in_the_interface() {
+        let config = Config::builder().informed_incoming(18_000).unsched_bytes(60_000);
+        let config = config.link_mbps(8_000).max_link_usage(100).max_nic_est_backlog_usecs(100);
+        let mut transport = Transport::new(config.burst_bytes(4_000).build().unwrap(), 1, 1);
+        let now = Instant::from_nanos(1_000_000);
+        let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; 60_000].into());
+        let call = Call { to, payload, cookie: 0, deadline: None, idempotent: false };
+        transport.call(now, call).unwrap();
+        let (mut left, mut in_interface) = (60_000, 0_u32);
+        while left > 0 {
+            let burst = transport.poll_transmit(now).unwrap();
+            left -= burst.payload_len() as u32;
+            let said = Waiting::of_bytes(left + in_interface.saturating_sub(25_000));
+            assert_eq!(burst.headers()[49], said.byte(), "{left} left, {in_interface} before it");
+            // Preamble, Ethernet, IP and UDP: 66 bytes.
+            in_interface +=
+                (burst.payload_len() + burst.packets() * (burst.header_len() + 66)) as u32;
+        }
+        assert!(in_interface > 60_000);
+    }
+    /// PRIO-15, WIRE-35.
+    #[test]
+    fn a_request_says_its_share_of_what_responses_may_send_at_once() {
+        let config = Config::builder().incast_unsched_bytes(6_400).build().unwrap();
+        let mut transport = Transport::new(config, 1, 1);
+        let now = Instant::from_nanos(1_000_000);
+        for cookie in 0..5 {
+            let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; 100].into());
+            let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+            transport.call(now, call).unwrap();
+            let burst = transport.poll_transmit(now).unwrap();
+            let said = Waiting::of_bytes(6_400 / (cookie as u32 + 1));
+            assert_eq!(burst.headers()[50], said.byte(), "{cookie} calls before it");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod ask;
 mod control;
 mod fill;
 mod identity;
+mod incast;
 mod outbound;
 mod pacer;
 mod resend_queue;

@@ -2,6 +2,7 @@
 
 use super::control::ControlQueue;
 use super::identity::Identity;
+use super::incast::Incast;
 use super::pacer::Pacer;
 use super::resend_queue::ResendQueue;
 use super::send_queue::SendQueue;
@@ -19,6 +20,8 @@ pub(crate) struct Outbound {
     pub(super) resends: ResendQueue,
     /// Messages with bytes that may be sent for the first time.
     pub(crate) messages: SendQueue,
+    /// Limits what responses to this endpoint send without a GRANT.
+    pub(super) incast: Incast,
     /// Bounds the backlog of the network interface.
     pub(crate) pacer: Pacer,
     /// Whether the pacer held a message back when it was asked last.
@@ -37,6 +40,7 @@ impl Outbound {
             control: ControlQueue::default(),
             resends: ResendQueue::default(),
             messages: SendQueue::new(config),
+            incast: Incast::new(config),
             pacer: Pacer::new(config),
             throttled: false,
             link_mbps,

@@ -12,6 +12,10 @@ use crate::time::{Instant, USEC};
 /// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.
 const WIRE_OVERHEAD: u64 = 38 + 20 + 8;
 
+/// The part of the bound on the interface's queue that is not said to wait. Chosen by us: if all is said, receivers grant more
+/// than fills their links, and queues before them are 10 % longer; beyond a half, links idle (perf-log, 2026-11-28).
+const USUAL_PART: u64 = 4;
+
 /// An estimate of the backlog of the network interface.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -75,6 +79,17 @@ impl Pacer {
             Some(left) => left * 1_000 / self.picos_per_byte,
         };
         Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
+    }
+
+    /// Bytes that wait in the interface beyond one part in [`USUAL_PART`] of the bound on its queue: what is given to it now
+    /// leaves after them (SEND-13).
+    pub(crate) const fn waiting(&self, now: Instant) -> u32 {
+        if self.picos_per_byte == 0 {
+            return 0;
+        }
+        let nanos = self.all_idle_at().since(now).saturating_sub(self.max_backlog / USUAL_PART);
+        let bytes = nanos * 1_000 / self.picos_per_byte;
+        if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
     }
 
     /// When it is worth trying again: when half of the queue has left, so that a thread that wakes up for it
@@ -150,6 +165,22 @@ mod tests {
         let mut pacer = pacer(0);
         pacer.sent(Instant::ZERO, 1_000, 1 << 40);
         assert_eq!(pacer.room(Instant::ZERO), Some(u32::MAX));
+    }
+
+    /// SEND-13.
+    #[test]
+    fn what_waits_beyond_a_quarter_of_the_bound_is_said() {
+        let mut pacer = pacer(8_000); // 1 byte per nanosecond
+        let now = Instant::from_nanos(1_000_000);
+        pacer.sent(now, 1, 2_500 - WIRE_OVERHEAD);
+        assert_eq!(pacer.waiting(now), 0);
+        pacer.sent(now, 1, 6_000 - WIRE_OVERHEAD);
+        assert_eq!(pacer.waiting(now), 6_000);
+        assert_eq!(pacer.waiting(now.plus(4_000)), 2_000);
+        pacer.share(4, now.plus(9_500));
+        assert_eq!(pacer.waiting(now), 7_000, "what others of the host gave it, too");
+        pacer.set_rate(0);
+        assert_eq!(pacer.waiting(now), 0, "nothing is known");
     }
 
     #[test]

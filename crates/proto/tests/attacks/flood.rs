@@ -23,6 +23,7 @@ const REQUEST: Body<'_> = Body::Data(
         offset: 0,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     },
     &[7],
 );

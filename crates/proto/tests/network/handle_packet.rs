@@ -516,6 +516,7 @@ impl World {
                     offset: first,
                     offset_in_sequence: false,
                     waiting: Waiting::UNSAID,
+                    response_limit: Waiting::UNSAID,
                 },
                 &payload,
             ),

@@ -146,3 +146,23 @@ fn fewer_levels() {
       -> P CUTOFFS c1 v1 [4294967295, 15000, 2800, 200, 0, 0, 0, 0] prio=3
     ");
 }
+
+/// PRIO-15, WIRE-35: a request says how many bytes of its response may leave without a GRANT. One leaves in any case, and the
+/// usual ones at most.
+#[test]
+fn a_client_limits_what_a_response_begins_with() {
+    let begins = |limit: &str| {
+        let output = run(&format!(
+            "meet P
+            P: DATA s1 0..10/10 {limit}
+            reply s1 50000
+            "
+        ));
+        let first = output.lines().find(|line| line.contains("DATA s1") && line.contains("->"));
+        first.and_then(|line| line.split_whitespace().nth(4)).map(str::to_owned)
+    };
+    let usual = begins("").unwrap();
+    assert_eq!(begins("limit=128").as_deref(), Some("0..128/50000"));
+    assert_eq!(begins("limit=0").as_deref(), Some("0..1/50000"));
+    assert_eq!(begins("limit=1000000"), Some(usual));
+}

@@ -81,6 +81,7 @@ pub(crate) fn data(length: u32, offset: u32) -> Data {
         offset,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     }
 }
 

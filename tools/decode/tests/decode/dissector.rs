@@ -270,6 +270,23 @@ fn what_waits_at_a_sender_is_dissected_as_the_decoder_does() {
     assert_same(&plug_in, &write_file(folder.path(), "waiting.pcap", &raw_pcap(&records)));
 }
 
+/// WIRE-35, alone and beside WIRE-34.
+#[test]
+fn what_a_response_may_begin_with_is_dissected_as_the_decoder_does() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<_> = [(0, 128), (20_000, 128), (20_000, 0), (0, 1 << 20)]
+        .into_iter()
+        .map(|(waiting, limit)| {
+            let [waiting, response_limit] = [waiting, limit].map(Waiting::of_bytes);
+            let fields = Data { waiting, response_limit, ..data(1_000_000, 0) };
+            let body = Body::Data(fields, &BYTES[..100]);
+            ip(Profile::Udp, Role::Client, &packet(Profile::Udp, Role::Client, 2, body))
+        })
+        .collect();
+    assert_same(&plug_in, &write_file(folder.path(), "limit.pcap", &raw_pcap(&records)));
+}
+
 #[test]
 fn plug_in_version_is_the_workspace_version() {
     let Some(plug_in) = plug_in() else { return };

@@ -56,6 +56,17 @@ fn what_waits_at_a_sender_is_described() {
     assert_eq!(words(&[said(30_720), said(0)]), expected);
 }
 
+/// WIRE-35: clients say how many bytes of a response may leave without a GRANT.
+#[test]
+fn what_a_response_may_begin_with_is_described() {
+    let said = |bytes| part(100_000, 0, 900, |data| data.response_limit = Waiting::of_bytes(bytes));
+    let expected = [
+        "DATA rpc 2 request 0..900 of 100000 [its response may begin with 128 bytes]",
+        "DATA rpc 2 request 0..900 of 100000 [900 bytes seen before]",
+    ];
+    assert_eq!(words(&[said(128), said(0)]), expected);
+}
+
 /// WIRE-30: an empty message is complete with its packet. In the kernel profile that is malformed.
 #[test]
 fn empty_messages_are_described() {

@@ -22,6 +22,7 @@ pub(super) const fn first_of(length: u32, incoming: u32) -> Data {
         offset: 0,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     }
 }
 

@@ -12,7 +12,7 @@ use apus_workload::{PacketOverhead, SizeDistribution};
 use super::backlog::Backlog;
 use super::slowdown::{Slowdown, Slowdowns};
 use crate::host::Answer;
-use crate::message::{HostId, Message, Outcome};
+use crate::message::{Message, Outcome};
 use crate::topology::Topology;
 use apus_workload::time::Nanos;
 
@@ -47,6 +47,8 @@ pub(super) struct Measurement {
     slowdowns: Slowdowns,
     pub(super) failed: u64,
     pub(super) bytes: u64,
+    /// Bytes of the responses that were awaited.
+    pub(super) response_bytes: u64,
     /// Bytes on links of all delivered messages and their responses.
     pub(super) wire_bytes: u64,
 }
@@ -73,6 +75,7 @@ impl Measurement {
             slowdowns: Slowdowns::new(sizes, unscheduled),
             failed: 0,
             bytes: 0,
+            response_bytes: 0,
             wire_bytes: 0,
             window,
         }
@@ -96,16 +99,20 @@ impl Measurement {
 
     /// Records the outcome of a message. Returns the message if it is measured.
     pub(super) fn record_outcome(&mut self, now: Nanos, outcome: Outcome) -> Option<Completion> {
-        match (outcome, self.answer) {
-            (Outcome::Delivered(number), Answer::Nothing)
-            | (Outcome::Done(number), Answer::Echo) => {
+        match (outcome, self.answer.is_awaited()) {
+            (Outcome::Delivered(number), false) | (Outcome::Done(number), true) => {
                 let message = self.end(number)?;
-                let ways = 1 + u64::from(self.answer == Answer::Echo);
-                self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
+                self.wire_bytes += self.packets.wire_bytes(message.bytes);
+                if self.answer.is_awaited() {
+                    self.wire_bytes += self.packets.wire_bytes(self.answer.bytes(message.bytes));
+                }
                 if !self.counts || number < self.first_contacts {
                     return None;
                 }
                 self.bytes += u64::from(message.bytes);
+                if self.answer.is_awaited() {
+                    self.response_bytes += u64::from(self.answer.bytes(message.bytes));
+                }
                 let (took, best) = (now - message.at, self.unloaded(&message));
                 self.slowdowns.record(message.bytes, took as f64 / best as f64);
                 Some(Completion { bytes: message.bytes, took, best })
@@ -116,7 +123,7 @@ impl Measurement {
                 self.failed += u64::from(ended && self.counts);
                 None
             }
-            (Outcome::Done(_), Answer::Nothing) | (Outcome::Delivered(_), Answer::Echo) => None,
+            (Outcome::Done(_), false) | (Outcome::Delivered(_), true) => None,
         }
     }
 
@@ -143,12 +150,11 @@ impl Measurement {
 
     /// Returns the best possible completion time.
     fn unloaded(&self, message: &Message) -> Nanos {
-        let way =
-            |from: HostId, to: HostId| self.topology.ideal(from, to, message.bytes, &self.packets);
-        let there = way(message.from, message.to);
-        match self.answer {
-            Answer::Nothing => there,
-            Answer::Echo => there + way(message.to, message.from),
+        let Message { from, to, bytes, .. } = *message;
+        let there = self.topology.ideal(from, to, bytes, &self.packets);
+        if !self.answer.is_awaited() {
+            return there;
         }
+        there + self.topology.ideal(to, from, self.answer.bytes(bytes), &self.packets)
     }
 }

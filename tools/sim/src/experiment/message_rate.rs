@@ -62,10 +62,7 @@ pub(super) fn processed_per_second(
             + grants(size, packets, config, max_incoming)
                 * picos(wire_bytes(packets, Kind::Grant.header_len(), 0))
     };
-    let exchange = |size: u32| match answer {
-        Answer::Nothing => way(size) + way(1),
-        Answer::Echo => 2.0 * way(size),
-    };
+    let exchange = |size: u32| way(size) + way(answer.bytes(size));
     let per_message: f64 =
         workload.sizes().iter().map(|(size, share)| share * exchange(size)).sum();
     1e12 / per_message
@@ -76,17 +73,13 @@ fn payload(sizes: &SizeDistribution, answer: Answer) -> f64 {
     match answer {
         Answer::Nothing => sizes.mean(),
         Answer::Echo => 2.0 * sizes.mean(),
+        Answer::Bytes(bytes) => sizes.mean() + f64::from(bytes),
     }
 }
 
 /// Returns the bytes on links to hosts for a message of this size and its response.
 fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer) -> f64 {
-    let there = one_way(size, packets, config);
-    let back = match answer {
-        Answer::Nothing => one_way(1, packets, config),
-        Answer::Echo => there,
-    };
-    there + back
+    one_way(size, packets, config) + one_way(answer.bytes(size), packets, config)
 }
 
 /// Returns the bytes on links to hosts for one message: its packets, and the grants for its

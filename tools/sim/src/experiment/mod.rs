@@ -217,7 +217,9 @@ impl Experiment {
 
     /// Returns what hosts with apus share.
     fn shared(&self, config: &Config) -> Shared {
-        let longest = self.workload.sizes().largest().max(Message::SHORTEST);
+        let sizes = self.workload.sizes();
+        let longest = sizes.largest().max(Message::SHORTEST);
+        let longest = longest.max(self.answer.bytes(longest));
         let rate = self.fabric.topology.host_rate;
         Shared::new(config.clone(), self.answer, rate, self.packets, longest)
     }
@@ -311,8 +313,8 @@ impl Experiment {
         let counters = network.counters();
         let slowdown = measurement.summary();
         let seconds = (now - began.0).max(1) as f64 / SECOND as f64;
-        let ways = if self.answer == Answer::Echo { 2.0 } else { 1.0 };
-        let goodput = ways * measurement.bytes as f64 / seconds / f64::from(topology.shape.hosts());
+        let bytes = measurement.bytes + measurement.response_bytes;
+        let goodput = bytes as f64 / seconds / f64::from(topology.shape.hosts());
         ExperimentReport {
             messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
             slowdown,

@@ -39,6 +39,26 @@ pub enum Answer {
     Nothing,
     /// A response as long as the message.
     Echo,
+    /// A response of this number of bytes.
+    Bytes(u32),
+}
+
+impl Answer {
+    /// Returns the bytes of the response to a message of `message` bytes.
+    #[must_use]
+    pub const fn bytes(self, message: u32) -> u32 {
+        match self {
+            Self::Nothing => 1,
+            Self::Echo => message,
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Returns whether a message ends with its response, and not with its arrival.
+    #[must_use]
+    pub const fn is_awaited(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
 }
 
 /// Beginning of a message.
@@ -229,6 +249,7 @@ impl ApusHost {
         let payload = match self.shared.answer {
             Answer::Nothing => self.shared.zeros.slice(..1).into(),
             Answer::Echo => self.shared.payload(label),
+            Answer::Bytes(bytes) => self.shared.zeros.slice(..bytes as usize).into(),
         };
         // Responses have as much room of their own as requests: the response to an accepted request
         // is refused only if its client has ended the call.

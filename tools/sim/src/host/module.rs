@@ -144,6 +144,7 @@ impl ModuleHost {
         let payload = match self.shared.answer {
             Answer::Nothing => self.shared.zeros.slice(..1),
             Answer::Echo => Self::payload(label),
+            Answer::Bytes(bytes) => self.shared.zeros.slice(..bytes as usize),
         };
         self.module.reply(now, rpc, payload);
     }

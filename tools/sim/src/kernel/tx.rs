@@ -71,6 +71,7 @@ impl Module {
                         retransmit: true,
                         offset_in_sequence: false,
                         waiting: Waiting::UNSAID,
+                        response_limit: Waiting::UNSAID,
                         ..data
                     });
                 }
@@ -111,6 +112,7 @@ impl Module {
             offset: range.start,
             offset_in_sequence: true,
             waiting: Waiting::UNSAID,
+            response_limit: Waiting::UNSAID,
         });
         let ports = (rpc.our_port, rpc.peer_port);
         let header = write(ports, key.sender_id(), Body::Data(data, &[]));

@@ -143,12 +143,13 @@ impl Oracle {
     }
 
     fn arrive(&mut self, now: Nanos, trip: Trip) {
-        let Trip { number, from, to, .. } = trip;
+        let Trip { number, from, to, bytes, .. } = trip;
         if !trip.is_response {
             self.outcomes.push_back((now, Outcome::Delivered(number)));
         }
-        if !trip.is_response && self.answer == Answer::Echo {
-            self.begin(now, Trip { from: to, to: from, is_response: true, ..trip });
+        if !trip.is_response && self.answer.is_awaited() {
+            let bytes = self.answer.bytes(bytes);
+            self.begin(now, Trip { number, from: to, to: from, bytes, is_response: true });
         } else {
             self.outcomes.push_back((now, Outcome::Done(number)));
         }

@@ -151,6 +151,7 @@ const fn piece(offset: u32) -> Data {
         offset,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     }
 }
 

@@ -177,6 +177,7 @@ pub(super) fn piece(
         offset,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     (data, whole.slice(offset as usize..offset as usize + bytes))
 }

@@ -34,6 +34,9 @@ pub(super) fn generate(
     if rng.percent(50) {
         builder = builder.informed_incoming(rng.scale(1_000, 300_000));
     }
+    if rng.percent(50) {
+        builder = builder.incast_unsched_bytes(rng.scale(100, 300_000));
+    }
     builder.build().expect("the ranges here are inside those of the table")
 }
 

@@ -53,6 +53,7 @@ impl Script {
             offset: 0,
             offset_in_sequence: false,
             waiting: Waiting::UNSAID,
+            response_limit: Waiting::UNSAID,
         };
         let mut acks = AckList::EMPTY;
         let (mut range, mut level, mut version) = (None, 0, None);
@@ -61,6 +62,7 @@ impl Script {
             match key_value(word) {
                 ("unsched", n) => data.incoming = n.parse().unwrap(),
                 ("wait", n) => data.waiting = Waiting::of_bytes(n.parse().unwrap()),
+                ("limit", n) => data.response_limit = Waiting::of_bytes(n.parse().unwrap()),
                 ("retransmit", _) => data.retransmit = true,
                 ("brief", _) => brief = true,
                 ("ack", rpc) => {

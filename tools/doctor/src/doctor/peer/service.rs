@@ -147,6 +147,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
         offset: 0,
         offset_in_sequence: false,
         waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
     };
     let mut buffer = [0; apus_wire::MAX_HEADER_LEN];
     let length = Packet { header, body: Body::Data(data, b"?") }.emit_header(&mut buffer);
