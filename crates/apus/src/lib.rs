@@ -88,7 +88,6 @@ mod arrival;
 mod builder;
 mod call;
 mod cork;
-mod ended_neighbours;
 mod endpoint;
 mod engine;
 mod error;

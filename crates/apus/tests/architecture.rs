@@ -97,7 +97,7 @@ fn the_map_names_every_crate_and_no_other() {
 /// only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
-    warning ended_neighbours trace error security overload engine metrics snapshot introspection
+    warning trace error security overload engine metrics snapshot introspection
     call submission cork request handle endpoint arrival interruption builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token task_place sync siblings poll_mode spin alarm signal descriptor cpu paths backlog tracer
@@ -105,7 +105,7 @@ crate::engine
     state local core wait_target receive shard
     poll_loop event_loop blocking dedicated background_poller shards cooperative asynchronous model
 crate::engine::core
-    root transmission stealing messages commands shutdown timeout pass
+    root transmission stealing neighbours messages commands shutdown timeout pass
 crate::engine::local
     path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive

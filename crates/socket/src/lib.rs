@@ -69,5 +69,5 @@ pub mod udp;
 
 pub use counters::SocketCounters;
 pub use open::OpenError;
-pub use raw::{EndedPorts, Raw, RawConfig, RawOpenError};
+pub use raw::{AnswerForEnded, EndedNeighbours, EndedPorts, Raw, RawConfig, RawOpenError};
 pub use udp::{Udp, UdpConfig};

@@ -2,7 +2,6 @@
 
 use super::engine::Engine;
 use super::shards::Shards as ShardCount;
-use crate::ended_neighbours::EndedNeighbours;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
@@ -13,10 +12,11 @@ use crate::error::{BindError, Closed};
 use crate::overload::Quotas;
 use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
+use crate::warning;
 use apus_driver::Driver;
 use apus_neighbours::HostGroup;
-use apus_proto::{Config, Profile};
-use apus_socket::{Raw, RawConfig};
+use apus_proto::{Config, Profile, acknowledge_for_ended_client};
+use apus_socket::{EndedNeighbours, Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
 use apus_trace::auto_save::{self, AutoSave};
 use std::io;
@@ -228,7 +228,15 @@ impl Options {
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
-        let ended = EndedNeighbours::watch(driver.local_addr());
+        let address = driver.local_addr();
+        let ended = EndedNeighbours::watch(address, acknowledge_for_ended_client);
+        // The endpoint works without it.
+        let ended = ended.inspect_err(|error| {
+            warning::print(format_args!(
+                "{address} does not answer for endpoints of this host that are killed: {error}"
+            ));
+        });
+        let ended = ended.ok();
         let sealing = Sealing::default();
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended, sealing }])
     }

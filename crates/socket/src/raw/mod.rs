@@ -23,7 +23,8 @@
 //! - while one socket of the protocol is open on a host, the system no longer answers "protocol
 //!   unreachable" there, not even for unused ports: a call to such a port gets no response.
 //!
-//! Endpoints end without a word when their process is killed: [`EndedPorts`] receives what is still asked of them.
+//! Endpoints end without a word when their process is killed: [`EndedPorts`] receives what is still asked of them, and
+//! [`EndedNeighbours`] answers it.
 //!
 //! IPv4 and IPv6 are two protocols with two kinds of sockets. A driver uses the one of the address
 //! that it is bound to: `[::]` means all IPv6 addresses.
@@ -41,6 +42,7 @@
 mod abstract_name;
 mod config;
 mod driver;
+mod ended_neighbours;
 mod ended_ports;
 mod error;
 mod filter;
@@ -50,5 +52,6 @@ mod socket;
 
 pub use config::RawConfig;
 pub use driver::Raw;
+pub use ended_neighbours::{AnswerForEnded, EndedNeighbours};
 pub use ended_ports::EndedPorts;
 pub use error::RawOpenError;

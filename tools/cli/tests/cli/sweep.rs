@@ -79,20 +79,20 @@ fn each_value_has_a_row_and_nothing_is_measured_twice() {
 }
 
 #[test]
-fn ports_and_receive_batches_can_be_varied() {
+fn processes_and_receive_batches_can_be_varied() {
     let folder = tempfile::tempdir().unwrap();
     let words = format!(
-        "{TINY} --load 0.3 --param ports=1,2 --param receive_batch=1,32 --out sweep.jsonl --json"
+        "{TINY} --load 0.3 --param processes=1,2 --param receive_batch=1,32 --out sweep.jsonl --json"
     );
     let output = over_ssh(folder.path(), "sweep", HOSTS, &words);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
     let json = object(&output);
-    for name in ["apus ports=2", "tcp ports=2", "apus receive_batch=1"] {
+    for name in ["apus processes=2", "tcp processes=2", "apus receive_batch=1"] {
         let row = row(&json, name);
         assert_eq!(row["errors"], 0, "{row}");
         assert!(row["messages"].as_u64().unwrap() > 100, "{row}");
     }
-    // The base of the slowdowns and three kinds of runs: ports=1 and receive_batch=32 are the defaults, thus the same
+    // The base of the slowdowns and three kinds of runs: processes=1 and receive_batch=32 are the defaults, thus the same
     // runs.
     let kept = fs::read_to_string(folder.path().join("sweep.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 1 + 3, "{kept}");

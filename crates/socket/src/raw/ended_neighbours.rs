@@ -1,12 +1,10 @@
 //! Answers for endpoints over raw IP of this host that have ended (RPC-19): their servers ask for acks without end.
 //!
 //! Each endpoint over raw IP has a thread for that, which sleeps: one of the host answers, and the others try once in a
-//! [`PERIOD`] to take its place ([ADR 38](../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)). A thread
+//! [`PERIOD`] to take its place ([ADR 38](../../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)). A thread
 //! of its own, so that a flood of questions about the dead takes no time from the living.
 
-use crate::warning;
-use apus_proto::acknowledge_for_ended_client;
-use apus_socket::EndedPorts;
+use super::ended_ports::EndedPorts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -19,32 +17,29 @@ use std::thread::JoinHandle;
 /// it about each response, which costs a network nothing that matters.
 const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
+/// Returns the answer to a packet for an endpoint that has ended; `None` if there is none.
+pub type AnswerForEnded<A> = fn(&[u8]) -> Option<A>;
+
 /// The thread, which ends with this.
 #[derive(Debug)]
-pub(crate) struct EndedNeighbours {
+pub struct EndedNeighbours {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl EndedNeighbours {
-    /// Starts the thread of an endpoint at `address`, in the network namespace of the caller. `None` if the system refuses
-    /// it, which is said on standard error: the endpoint works without it.
-    pub(crate) fn watch(address: SocketAddr) -> Option<Self> {
-        match Self::start(address) {
-            Ok(started) => Some(started),
-            Err(error) => {
-                warning::print(format_args!(
-                    "{address} does not answer for endpoints of this host that are killed: {error}"
-                ));
-                None
-            }
-        }
-    }
-
-    fn start(address: SocketAddr) -> io::Result<Self> {
+    /// Starts the thread of an endpoint at `address`, in the network namespace of the caller.
+    ///
+    /// # Errors
+    ///
+    /// The system grants no thread or descriptor.
+    pub fn watch<A: AsRef<[u8]> + 'static>(
+        address: SocketAddr,
+        answer: AnswerForEnded<A>,
+    ) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let thread = std::thread::Builder::new().name("apus-ended".into());
-        let thread = thread.spawn(move || run(address, &stopped))?;
+        let thread = thread.spawn(move || run(address, answer, &stopped))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -66,11 +61,11 @@ enum WakeReason {
 }
 
 /// Waits for its turn, and answers, until the other end of `stopped` is closed.
-fn run(address: SocketAddr, stopped: &UnixStream) {
+fn run<A: AsRef<[u8]>>(address: SocketAddr, answer: AnswerForEnded<A>, stopped: &UnixStream) {
     loop {
         // A socket that the system refuses, or breaks, is opened again after a while.
         if let Ok(Some(ports)) = EndedPorts::open(address)
-            && answer_all(ports, stopped) == WakeReason::Stopped
+            && answer_all(ports, answer, stopped) == WakeReason::Stopped
         {
             return;
         }
@@ -81,10 +76,14 @@ fn run(address: SocketAddr, stopped: &UnixStream) {
 }
 
 /// Answers until it is stopped, or the socket breaks.
-fn answer_all(mut ports: EndedPorts, stopped: &UnixStream) -> WakeReason {
+fn answer_all<A: AsRef<[u8]>>(
+    mut ports: EndedPorts,
+    answer: AnswerForEnded<A>,
+    stopped: &UnixStream,
+) -> WakeReason {
     loop {
         let woken = sleep(Some(ports.as_fd()), stopped, None);
-        if woken == WakeReason::Stopped || ports.answer(acknowledge_for_ended_client).is_err() {
+        if woken == WakeReason::Stopped || ports.answer(answer).is_err() {
             return woken;
         }
     }
