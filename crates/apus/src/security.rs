@@ -106,6 +106,7 @@ mod clear {
 
     use crate::error::BindError;
     use apus_driver::Driver;
+    use apus_proto::Config;
 
     /// Packets leave as they are.
     #[derive(Clone, Debug, Default)]
