@@ -139,9 +139,10 @@ impl<E> EndpointBuilder<E> {
     /// the end of the one that hands it out. A process that dies gives its share back within a second. One that writes
     /// nonsense to the page takes no more than an equal part of the host from the others.
     ///
-    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes.
+    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes;
+    /// an empty one is none.
     pub fn host_group(mut self, name: impl Into<String>) -> Self {
-        self.options.host_group = Some(name.into());
+        self.options.host_group = Some(name.into()).filter(|name| !name.is_empty());
         self
     }
 
