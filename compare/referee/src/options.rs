@@ -69,10 +69,10 @@ pub(crate) struct Options {
     #[serde(skip)]
     pub(crate) build: bool,
     /// Seconds of each other measurement: 0.01 to 3600; a tenth of it is warm-up before
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
     /// Runs: 1 to 1000; the median over them is reported
-    #[arg(long, value_name = "RUNS", default_value_t = 5)]
+    #[arg(long, value_name = "RUNS", default_value_t = 3)]
     pub(crate) runs: usize,
     /// Print one JSON object instead of tables
     #[arg(long)]
@@ -91,8 +91,8 @@ pub(crate) struct Options {
 impl Options {
     /// Checks that each value is in its range.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        require((0.01..=3_600.0).contains(&self.seconds), "seconds", "from 0.01 to 3600; try 1")?;
-        require((1..=1_000).contains(&self.runs), "runs", "from 1 to 1000; try 5")?;
+        require((0.01..=3_600.0).contains(&self.seconds), "seconds", "from 0.01 to 3600; try 0.5")?;
+        require((1..=1_000).contains(&self.runs), "runs", "from 1 to 1000; try 3")?;
         let seconds = (0.01..=3_600.0).contains(&self.tail_seconds);
         require(seconds, "tail-seconds", "from 0.01 to 3600; try 20")?;
         require((0.01..=1.0).contains(&self.load), "load", "from 0.01 to 1; try 0.8")?;
