@@ -46,7 +46,7 @@ struct Shared {
 
 impl Membership {
     /// Begins to share the page of `len` bytes with this name with the processes that `policy` allows, which must call this with
-    /// the same length. The page is there some time later; see [`Membership::page`].
+    /// the same length. [`Membership::page`] returns the page when it has come.
     ///
     /// # Errors
     ///

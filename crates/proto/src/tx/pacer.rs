@@ -88,7 +88,7 @@ impl Pacer {
             return 0;
         }
         let nanos = self.all_idle_at().since(now).saturating_sub(self.max_backlog / USUAL_PART);
-        let bytes = nanos * 1_000 / self.picos_per_byte;
+        let bytes = nanos.saturating_mul(1_000) / self.picos_per_byte;
         if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
     }
 
@@ -179,6 +179,8 @@ mod tests {
         assert_eq!(pacer.waiting(now.plus(4_000)), 2_000);
         pacer.share(4, now.plus(9_500));
         assert_eq!(pacer.waiting(now), 7_000, "what others of the host gave it, too");
+        pacer.share(4, Instant::from_nanos(u64::MAX - 1));
+        assert!(pacer.waiting(now) > 7_000, "whatever others publish");
         pacer.set_rate(0);
         assert_eq!(pacer.waiting(now), 0, "nothing is known");
     }
