@@ -4,7 +4,7 @@
 //! anywhere in the network can.
 
 use super::{echo_pair, over_udp};
-use apus::{Endpoint, Role};
+use apus::{Config, Endpoint, Role};
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
@@ -82,7 +82,13 @@ fn header(id: u64) -> [u8; 60] {
 
 /// Makes calls while `forge` runs, again and again. None may fail.
 fn calls_survive(forge: impl Fn(&Forger, &Endpoint) + Sync) {
-    let (client, server, _echo) = echo_pair(&over_udp());
+    // A peer that is silent for two intervals is believed to be gone. Threads may lose their core for
+    // longer than the default of 5 ms.
+    let patient = Config::builder()
+        .resend_usecs(1_000_000)
+        .resend_interval_usecs(1_000_000)
+        .timeout_usecs(60_000_000);
+    let (client, server, _echo) = echo_pair(&over_udp().config(patient.build().unwrap()));
     let Some(forger) = Forger::open(client.local_addr(), server) else { return };
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
