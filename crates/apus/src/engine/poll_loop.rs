@@ -23,8 +23,8 @@ use std::time::Instant;
 const ROUNDS_PER_CHECK: u32 = 16;
 
 /// Number of packets in one receive from which another poll is worth a system call before the
-/// thread sleeps. A packet that comes alone is rarely followed by others, and the call that sleeps
-/// sees whatever has arrived.
+/// thread sleeps, in this wait or in the next one. A packet that comes alone is rarely followed by
+/// others, and the call that sleeps sees whatever has arrived.
 const WORTH_ANOTHER_POLL: usize = 2;
 
 /// What a pass of the loop does about the network.
@@ -66,6 +66,18 @@ impl LoopState {
         state
     }
 
+    /// Returns the state before the first pass of a wait that ends at `deadline`, if it has one. A
+    /// thread that would sleep anyway leaves a socket alone whose last packet came alone. A wait that
+    /// may be over at once polls it: nothing else would.
+    fn before_wait(receiver: &Receiver, poll: PollMode, deadline: Option<Instant>) -> Self {
+        // A deadline may have passed already: the first idle round checks it.
+        let mut state = Self::new(poll, deadline.is_some());
+        if deadline.is_none() && is_alone(poll, receiver.last_packets()) {
+            state.arrivals = Arrivals::Skip;
+        }
+        state
+    }
+
     /// Has the next pass check the timers even if nothing arrives.
     pub(super) const fn check_next(&mut self) {
         self.rounds = ROUNDS_PER_CHECK - 1;
@@ -85,8 +97,7 @@ impl LoopState {
         }
         self.wait_kind = WaitKind::Polled;
         self.check_deadline = true;
-        let alone = poll.sleeps_at_once() && packets < WORTH_ANOTHER_POLL;
-        let skip = alone || core.has_more_to_deliver();
+        let skip = is_alone(poll, packets) || core.has_more_to_deliver();
         self.arrivals = if skip { Arrivals::Skip } else { Arrivals::Poll };
         // What the quotas have left over continues without an arrival.
         self.rounds = if core.has_more_to_do() { ROUNDS_PER_CHECK - 1 } else { 0 };
@@ -106,6 +117,12 @@ impl LoopState {
         self.check_deadline = true;
         self.check_next();
     }
+}
+
+/// Returns whether a thread that polls in this mode sleeps after a receive of this number of packets,
+/// without another poll.
+const fn is_alone(poll: PollMode, packets: usize) -> bool {
+    poll.sleeps_at_once() && packets < WORTH_ANOTHER_POLL
 }
 
 /// What a pass has received.
@@ -225,8 +242,7 @@ impl Shard {
         poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
-        // A deadline may have passed already: the first idle round checks it.
-        let mut state = LoopState::new(poll, deadline.is_some());
+        let mut state = LoopState::before_wait(receiver, poll, deadline);
         loop {
             let began = self.cpu().begin(CpuPart::Poll);
             match self.pass(receiver, &mut state) {
@@ -410,5 +426,45 @@ impl Shard {
                 SleepOutcome::Over(core, None)
             }
         }
+    }
+}
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests {
+    use super::*;
+    use crate::EndpointBuilder;
+    use apus_driver::loopback::LoopbackNetwork;
+
+    #[test]
+    fn a_thread_that_sleeps_at_once_polls_before_it_waits_only_if_packets_came_together() {
+        let network = LoopbackNetwork::new();
+        let [waits, sends] = [(); 2]
+            .map(|()| EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap());
+        let shard = waits.shard();
+        // With the poll role no other thread takes the packets.
+        while !shard.lock().polling().take_role() {
+            std::thread::yield_now();
+        }
+        let mut receiver = shard.receiver();
+        let mut expect = |packets: usize, blocking: Arrivals| {
+            assert_eq!(receiver.receive_network(64).unwrap(), packets);
+            let first = |poll, deadline| LoopState::before_wait(&receiver, poll, deadline).arrivals;
+            assert_eq!(first(PollMode::Block, None), blocking, "{packets} packets");
+            assert_eq!(first(PollMode::Spin, None), Arrivals::Poll);
+            // A wait that is over at once takes what has arrived.
+            assert_eq!(first(PollMode::Block, Some(Instant::now())), Arrivals::Poll);
+        };
+        expect(0, Arrivals::Skip);
+        sends.send(waits.local_addr(), "alone", 0).unwrap();
+        expect(1, Arrivals::Skip);
+        let cork = sends.cork();
+        for cookie in 1..3 {
+            sends.send(waits.local_addr(), "together", cookie).unwrap();
+        }
+        drop(cork);
+        expect(2, Arrivals::Poll);
+        expect(0, Arrivals::Skip);
+        drop(receiver);
+        shard.lock().pass_role();
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Receiver {
     reading: UnreadBounds,
     /// Datagrams that the system has dropped for lack of room, as far as it was reported.
     overflowed: u64,
+    /// Packets of the last receive from the network.
+    last_packets: usize,
     /// Whether local peers know that this side sleeps.
     is_prepared: bool,
 }
@@ -36,6 +38,7 @@ impl Receiver {
             local: local.map(LocalReceiver::new),
             reading: UnreadBounds::new(capacity),
             overflowed: 0,
+            last_packets: 0,
             is_prepared: false,
         }
     }
@@ -57,6 +60,7 @@ impl Receiver {
     /// The driver's: it is broken.
     pub(in crate::engine) fn receive_network(&mut self, quota: usize) -> io::Result<usize> {
         let packets = self.network.receive(quota)?;
+        self.last_packets = packets;
         if packets > 0 && self.network.may_have_more() {
             self.expect_network();
         }
@@ -82,6 +86,11 @@ impl Receiver {
     /// Returns whether the last receive may have left packets in the socket.
     pub(in crate::engine) fn may_have_more(&self) -> bool {
         self.network.may_have_more()
+    }
+
+    /// Returns the number of packets of the last receive from the network.
+    pub(in crate::engine) const fn last_packets(&self) -> usize {
+        self.last_packets
     }
 
     /// Has the network polled in the next pass (RECEIVE-1, RECEIVE-2).
