@@ -44,6 +44,12 @@ impl Ranges {
         self.ranges.get(next).is_some_and(|range| range.start <= number)
     }
 
+    /// Whether any number of `range` is in the set.
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+        let next = self.ranges.partition_point(|each| each.end <= range.start);
+        self.ranges.get(next).is_some_and(|each| each.start < range.end)
+    }
+
     /// Removes all numbers below `limit`.
     pub(crate) fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
@@ -86,14 +92,14 @@ impl Ranges {
         self.ranges.first().cloned()
     }
 
+    /// The highest range.
+    pub(crate) fn last(&self) -> Option<Range<u64>> {
+        self.ranges.last().cloned()
+    }
+
     /// Number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
-    }
-
-    /// Whether no number is in the set.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
     }
 
     fn is_sound(&self) -> bool {
@@ -148,10 +154,15 @@ mod tests {
                 for number in 0..115 {
                     prop_assert_eq!(ranges.contains(number), model.contains(&number));
                 }
-                prop_assert_eq!(ranges.is_empty(), model.is_empty());
                 prop_assert_eq!(ranges.sum(), model.len() as u64);
                 let first = ranges.first().map(|range| range.start);
                 prop_assert_eq!(first, model.first().copied());
+                let last = ranges.last().map(|range| range.end - 1);
+                prop_assert_eq!(last, model.last().copied());
+                for start in 0..115 {
+                    let overlaps = model.range(start..start + 5).next().is_some();
+                    prop_assert_eq!(ranges.overlaps(&(start..start + 5)), overlaps);
+                }
             }
         }
     }

@@ -228,8 +228,9 @@ impl MessageOut {
     }
 
     /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
-    /// it. Bytes that have never left are excluded (OUTGOING-3), and those that left at an instant for which
-    /// `on_its_way` holds. Returns whether any are left.
+    /// it. Bytes that have never left are excluded (OUTGOING-3), those that left at an instant for which
+    /// `on_its_way` holds, and all but the first packets of bytes that were sent again and do not arrive (TIME-17). Returns
+    /// whether any wait to be sent again.
     ///
     /// A receiver asks when a message has been silent, so the time of the last new bytes stands for all of them.
     pub(crate) fn request_resend(
@@ -247,11 +248,20 @@ impl MessageOut {
         } else {
             self.packet_at(range.start).start..self.packet_at(end - 1).end
         };
-        let again = self.retransmission.get_or_insert_default();
-        let any_lost = again.add(whole, on_its_way);
+        let mut again = self.retransmission.take().unwrap_or_default();
+        // After a change of size, retransmissions have no packets but those that they are cut into.
+        let packet_end = |offset: u64| {
+            if self.reshaped {
+                offset + u64::from(self.segment)
+            } else {
+                u64::from(self.packet_at(offset as u32).end)
+            }
+        };
+        let any_lost = again.add(whole, on_its_way, packet_end);
         if any_lost {
             again.priority = priority;
         }
+        self.retransmission = Some(again);
         any_lost
     }
 

@@ -1,39 +1,99 @@
 //! The bytes of a message that are sent again.
+//!
+//! A sender cannot tell a packet that was lost from one that waits in a queue which is longer than all timeouts. So it sends
+//! what a RESEND asks for again in full [`FULL_REPEATS`] times, and then no faster than its receiver shows that bytes arrive
+//! (TIME-17, [ADR 50](../../../../docs/adr/0050-send-again-no-faster-than-bytes-arrive.md)).
+//!
+//! # Invariants
+//!
+//! - **RETRANSMISSION-1** No two ranges of [`Repeat`]s overlap, and there are at most [`MAX_REPEATS`].
+//! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless that was forgotten.
 
 use crate::limits::MAX_RESEND_BURST;
 use crate::ranges::Ranges;
 use crate::time::Instant;
 use std::ops::Range;
 
-/// Retransmissions that a message remembers. Chosen by us: as many as one burst of RESENDs asks for. What is forgotten
-/// can be asked for again at once.
-const MAX_RECENT: usize = MAX_RESEND_BURST as usize;
+/// Ranges that a message remembers. Chosen by us: as many as one burst of RESENDs asks for. What is forgotten can be asked
+/// for again at once.
+const MAX_REPEATS: usize = MAX_RESEND_BURST as usize;
 
-/// What waits to be sent again, and what was sent again lately.
+/// How often all bytes of a range are sent again. Chosen by us: where packets are lost at random, the second copies of few are
+/// lost as well, and the third copies of a range that fills a queue only make the queue longer.
+const FULL_REPEATS: u8 = 2;
+
+/// What waits to be sent again, and what RESENDs have asked for lately.
 #[derive(Debug, Default)]
 pub(super) struct Retransmission {
     /// Bytes to be sent again.
     wanted: Ranges,
-    /// Bytes that were sent again, and when, the oldest first; at most [`MAX_RECENT`].
-    recent: Vec<(Range<u64>, Instant)>,
+    /// What RESENDs have asked for, the oldest first.
+    repeats: Vec<Repeat>,
     /// Level that the last RESEND asked for.
     pub(super) priority: u8,
 }
 
+/// A range that a RESEND has asked for.
+#[derive(Clone, Debug)]
+struct Repeat {
+    range: Range<u64>,
+    /// How often bytes from its start on were queued to be sent again, all of them the first [`FULL_REPEATS`] times.
+    times: u8,
+    /// When bytes of it were sent again last.
+    sent: Instant,
+}
+
 impl Retransmission {
-    /// Adds `range`, except for what was sent again at an instant for which `on_its_way` holds. Returns whether anything
-    /// is left of it.
-    pub(super) fn add(&mut self, range: Range<u32>, on_its_way: impl Fn(Instant) -> bool) -> bool {
-        self.recent.retain(|(_, at)| on_its_way(*at));
+    /// Adds bytes of `range`, except for ranges that wait to be sent again, or were at an instant for which `on_its_way` holds.
+    /// `packet_end` returns the end of the packet that holds a byte. Returns whether bytes of `range` wait now.
+    ///
+    /// All bytes are added that were not asked for before, or once. Otherwise the receiver still lacks bytes that were sent
+    /// again twice: as many packets are added as hold twice the bytes that were asked for just before `range` and are not any
+    /// more, since those have arrived; and one packet at least.
+    pub(super) fn add(
+        &mut self,
+        range: Range<u32>,
+        on_its_way: impl Fn(Instant) -> bool,
+        packet_end: impl Fn(u64) -> u64,
+    ) -> bool {
+        let range = u64::from(range.start)..u64::from(range.end);
         let mut lost = Ranges::default();
-        lost.insert(u64::from(range.start)..u64::from(range.end));
-        for (range, _) in &self.recent {
-            lost.remove(range.clone());
+        lost.insert(range.clone());
+        for repeat in &self.repeats {
+            if self.wanted.overlaps(&repeat.range) || on_its_way(repeat.sent) {
+                lost.remove(repeat.range.clone());
+            }
         }
+        let (Some(first), Some(last)) = (lost.first(), lost.last()) else {
+            return self.wanted.overlaps(&range);
+        };
+        let asked = first.start..last.end;
+        let before = self.repeats.iter().find(|repeat| repeat.range.contains(&asked.start));
+        let times = before.map_or(0, |repeat| repeat.times);
+        if let Some(before) = before.filter(|_| times >= FULL_REPEATS) {
+            let arrived = asked.start - before.range.start;
+            let last = asked.start + (2 * arrived).saturating_sub(1);
+            lost.remove(packet_end(last)..asked.end);
+        }
+        self.remember(Repeat { range: asked, times: times.saturating_add(1), sent: Instant::ZERO });
         for range in lost.iter() {
             self.wanted.insert(range);
         }
-        !lost.is_empty()
+        true
+    }
+
+    /// Remembers `new`, and forgets what was known of its range (RETRANSMISSION-1).
+    fn remember(&mut self, new: Repeat) {
+        let old = std::mem::take(&mut self.repeats);
+        for repeat in old {
+            let below = repeat.range.start..repeat.range.end.min(new.range.start);
+            let above = repeat.range.start.max(new.range.end)..repeat.range.end;
+            let rest = [below, above].into_iter().filter(|range| !range.is_empty());
+            self.repeats.extend(rest.map(|range| Repeat { range, ..repeat.clone() }));
+        }
+        self.repeats.push(new);
+        let excess = self.repeats.len().saturating_sub(MAX_REPEATS);
+        self.repeats.drain(..excess);
     }
 
     /// The first range that waits.
@@ -48,14 +108,175 @@ impl Retransmission {
 
     /// Notes that `range` was sent again at `now`.
     pub(super) fn note_sent(&mut self, range: &Range<u32>, now: Instant) {
-        if self.recent.len() == MAX_RECENT {
-            self.recent.remove(0);
-        }
-        self.recent.push((u64::from(range.start)..u64::from(range.end), now));
+        let (start, end) = (u64::from(range.start), u64::from(range.end));
+        let sent = |repeat: &&mut Repeat| repeat.range.start < end && start < repeat.range.end;
+        self.repeats.iter_mut().filter(sent).for_each(|repeat| repeat.sent = now);
     }
 
     /// Number of bytes that wait.
     pub(super) fn bytes(&self) -> u32 {
         self.wanted.sum() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bytes of a packet.
+    const PACKET: u64 = 10;
+    /// Packets of a message. So few have no more gaps than are remembered.
+    const PACKETS: usize = 2 * MAX_REPEATS - 1;
+
+    /// A message of [`PACKETS`] packets, all of which were sent once, and its receiver.
+    struct Line {
+        again: Retransmission,
+        /// Which packets the receiver lacks.
+        lacks: Vec<bool>,
+        now: Instant,
+        /// RESENDs and packets that were sent again.
+        resends: usize,
+        packets: usize,
+    }
+
+    impl Line {
+        fn new(lacks: Vec<bool>) -> Self {
+            let (now, again) = (Instant::from_nanos(1), Retransmission::default());
+            Self { again, lacks, now, resends: 0, packets: 0 }
+        }
+
+        /// Packets that the receiver lacks.
+        fn lacking(&self) -> usize {
+            self.lacks.iter().filter(|lacks| **lacks).count()
+        }
+
+        /// A RESEND asks for these packets when nothing is on its way. Returns those that are sent again.
+        fn ask(&mut self, packets: Range<usize>) -> Vec<usize> {
+            self.now = self.now.plus(1);
+            let bytes = |packet: usize| packet as u32 * PACKET as u32;
+            let packet_end = |offset: u64| offset - offset % PACKET + PACKET;
+            let asked = bytes(packets.start)..bytes(packets.end);
+            assert!(self.again.add(asked, |sent| sent > self.now, packet_end));
+            let mut sent = Vec::new();
+            while let Some(range) = self.again.first() {
+                let end = range.end.min(range.start + PACKET as u32);
+                assert_eq!((range.start % PACKET as u32, end % PACKET as u32), (0, 0), "whole");
+                self.again.take_below(end);
+                self.again.note_sent(&(range.start..end), self.now);
+                sent.push(range.start as usize / PACKET as usize);
+            }
+            self.resends += 1;
+            self.packets += sent.len();
+            sent
+        }
+
+        /// The receiver asks for each of its gaps, and gets those packets that arrive.
+        fn round(&mut self, mut arrives: impl FnMut() -> bool) {
+            let numbers: Vec<usize> = (0..self.lacks.len()).filter(|n| self.lacks[*n]).collect();
+            let gaps: Vec<&[usize]> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
+            for gap in gaps {
+                for packet in self.ask(gap[0]..gap[gap.len() - 1] + 1) {
+                    self.lacks[packet] &= !arrives();
+                }
+            }
+            self.check();
+        }
+
+        /// RETRANSMISSION-1.
+        fn check(&self) {
+            let repeats = &self.again.repeats;
+            assert!(repeats.len() <= MAX_REPEATS);
+            let disjoint = |a: &Repeat, b: &Repeat| {
+                a.range.end <= b.range.start || b.range.end <= a.range.start
+            };
+            let pairs = repeats
+                .iter()
+                .enumerate()
+                .flat_map(|(i, a)| repeats[..i].iter().map(move |b| (a, b)));
+            pairs.for_each(|(a, b)| assert!(disjoint(a, b), "{a:?} {b:?}"));
+        }
+    }
+
+    /// TIME-17.
+    #[test]
+    fn bytes_that_do_not_arrive_are_sent_twice_and_then_packet_by_packet() {
+        let mut line = Line::new(vec![true; PACKETS]);
+        let all: Vec<usize> = (0..100).collect();
+        let answers: Vec<_> = (0..5).map(|_| line.ask(0..100)).collect();
+        assert_eq!(answers, [all.clone(), all, vec![0], vec![0], vec![0]]);
+    }
+
+    #[test]
+    fn each_packet_that_arrives_brings_two() {
+        let mut line = Line::new(vec![true; PACKETS]);
+        (0..3).for_each(|_| drop(line.ask(0..100)));
+        assert_eq!(line.ask(1..100), [1, 2]);
+        assert_eq!(line.ask(3..100), [3, 4, 5, 6]);
+        assert_eq!(line.ask(5..100), [5, 6, 7, 8], "two have arrived");
+        assert_eq!(line.ask(5..100), [5], "none has");
+        assert_eq!(line.ask(6..100), [6, 7]);
+        assert_eq!(line.ask(60..100).len(), 40, "most have");
+    }
+
+    #[test]
+    fn gaps_are_judged_each_by_itself() {
+        let mut line = Line::new(vec![true; PACKETS]);
+        (0..3).for_each(|_| drop(line.ask(0..50)));
+        assert_eq!(line.ask(0..10), [0]);
+        assert_eq!(line.ask(12..50), [12, 13, 14, 15], "10 and 11 have arrived");
+        assert_eq!(line.ask(70..80).len(), 10, "not asked for before");
+        assert_eq!(line.ask(72..80).len(), 8, "once");
+        assert_eq!(line.ask(1..10), [1, 2]);
+        assert_eq!(line.ask(74..80), [74, 75, 76, 77], "twice");
+    }
+
+    /// What waits for the link is asked for again: it is sent once, and counts once.
+    #[test]
+    fn bytes_that_wait_are_not_asked_for_again() {
+        let mut again = Retransmission::default();
+        for _ in 0..9 {
+            assert!(again.add(0..1_000, |_| false, |offset| offset + 10));
+            assert!(again.add(500..600, |_| false, |offset| offset + 10));
+        }
+        assert_eq!((again.bytes(), again.repeats[0].times), (1_000, 1));
+    }
+
+    proptest! {
+        /// TIME-17: whatever is lost, a message is sent again twice, as often as a RESEND asks for a packet of it, and twice as
+        /// fast as it arrives. When nothing is lost any more, the packets sent double with each RESEND.
+        #[test]
+        fn a_message_is_sent_again_as_its_bytes_arrive(
+            lacks in proptest::collection::vec(any::<bool>(), PACKETS),
+            all_are_lost in any::<bool>(),
+            mut losses in proptest::collection::vec(0u8..10, 0..2_000),
+            share in 0u8..=10,
+        ) {
+            let mut line = Line::new(if all_are_lost { vec![true; PACKETS] } else { lacks });
+            let before = line.lacking();
+            while !losses.is_empty() && line.lacking() > 0 {
+                line.round(|| losses.pop().is_some_and(|number| number >= share));
+                let arrived = before - line.lacking();
+                let most = usize::from(FULL_REPEATS) * before + 2 * arrived + line.resends;
+                prop_assert!(line.packets <= most, "{} > {most}", line.packets);
+            }
+            let mut rounds = 0;
+            while line.lacking() > 0 {
+                line.round(|| true);
+                rounds += 1;
+            }
+            prop_assert!(rounds <= PACKETS.ilog2() + 1, "{rounds} rounds");
+        }
+
+        #[test]
+        fn any_resends_leave_sound_ranges(
+            asked in proptest::collection::vec((0usize..PACKETS, 1usize..PACKETS), 0..200),
+        ) {
+            let mut line = Line::new(vec![true; PACKETS]);
+            for (start, length) in asked {
+                line.ask(start..(start + length).min(PACKETS));
+                line.check();
+            }
+        }
     }
 }

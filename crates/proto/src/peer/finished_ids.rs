@@ -90,7 +90,7 @@ mod tests {
         let mut ids = FinishedIds::starting_at(100);
         for id in (100..10_000).step_by(2) {
             ids.insert(id);
-            assert!(ids.above.is_empty());
+            assert_eq!(ids.above.len(), 0);
         }
         assert_eq!(ids.low(), 10_000);
     }

@@ -135,6 +135,52 @@ fn bytes_are_sent_again() {
     ");
 }
 
+/// TIME-17: bytes that were sent again twice and do not arrive are sent packet by packet, and twice as many as have arrived once
+/// some do.
+#[test]
+fn bytes_that_do_not_arrive_are_sent_packet_by_packet() {
+    assert_snapshot!(run("
+        meet P
+        call P 9000
+        +1ms
+        P: RESEND c1 everything
+        +1ms
+        P: RESEND c1 everything
+        +1ms
+        P: RESEND c1 everything
+        P: RESEND c1 everything
+        +1ms
+        P: RPC_UNKNOWN c1
+        +1ms
+        P: RESEND c1 1396..9000
+        +1ms
+        P: RESEND c1 4188..9000
+    "), @"
+    > call P 9000
+      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 prio=5
+    > +1ms
+    > P: RESEND c1 everything
+      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 retransmit prio=5
+    > +1ms
+    > P: RESEND c1 everything
+      -> P DATA c1 0..9000/9000 packets=7 cutoffs=1 retransmit prio=5
+    > +1ms
+    > P: RESEND c1 everything
+      -> P DATA c1 0..1396/9000 cutoffs=1 retransmit prio=5
+    > P: RESEND c1 everything
+      -> P BUSY c1 prio=7
+    > +1ms
+    > P: RPC_UNKNOWN c1
+      -> P DATA c1 0..1396/9000 cutoffs=1 retransmit prio=5
+    > +1ms
+    > P: RESEND c1 1396..9000
+      -> P DATA c1 1396..4188/9000 packets=2 cutoffs=1 retransmit prio=5
+    > +1ms
+    > P: RESEND c1 4188..9000
+      -> P DATA c1 4188..9000/9000 packets=4 cutoffs=1 retransmit prio=5
+    ");
+}
+
 /// TIME-7, HM `homa_incoming.c` `homa_resend_pkt`: a range that was never granted means that the GRANT was lost.
 #[test]
 fn a_lost_grant_is_assumed() {
