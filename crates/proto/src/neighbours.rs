@@ -26,6 +26,7 @@ pub struct Published<'a> {
     pub incoming: u64,
     /// For each message that it grants at present: the bytes that have not arrived. Ascending.
     pub active: &'a [u32],
-    /// Time that the link needs for what the transport gave to the interface since it published this last, in nanoseconds.
+    /// Time that the link needs for what the transport gave to the interface, or reserved there, since it published this last, in
+    /// nanoseconds.
     pub link_nanos: u64,
 }

@@ -132,6 +132,7 @@ fn run(kind: &Kind, number: usize) -> Run {
             levels,
         }),
         counters: BTreeMap::from([("handoffs".to_owned(), 1_000), ("aborts".to_owned(), 0)]),
+        kill: None,
     }
 }
 

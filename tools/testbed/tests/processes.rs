@@ -243,6 +243,22 @@ fn an_agent_that_died_is_named_and_not_one_that_lost_its_peer(host: &Spawner) {
     assert_eq!(error, "die later agent 1: exit status: 3");
 }
 
+fn an_agent_that_the_crew_kills_is_no_failure(host: &Spawner) {
+    let Spawner::Processes(_) = host else {
+        let refused = crew(host, &["serve", "serve"]).kill(0).unwrap_err().to_string();
+        assert!(refused.starts_with("send Signal"), "{refused}");
+        return;
+    };
+    let mut crew = crew(host, &["serve", "serve"]);
+    crew.addresses().unwrap();
+    crew.kill(0).unwrap();
+    crew.sleep(Duration::from_millis(1)).unwrap();
+    crew.stop().unwrap();
+    let Results { each, failure } = crew.results::<Value>(Duration::ZERO);
+    assert!(failure.is_none(), "{failure:?}");
+    assert_eq!(each, [None, Some(json!("served"))]);
+}
+
 fn sleep_lasts_while_the_crew_runs(host: &Spawner) {
     let mut crew = crew(host, &["serve", "double"]);
     crew.sleep(Duration::from_millis(1)).unwrap();
@@ -363,6 +379,7 @@ fn main() -> ExitCode {
         reports_of_the_others_are_kept,
         an_agent_that_dies_in_mid_run_is_named,
         an_agent_that_died_is_named_and_not_one_that_lost_its_peer,
+        an_agent_that_the_crew_kills_is_no_failure,
         sleep_lasts_while_the_crew_runs,
         another_command_may_start_the_agents,
     ];

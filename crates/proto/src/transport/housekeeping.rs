@@ -129,7 +129,7 @@ impl Transport {
         self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
-    /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12). By default a transport is alone.
+    /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12, SEND-14). By default a transport is alone.
     ///
     /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
     pub fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {

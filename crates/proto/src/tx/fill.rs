@@ -165,6 +165,12 @@ impl<'a> Filler<'a> {
         let was_throttled = std::mem::replace(&mut self.outbound.throttled, throttled);
         self.observation.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
         let rpc = choice.rpc;
+        if throttled {
+            let entry = &self.tables.rpcs[rpc];
+            let waiting = entry.outgoing.as_ref().map_or(0, MessageOut::waiting);
+            let segment = self.tables.peers[entry.peer].segment;
+            self.outbound.pacer.reserve(self.now, waiting, segment);
+        }
         if throttled && !was_throttled {
             let wait = self.outbound.pacer.next_room() - self.now;
             self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
@@ -309,7 +315,7 @@ impl<'a> Filler<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Transport};
+    use crate::{Call, Neighbours, Transport};
 
     /// WIRE-34, SEND-13: DATA says how many bytes of its message have not left, and how many wait in the interface before it beyond
     /// a quarter of its bound, here 100,000 bytes.
@@ -334,6 +340,36 @@ mod tests {
         }
         assert!(in_interface > 60_000);
     }
+
+    /// SEND-14.
+    #[test]
+    fn a_message_that_is_held_back_reserves_a_piece_of_the_link() {
+        let config = Config::builder().unsched_bytes(60_000).link_mbps(8_000).max_link_usage(100);
+        let config = config.max_nic_est_backlog_usecs(10).build().unwrap();
+        let mut transport = Transport::new(config, 1, 1);
+        let now = Instant::from_nanos(1_000_000);
+        let link_idle_at = now.plus(1_000_000);
+        transport.observe_neighbours(&Neighbours {
+            sharers: 2,
+            incoming: 0,
+            active: &[],
+            link_idle_at,
+        });
+        let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; 60_000].into());
+        let call = Call { to, payload, cookie: 0, deadline: None, idempotent: false };
+        transport.call(now, call).unwrap();
+        let mut sent = 0;
+        while let Some(burst) = transport.poll_transmit(now) {
+            // A byte takes a nanosecond; preamble, Ethernet, IP and UDP are 66 bytes.
+            sent += (burst.payload_len() + burst.packets() * (burst.header_len() + 66)) as u64;
+        }
+        assert!((1..60_000).contains(&sent), "its part of the link: {sent}");
+        let piece = transport.publish().link_nanos - sent;
+        assert!((1..=5_000).contains(&piece), "{piece}");
+        assert!(transport.poll_transmit(now).is_none());
+        assert_eq!(transport.publish().link_nanos, 0, "one piece");
+    }
+
     /// PRIO-15, WIRE-35.
     #[test]
     fn a_request_says_its_share_of_what_responses_may_send_at_once() {

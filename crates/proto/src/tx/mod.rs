@@ -5,6 +5,8 @@
 //! queue control packets with.
 
 mod ask;
+#[cfg(test)]
+mod contention;
 mod control;
 mod fill;
 mod identity;
@@ -12,6 +14,7 @@ mod incast;
 mod outbound;
 mod pacer;
 mod resend_queue;
+mod reservation;
 mod send_queue;
 mod sender;
 mod transmit;

@@ -5,8 +5,10 @@
 //! microseconds, so that SRPT decisions are made here (HM `homa_qdisc.c` `homa_qdisc_enqueue`,
 //! `homa_pacer.c` `homa_pacer_check_nic_q`, SEND-4).
 
+use super::reservation::Reservation;
 use crate::config::Config;
 use crate::time::{Instant, USEC};
+use apus_wire::Kind;
 
 /// Bytes that a packet occupies on an Ethernet link in addition to those that the driver is given: preamble,
 /// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.
@@ -32,8 +34,10 @@ pub(crate) struct Pacer {
     part_idle_at: Instant,
     /// Transports that share the link, this one included.
     sharers: u64,
-    /// Time that the link needs for what was given to the interface that others have not learned of.
+    /// Time that the link needs for what was given to the interface, or is reserved, that others have not learned of.
     unpublished: u64,
+    /// A piece of the link's time that comes after what others gave to the interface (SEND-14).
+    reserved: Option<Reservation>,
 }
 
 impl Pacer {
@@ -47,6 +51,7 @@ impl Pacer {
             part_idle_at: Instant::ZERO,
             sharers: 1,
             unpublished: 0,
+            reserved: None,
         };
         pacer.set_rate(config.link_mbps());
         pacer
@@ -67,18 +72,26 @@ impl Pacer {
         if self.picos_per_byte == 0 {
             return Some(u32::MAX);
         }
-        let bytes = match self.max_backlog.checked_sub(self.all_idle_at().since(now)) {
+        if let Some(reserved) = self.due(now) {
+            return Some(self.bytes_within(reserved.left()));
+        }
+        match self.max_backlog.checked_sub(self.all_idle_at().since(now)) {
             None | Some(0) => {
                 // whatever others publish, a part of the link is free (SEND-12).
                 let left = self.max_backlog.saturating_sub(self.part_idle_at.since(now));
                 if self.sharers == 1 || left == 0 {
                     return None;
                 }
-                left * 1_000 / (self.picos_per_byte * self.sharers)
+                Some(self.bytes_within(left / self.sharers))
             }
-            Some(left) => left * 1_000 / self.picos_per_byte,
-        };
-        Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
+            Some(left) => Some(self.bytes_within(left)),
+        }
+    }
+
+    /// Bytes that the link carries in `nanos` nanoseconds. It has a rate.
+    const fn bytes_within(&self, nanos: u64) -> u32 {
+        let bytes = nanos.saturating_mul(1_000) / self.picos_per_byte;
+        if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
     }
 
     /// Bytes that wait in the interface beyond one part in [`USUAL_PART`] of the bound on its queue: what is given to it now
@@ -87,15 +100,20 @@ impl Pacer {
         if self.picos_per_byte == 0 {
             return 0;
         }
-        let nanos = self.all_idle_at().since(now).saturating_sub(self.max_backlog / USUAL_PART);
-        let bytes = nanos.saturating_mul(1_000) / self.picos_per_byte;
-        if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
+        let before = match self.due(now) {
+            Some(reserved) => reserved.begins,
+            None => self.all_idle_at(),
+        };
+        self.bytes_within(before.since(now).saturating_sub(self.max_backlog / USUAL_PART))
     }
 
     /// When it is worth trying again: when half of the queue has left, so that a thread that wakes up for it
     /// sends more than a packet, and the queue does not run dry meanwhile.
     pub(crate) const fn next_room(&self) -> Instant {
-        let all = self.all_idle_at().as_nanos();
+        let all = match &self.reserved {
+            Some(reserved) if reserved.is_usable() => reserved.begins.as_nanos(),
+            _ => self.all_idle_at().as_nanos(),
+        };
         let part = self.part_idle_at.as_nanos();
         let first = if self.sharers > 1 && part < all { part } else { all };
         Instant::from_nanos(first.saturating_sub(self.max_backlog / 2))
@@ -107,18 +125,55 @@ impl Pacer {
             let nanos = (bytes + packets * WIRE_OVERHEAD) * self.picos_per_byte / 1_000;
             self.idle_at = self.idle_at.max(now).plus(nanos);
             if self.sharers > 1 {
-                self.host_idle_at = self.host_idle_at.max(now).plus(nanos);
+                let reserved = self.reserved.as_mut().map_or(0, |piece| piece.take(nanos));
                 self.part_idle_at = self.part_idle_at.max(now).plus(nanos * self.sharers);
-                self.unpublished += nanos;
+                self.append(now, nanos - reserved);
             }
+        }
+    }
+
+    /// Reserves a piece of the link's time, after all that transports of the host gave to the interface, for a message that is
+    /// held back: `bytes` bytes may leave, in packets of `segment` bytes (SEND-14). Half of the bound on the queue at most, as long
+    /// as that is a packet.
+    pub(crate) fn reserve(&mut self, now: Instant, bytes: u32, segment: u32) {
+        let is_alone = self.picos_per_byte == 0 || self.sharers == 1;
+        if is_alone || self.reserved.is_some_and(|reserved| reserved.is_usable()) {
+            return;
+        }
+        let header = Kind::Data.header_len() as u64 + WIRE_OVERHEAD;
+        let time = |bytes: u64| bytes * self.picos_per_byte / 1_000;
+        let packet = time(u64::from(bytes.min(segment)) + header);
+        let most = (self.max_backlog / 2 / packet.max(1)).max(1);
+        let packets = u64::from(bytes.div_ceil(segment.max(1))).min(most);
+        let nanos = time(u64::from(bytes) + packets * header).min(packets * packet);
+        let left = self.reserved.map_or(0, |reserved| reserved.left());
+        let begins = self.all_idle_at().max(now);
+        self.append(now, nanos.saturating_sub(left));
+        self.reserved = Some(Reservation::new(begins, nanos, packet, self.host_idle_at));
+    }
+
+    /// The interface has, or will have, `nanos` more nanoseconds to send.
+    fn append(&mut self, now: Instant, nanos: u64) {
+        if nanos > 0 {
+            self.host_idle_at = self.host_idle_at.max(now).plus(nanos);
+            self.unpublished += nanos;
+        }
+    }
+
+    /// Returns what is reserved, if it can be used now.
+    const fn due(&self, now: Instant) -> Option<Reservation> {
+        match self.reserved {
+            Some(reserved) if reserved.is_due(now, self.max_backlog) => Some(reserved),
+            _ => None,
         }
     }
 
     /// `sharers` transports share the link, this one included, and the interface will have sent all that they gave it at
     /// `idle_at` (SEND-12).
-    pub(crate) const fn share(&mut self, sharers: u64, idle_at: Instant) {
+    pub(crate) fn share(&mut self, sharers: u64, idle_at: Instant) {
         self.sharers = sharers;
         self.host_idle_at = idle_at;
+        self.reserved = self.reserved.filter(|piece| sharers > 1 && piece.holds(idle_at));
     }
 
     /// Returns the time that the link needs for what was given to the interface since the last call, in nanoseconds.
@@ -210,5 +265,39 @@ mod tests {
         assert_eq!(pacer.room(now.plus(4_000)), Some(1_000), "a quarter of the link");
         pacer.share(1, Instant::ZERO);
         assert_eq!(pacer.room(now.plus(4_000)), Some(10_000), "alone");
+    }
+
+    /// SEND-14.
+    #[test]
+    fn a_message_that_is_held_back_has_a_piece_of_the_link_after_what_others_gave_it() {
+        let mut pacer = pacer(8_000); // 1 byte per nanosecond
+        let now = Instant::from_nanos(1_000_000);
+        let packet = 1_000 + Kind::Data.header_len() as u64 + WIRE_OVERHEAD;
+        pacer.sent(now, 1, 20_000 - WIRE_OVERHEAD);
+        pacer.reserve(now, 9_000, 1_000);
+        assert_eq!(pacer.take_unpublished(), 0, "it is alone");
+        pacer.share(4, now.plus(30_000));
+        pacer.sent(now, 1, 20_000 - WIRE_OVERHEAD);
+        assert_eq!(pacer.take_unpublished(), 20_000);
+        pacer.reserve(now, 9_000, 1_000);
+        let (begins, piece) = (now.plus(50_000), 4 * packet);
+        assert_eq!(pacer.take_unpublished(), piece, "four packets in half of 10,000 ns");
+        pacer.reserve(now, 9_000, 1_000);
+        assert_eq!(pacer.take_unpublished(), 0, "one piece at a time");
+
+        let host_idle_at = begins.plus(piece + 20_000);
+        pacer.share(4, host_idle_at);
+        let wake = now.plus(45_000);
+        assert_eq!((pacer.room(now), pacer.next_room()), (None, wake));
+        assert_eq!(pacer.room(wake), Some(piece as u32));
+        assert_eq!(pacer.waiting(wake), 2_500, "others come after it");
+        pacer.sent(wake, 4, piece - 4 * WIRE_OVERHEAD);
+        assert_eq!((pacer.room(wake), pacer.take_unpublished()), (None, 0));
+
+        pacer.reserve(wake, 500, 1_000);
+        pacer.share(4, host_idle_at.plus(pacer.unpublished));
+        assert_eq!(pacer.next_room().plus(5_000), host_idle_at);
+        pacer.share(4, wake.plus(1));
+        assert!(pacer.reserved.is_none(), "what is published was spoiled");
     }
 }

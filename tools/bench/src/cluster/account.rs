@@ -64,6 +64,7 @@ impl Account<'_> {
                 late_p99_us: found.late.quantile(0.99) as f64 / 1e3,
                 idle: run.idle,
                 switch: run.switch.clone(),
+                kill: found.kill,
                 counters: found.counters.clone(),
             }
         };
@@ -130,6 +131,9 @@ impl Account<'_> {
         let mut more = Map::new();
         let mut add = |name: &str, value: Value| more.insert(name.to_owned(), value);
         add("truncate", json!(options.truncate));
+        if options.kill_one {
+            add("kill_one", json!(true));
+        }
         add("launch", json!(venue.provider()));
         // The network of provided hosts is unknown.
         if venue.is_here() {
@@ -190,6 +194,12 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     add("runs", options.repetition.runs.to_string());
     add("seed", options.repetition.seed.to_string());
     add("mtu", fabric.mtu.to_string());
+    if options.kill_one {
+        words.push("--kill-one".to_owned());
+    }
+    let mut add = |option: &str, value: String| {
+        words.push(format!("--{option} {}", quoted(&value)));
+    };
     if venue.is_here() {
         add("buffer", fabric.buffer.to_string());
         add("loss", fabric.loss.to_string());
@@ -225,6 +235,7 @@ mod tests {
         let venue = Venue::Fabric { program: "apus".into() };
         let options = Options {
             workload: "my sizes.cdf".to_owned(),
+            kill_one: true,
             parameters: vec![("burst_bytes".to_owned(), 3000)],
             ..Options::default()
         };
@@ -237,6 +248,7 @@ mod tests {
         for part in [
             " --link auto ",
             " --transports apus,tcp,",
+            " --kill-one ",
             " --param burst_bytes=3000 --param load=0.5,0.8 ",
         ] {
             assert!(line.contains(part), "{line}");

@@ -19,6 +19,7 @@ mod account;
 mod auto;
 mod bound;
 mod external;
+mod kill;
 mod node;
 mod offered_load;
 mod options;
@@ -31,6 +32,7 @@ mod sweep;
 mod switch;
 
 pub use external::{ExternalTransport, external_agent};
+pub use kill::{KillEffect, Period, Recovery};
 pub use options::{Link, Mix, Options};
 pub use setting::Setting;
 pub use site::Venue;

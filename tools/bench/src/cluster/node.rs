@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use rand::distr::{Distribution, Uniform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::kill::{AroundKill, KillPlan};
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::keys::ThrowAwayKeys;
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
@@ -89,6 +91,8 @@ pub(super) enum Phase {
         scale: Scale,
         /// Whether to report how idle the cores of this host are. Where several nodes share them, the coordinator does.
         watch_cores: bool,
+        /// The kill of another node, if one is planned.
+        kill: Option<KillPlan>,
     },
 }
 
@@ -117,6 +121,8 @@ pub(super) struct NodeResult {
     pub(super) settings: String,
     /// The intended setting that it does not have there, and why.
     pub(super) caveat: Option<String>,
+    /// What it found before and after the kill of another node, if one was planned.
+    pub(super) around_kill: Option<AroundKill>,
 }
 
 /// Timer slack of sleeping threads in nanoseconds. The default of 50 µs would
@@ -226,7 +232,8 @@ fn start(control: &mut Control) -> Result<u64, Error> {
 }
 
 fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<NodeResult, Error> {
-    let Phase::Load { rate, warm, measure, grace, client_max, scale, watch_cores } = &work.phase
+    let Phase::Load { rate, warm, measure, grace, client_max, scale, watch_cores, kill } =
+        &work.phase
     else {
         unreachable!("called for this phase only")
     };
@@ -237,8 +244,9 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     }
     let warm = clock::as_nanoseconds(*warm);
     let ends = warm + clock::as_nanoseconds(*measure);
-    let load =
-        OpenLoop { warm, ends, grace: clock::as_nanoseconds(*grace), limit: *client_max, idle };
+    let (grace, limit) = (clock::as_nanoseconds(*grace), *client_max);
+    let aside = kill.and_then(|kill| kill.peer);
+    let load = OpenLoop { warm, ends, grace, limit, idle, aside };
     let watch_cores = *watch_cores;
     let ticks = move || watch_cores.then(CpuTicks::now).flatten();
     let spent = thread::spawn(move || {
@@ -249,14 +257,24 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         (clock::cpu_time() - cpu, idle)
     });
     let mut slowdowns = Slowdowns::new(scale.clone());
+    let mut around_kill = kill.map(|kill| AroundKill::new(kill, scale));
+    let due = |request: &Request| kill.is_none_or(|kill| kill.is_due(*request));
     clock::sleep_until(at);
     let tally = open_loop(
         client,
         load,
-        requests(work, *rate)?,
+        requests(work, *rate)?.filter(due),
         || clock::now() - at,
-        |request, latency| slowdowns.record(request.size, latency),
+        |request, latency| {
+            slowdowns.record(request.size, latency);
+            if let Some(around_kill) = &mut around_kill {
+                around_kill.record(request, latency);
+            }
+        },
     )?;
+    if let Some(around_kill) = &mut around_kill {
+        around_kill.to_killed = tally.aside;
+    }
     let (cpu, idle) = spent.join().expect("it only sleeps");
     Ok(NodeResult {
         slowdowns,
@@ -270,7 +288,15 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         counters: BTreeMap::new(),
         settings: String::new(),
         caveat: None,
+        around_kill,
     })
+}
+
+/// Returns the number of requests of a node that are due in this time after the start.
+pub(super) fn due(work: &Work, rate: f64, time: Range<Duration>) -> Result<u64, Error> {
+    let time = clock::as_nanoseconds(time.start)..clock::as_nanoseconds(time.end);
+    let before = requests(work, rate)?.take_while(|request| request.due < time.end);
+    Ok(before.filter(|request| request.due >= time.start).count() as u64)
 }
 
 /// Returns the requests in the order in which they are due: Poisson arrivals, each to any of the peers.

@@ -10,6 +10,7 @@ use clap::Args;
 use tempfile::TempDir;
 
 use super::external::ExternalTransport;
+use super::kill;
 use crate::options::{Repetition, workload};
 use crate::slowdown::OURS;
 use apus_contenders::contender::Plan;
@@ -64,6 +65,11 @@ pub struct Options {
     /// and of --client-max, and with connections of its own to all processes of the other hosts. With several, `apus-apart` is measured beside `apus`
     #[arg(long, value_name = "PROCESSES", default_value_t = 1, allow_negative_numbers = true)]
     pub processes: usize,
+    /// Halfway through each run, kill a process of the first host (SIGKILL). The others stop calling it then; what short
+    /// messages among them suffer before, in the second after and later is reported, and calls to and from the killed process are
+    /// counted apart. For several --processes, runs of 3 seconds or more, and transports of apus alone
+    #[arg(long)]
+    pub kill_one: bool,
     /// Threads that serve in each process: 1 to 64
     #[arg(long, value_name = "THREADS", default_value_t = 1, allow_negative_numbers = true)]
     pub receivers: usize,
@@ -130,6 +136,7 @@ impl Options {
             require(!self.transports[..index].contains(mix), "transports", &twice)?;
         }
         self.repetition.check()?;
+        self.check_kill()?;
         let link = match self.link {
             Link::Auto => self.fabric.link,
             Link::Rate(rate) => rate,
@@ -137,6 +144,19 @@ impl Options {
         Spec { link, ..self.fabric.clone() }.check()?;
         transport::check_parameters(&self.parameters)?;
         self.workload().map(drop)
+    }
+
+    /// Checks that a process can be killed, if one is to be.
+    fn check_kill(&self) -> Result<(), Error> {
+        if !self.kill_one {
+            return Ok(());
+        }
+        let several = self.processes > 1;
+        require(several, "kill-one", "others of its host must remain; try --processes 4")?;
+        let long = self.repetition.seconds >= kill::SHORTEST_RUN;
+        require(long, "kill-one", "a run has 3 seconds at least, to recover; try --seconds 5")?;
+        let problem = "a client over TCP ends with its connection; try --transports apus";
+        require(self.transports.iter().all(Mix::is_only_apus), "kill-one", problem)
     }
 
     /// Returns the options with the transports that `--sealed` and `--processes` add, and with keys if a transport needs some.
@@ -185,6 +205,8 @@ impl Options {
         require(self.link != Link::Auto, "link", problem)?;
         let problem = "throw-away keys are files of this machine, which these hosts do not have";
         require(!self.sealed && !self.is_sealed(), "sealed", problem)?;
+        let problem = "only processes of this machine can be killed; --launch local has them";
+        require(!self.kill_one, "kill-one", problem)?;
         let problem =
             "programs of other transports are files of this machine, which these hosts do not have";
         require(self.external.is_empty(), "transports", problem)?;
@@ -297,6 +319,11 @@ impl Mix {
         self.parts().any(|name| name == OURS || name == Apus::SEALED)
     }
 
+    /// Returns whether endpoints of apus are alone in it.
+    fn is_only_apus(&self) -> bool {
+        self.0.len() == 1 && [OURS, Apus::SEALED, Apus::APART].contains(&&self.0[0][..])
+    }
+
     /// Returns the name of a part in results: the transport, and the ones beside it.
     #[must_use]
     pub fn row(&self, part: usize) -> String {
@@ -384,6 +411,7 @@ mod tests {
         };
         assert_eq!(elsewhere(|_| ()), "");
         assert_eq!(elsewhere(|options| options.fabric.mtu = 9000), "");
+        assert!(elsewhere(|options| options.kill_one = true).starts_with("kill-one: only"));
         assert!(elsewhere(|options| options.sealed = true).starts_with("sealed: throw-away keys"));
         assert!(elsewhere(|options| options.link = Link::Auto).contains("like 10gbit"));
         assert!(elsewhere(|options| options.fabric.loss = 0.1).starts_with("loss: "));

@@ -114,7 +114,7 @@ impl<'a> Phases<'a> {
             self.repeater.progress().note(&format!("{what} with {mix}"));
             let trial = || {
                 let watch = BackgroundLoad::watch();
-                let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
+                let trial = self.load(mbps, mix, 0, &scale, (TRIAL, false))?;
                 Ok((trial, watch.foreign_time()))
             };
             let Some((trial, foreign)) = self.repeater.attempt(&mix.to_string(), &what, trial)?
@@ -186,7 +186,7 @@ impl<'a> Phases<'a> {
                 let what = format!("{}run {}", self.about, run + 1);
                 self.repeater.progress().step(&format!("{what} of {rounds}: {mix}"));
                 let result = self.repeater.attempt(&mix.to_string(), &what, || {
-                    self.load(mbps, mix, run, scale, seconds)
+                    self.load(mbps, mix, run, scale, (seconds, self.options.kill_one))
                 })?;
                 found[index].of.extend(result);
             }
@@ -206,11 +206,11 @@ impl<'a> Phases<'a> {
         mix: &Mix,
         number: usize,
         scale: &Scale,
-        seconds: f64,
+        (seconds, kills): (f64, bool),
     ) -> Result<RunResult, Error> {
         let offered = &Offered { shares: self.shares.clone(), rate: self.offered(mbps) };
         let options = self.options;
-        Loaded { options, mbps, mix, number, offered, scale, seconds }.run(self.venue)
+        Loaded { options, mbps, mix, number, offered, scale, seconds, kills }.run(self.venue)
     }
 
     /// Payload bits per second that all nodes receive together if everything arrives.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::JOB;
-use super::node::{NodeResult, Phase, Setup, Work};
+use super::kill::{self, KillEffect, KillPlan};
+use super::node::{self, NodeResult, Phase, Setup, Work};
 use super::options::{Mix, Options};
 use super::site::{Site, Venue};
 use super::switch::{Switch, SwitchLoad};
@@ -36,9 +37,6 @@ const LEAD: Duration = Duration::from_millis(300);
 
 /// Time that a connection takes. Chosen by us: two cores open 20,000 per second.
 const CONNECTING: Duration = Duration::from_micros(100);
-
-/// Time between two samples of the queues of the switch. Each takes about 3 ms of a core.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The result of one run of transports that ran at the same time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +73,8 @@ pub(super) struct PartResult {
     pub(super) settings: String,
     /// The intended setting that it did not have there, and why.
     pub(super) caveat: Option<String>,
+    /// What the kill of a process did to the others, if one was killed.
+    pub(super) kill: Option<KillEffect>,
 }
 
 /// Messages that nodes send.
@@ -128,6 +128,8 @@ pub(super) struct Loaded<'a> {
     pub(super) scale: &'a Scale,
     /// That count.
     pub(super) seconds: f64,
+    /// Whether a process of each transport is killed halfway.
+    pub(super) kills: bool,
 }
 
 impl Loaded<'_> {
@@ -144,6 +146,7 @@ impl Loaded<'_> {
         let measure = Duration::from_secs_f64(self.seconds);
         let warm = (measure / 10).max(WARM);
         let works = self.works(&addresses, nodes, warm, measure, !venue.is_here());
+        let halfway = measure / 2 + warm;
         crew.prepare(&works, CONNECTING * self.connections(nodes)?)?;
         let at = crew.begin(&vec![(); works.len()], LEAD)?;
 
@@ -152,18 +155,35 @@ impl Loaded<'_> {
         let mut switch = Switch::watch(&site)?;
         // On a starved machine the first reading takes longer than a short run: it then missed most of the packets.
         let is_observed = clock::now() < at + clock::as_nanoseconds(warm + measure / 2);
-        let ends = at + clock::as_nanoseconds(warm + measure);
-        while clock::now() + clock::as_nanoseconds(SAMPLE_INTERVAL) < ends {
-            crew.sleep(SAMPLE_INTERVAL)?;
-            switch.sample(&site)?;
+        let mut late = 0;
+        if self.kills {
+            let halfway = at + clock::as_nanoseconds(halfway);
+            switch.sample_until(halfway, &site, &mut crew)?;
+            crew.kill(kill::VICTIM)?;
+            late = clock::now().saturating_sub(halfway);
         }
-        crew.sleep(until(ends))?;
+        let ends = at + clock::as_nanoseconds(warm + measure);
+        switch.sample_until(ends, &site, &mut crew)?;
         let here = before.zip(CpuTicks::now()).and_then(|(before, after)| before.idle_until(after));
         let switch = switch.finish(&site)?.filter(|_| is_observed);
-        let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
-        let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
+        let results = crew.results(grace(mbps, &self.offered.shares));
+        if let Some(failure) = results.failure {
+            return Err(failure);
+        }
+        let nodes: Vec<Option<NodeResult>> = results.each;
+        let elsewhere = || nodes.iter().flatten().map(|node| node.idle).reduce(least).flatten();
         let idle = if venue.is_here() { here } else { elsewhere() };
-        let parts = results.chunks(agents).map(|agents| part(agents, measure)).collect();
+        let parts = nodes.chunks(agents).map(|agents| {
+            let found: Vec<&NodeResult> = agents.iter().flatten().collect();
+            part(&found, measure)
+        });
+        let mut parts: Vec<PartResult> = parts.collect();
+        if self.kills {
+            let around: Vec<_> =
+                nodes.iter().flatten().filter_map(|node| node.around_kill.clone()).collect();
+            let own = node::due(&works[kill::VICTIM], self.rate_of_a_process(), warm..halfway)?;
+            parts[0].kill = Some(KillEffect::of(&around, own, late));
+        }
         Ok(RunResult { number: self.number, parts, idle, switch })
     }
 
@@ -178,27 +198,40 @@ impl Loaded<'_> {
         watch_cores: bool,
     ) -> Vec<Work> {
         let Self { options, number, offered, .. } = *self;
-        let phase = Phase::Load {
-            rate: offered.rate / (self.mix.parts().len() * options.processes) as f64,
+        let kill = |peers: &[SocketAddr]| KillPlan {
+            at: clock::as_nanoseconds(measure / 2 + warm),
+            peer: peers.iter().position(|peer| *peer == addresses[kill::VICTIM]),
+        };
+        let phase = |peers: &[SocketAddr]| Phase::Load {
+            rate: self.rate_of_a_process(),
             warm,
             measure,
             grace: grace(self.mbps, &offered.shares),
             client_max: options.client_max_of_a_process(),
             scale: self.scale.clone(),
             watch_cores,
+            kill: self.kills.then(|| kill(peers)),
         };
         let agents = nodes * options.processes;
-        let work = |who| Work {
-            peers: peers(addresses, nodes, agents, who),
-            shares: offered.shares.clone(),
-            // Every transport carries the same messages; every process of a node and every run draws others.
-            seed: options
-                .repetition
-                .seed
-                .wrapping_add((number * 1_000 * options.processes + who % agents) as u64),
-            phase: phase.clone(),
+        let work = |who| {
+            let peers = peers(addresses, nodes, agents, who);
+            Work {
+                phase: phase(&peers),
+                peers,
+                shares: offered.shares.clone(),
+                // Every transport carries the same messages; every process of a node and every run draws others.
+                seed: options
+                    .repetition
+                    .seed
+                    .wrapping_add((number * 1_000 * options.processes + who % agents) as u64),
+            }
         };
         (0..addresses.len()).map(work).collect()
+    }
+
+    /// Returns the requests per second of each process of one transport.
+    fn rate_of_a_process(&self) -> f64 {
+        self.offered.rate / (self.mix.parts().len() * self.options.processes) as f64
     }
 
     /// Connections that clients open before the load begins, all together.
@@ -237,11 +270,11 @@ fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> V
     same.filter(|&other| other % nodes != who % nodes).map(|other| addresses[other]).collect()
 }
 
-/// Returns what all nodes of one transport found, put together.
-fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
+/// Returns what all nodes of one transport found that have a result, put together.
+fn part(nodes: &[&NodeResult], measure: Duration) -> PartResult {
     let mut slowdowns: Slowdowns = nodes[0].slowdowns.clone();
     nodes[1..].iter().for_each(|node| slowdowns.merge(&node.slowdowns));
-    let sum = |count: fn(&NodeResult) -> u64| nodes.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&NodeResult) -> u64| nodes.iter().map(|node| count(node)).sum::<u64>();
     // Each request is received by a server, and its echo by the client.
     let bytes = 2.0 * slowdowns.bytes();
     let mut late = Latencies::new();
@@ -261,6 +294,7 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
         counters,
         settings: nodes[0].settings.clone(),
         caveat: nodes[0].caveat.clone(),
+        kill: None,
     }
 }
 

@@ -1,10 +1,17 @@
 //! The load of the switch during a run: packets, drops and queues by priority.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::site::Site;
+use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::{LEVELS, PortCounters};
+use apus_testbed::process::Crew;
+
+/// Time between two samples of the queues of the switch. Each takes about 3 ms of a core.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The load of the ports of the switch by priority, while requests counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +57,20 @@ impl Switch {
     pub(super) fn sample(&mut self, site: &Site<'_>) -> Result<(), Error> {
         self.samples.extend(site.counters()?);
         Ok(())
+    }
+
+    /// Samples at intervals until `end`, an instant of this host's clock, while the agents run.
+    pub(super) fn sample_until(
+        &mut self,
+        end: u64,
+        site: &Site<'_>,
+        crew: &mut Crew,
+    ) -> Result<(), Error> {
+        while clock::now() + clock::as_nanoseconds(SAMPLE_INTERVAL) < end {
+            crew.sleep(SAMPLE_INTERVAL)?;
+            self.sample(site)?;
+        }
+        crew.sleep(Duration::from_nanos(end.saturating_sub(clock::now())))
     }
 
     /// Until now. `None` if the switch is not ours.

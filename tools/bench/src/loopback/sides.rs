@@ -241,6 +241,7 @@ impl ClientSide {
             grace: clock::as_nanoseconds(GRACE),
             limit,
             idle: self.idle(),
+            aside: None,
         };
         let short = load.scale.short;
         let mut slowdowns = Slowdowns::new(load.scale.clone());

@@ -182,6 +182,7 @@ impl ClientSide {
             grace: patience,
             limit: LIMIT,
             idle: self.idle(),
+            aside: None,
         };
         let arrivals = Arrivals::at_rate(*rate, rng(*seed, Stream::Arrivals));
         let request = |due| Request { size: self.size, peer: 0, due: clock::as_nanoseconds(due) };

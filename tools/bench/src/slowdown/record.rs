@@ -114,6 +114,12 @@ impl Slowdowns {
         self.bytes
     }
 
+    /// Returns the number of short messages.
+    #[must_use]
+    pub fn short_messages(&self) -> u64 {
+        self.short.len()
+    }
+
     /// Returns what is kept of the run.
     #[must_use]
     pub fn summary(&self) -> Summary {

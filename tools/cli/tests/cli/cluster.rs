@@ -98,6 +98,35 @@ fn a_fabric_gives_one_object_as_promised() {
 }
 
 #[test]
+fn the_kill_of_a_process_is_no_failure_of_the_others() {
+    let words = "--nodes 2 --processes 2 --link 20mbit --seconds 3 --runs 1 --workload 1000 --load 0.3 \
+                 --transports apus --kill-one --json";
+    let Some(output) = on_a_fabric(words) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = object(&output);
+    assert_eq!(json["config"]["kill_one"], true);
+    assert!(json["config"]["command"][0].as_str().unwrap().contains(" --kill-one "), "{json}");
+    for name in ["apus", "apus-apart"] {
+        let row = row(&json, name);
+        // A machine that is starved may lose calls among the others, and none of the rest.
+        let count =
+            |figure: &str| row[figure].as_u64().unwrap_or_else(|| panic!("{figure}: {row}"));
+        assert!(count("calls_to_killed") > 0 && count("calls_from_killed") > 0, "{row}");
+        assert!(count("calls_to_killed_lost") < count("calls_to_killed"), "{row}");
+        for prefix in ["", "host_"] {
+            for period in ["before_kill", "second_after_kill", "later"] {
+                assert!(row[format!("{prefix}short_p99_{period}")].as_f64() > Some(0.0), "{row}");
+                assert!(row[format!("{prefix}short_messages")][period].as_u64() > Some(0), "{row}");
+            }
+        }
+        let ratio = &json["ratios"][format!("short_p99 later/before_kill {name}")];
+        assert!(ratio["median"].as_f64() > Some(0.0), "{json}");
+        // The killed process has no result, and is missing from nothing else.
+        assert_eq!(row["phases"].get("lost"), None, "{row}");
+    }
+}
+
+#[test]
 fn the_benchmark_prints_tables_and_writes_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

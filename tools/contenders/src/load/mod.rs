@@ -22,5 +22,5 @@ pub mod unloaded_rtt;
 pub use closed_loop::{closed_loop, closed_loop_by_interval};
 pub use idle::Idle;
 pub use in_flight::Request;
-pub use open_loop::{OpenLoop, open_loop};
+pub use open_loop::{AsideCounts, OpenLoop, open_loop};
 pub use unloaded_rtt::unloaded;

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::idle::Idle;
 use super::in_flight::{InFlight, Request};
 use crate::transport::{Client, Completions, Start};
@@ -23,6 +25,8 @@ pub struct OpenLoop {
     pub limit: u32,
     /// Behaviour when there is nothing to do.
     pub idle: Idle,
+    /// Peer whose requests do not count with the others, but in [`LoadCounts::aside`]: one that is killed meanwhile.
+    pub aside: Option<usize>,
 }
 
 /// Requests that are started together. Chosen by us: a datagram carries as many packets.
@@ -45,6 +49,25 @@ pub struct LoadCounts {
     pub late: Latencies,
     /// Reason of the first failure, if there was one.
     pub why: Option<String>,
+    /// Requests to the peer that does not count, which are in none of the counts above.
+    pub aside: AsideCounts,
+}
+
+/// Requests after the warm-up to the peer of [`OpenLoop::aside`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsideCounts {
+    /// Those that were due.
+    pub due: u64,
+    /// Those of these that were completed.
+    pub completed: u64,
+}
+
+impl AsideCounts {
+    /// Adds those of another client.
+    pub const fn add(&mut self, other: Self) {
+        self.due += other.due;
+        self.completed += other.completed;
+    }
 }
 
 impl LoadCounts {
@@ -59,6 +82,10 @@ impl LoadCounts {
 /// `requests` yields the requests in the order in which they are due, without end; `clock` returns
 /// the time since the load began; `completed` is called with each request that counts and its
 /// latency.
+///
+/// # Errors
+///
+/// The transport fails.
 pub fn open_loop(
     client: &mut dyn Client,
     load: OpenLoop,
@@ -72,11 +99,13 @@ pub fn open_loop(
     let mut next = requests.next().filter(|next| next.due < load.ends);
     let mut ended = Completions::default();
     let (mut starts, mut started) = (Vec::new(), Vec::new());
+    let is_aside = |request: Request| load.aside == Some(request.peer);
     loop {
         let now = clock();
         while let Some(request) = next.filter(|next| next.due <= now) {
             waiting.push_back(request);
-            counts.due += u64::from(request.due >= load.warm);
+            let due = if is_aside(request) { &mut counts.aside.due } else { &mut counts.due };
+            *due += u64::from(request.due >= load.warm);
             next = requests.next().filter(|next| next.due < load.ends);
         }
         while !in_flight.is_full()
@@ -111,24 +140,34 @@ pub fn open_loop(
             continue;
         }
         let now = clock();
+        let mut failed = false;
         for (ids, count) in
             [(&mut ended.refused, &mut counts.refused), (&mut ended.failed, &mut counts.failed)]
         {
             for id in ids.drain(..) {
                 let request = in_flight.end(id);
-                *count += u64::from(request.due >= load.warm);
+                if !is_aside(request) {
+                    failed = true;
+                    *count += u64::from(request.due >= load.warm);
+                }
             }
         }
+        let why = ended.why.take().filter(|_| failed);
+        counts.why = counts.why.or(why);
         for id in ended.completed.drain(..) {
             let request = in_flight.end(id);
-            if request.due >= load.warm {
+            if request.due < load.warm {
+                continue;
+            }
+            if is_aside(request) {
+                counts.aside.completed += 1;
+            } else {
                 completed(request, now - request.due);
                 counts.completed += 1;
                 counts.in_time += u64::from(now <= load.ends);
             }
         }
     }
-    counts.why = ended.why;
     Ok(counts)
 }
 
@@ -190,8 +229,14 @@ mod tests {
         let time = Rc::new(Cell::new(0));
         let requests = VecDeque::new();
         let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, room, requests };
-        let mut load =
-            OpenLoop { warm: 0, ends: 1001, grace: 100_000, limit: 100, idle: Idle::Spin };
+        let mut load = OpenLoop {
+            warm: 0,
+            ends: 1001,
+            grace: 100_000,
+            limit: 100,
+            idle: Idle::Spin,
+            aside: None,
+        };
         change(&mut load);
         let clock = || {
             time.set(time.get() + 1);
@@ -229,7 +274,14 @@ mod tests {
                 Ok(())
             }
         }
-        let load = OpenLoop { warm: 0, ends: 1, grace: 1_000_000, limit: 1, idle: Idle::Wait };
+        let load = OpenLoop {
+            warm: 0,
+            ends: 1,
+            grace: 1_000_000,
+            limit: 1,
+            idle: Idle::Wait,
+            aside: None,
+        };
         let requests = [0, 2].map(|due| Request { size: 1, peer: 0, due });
         let mut time = 0;
         let clock = || {
@@ -301,7 +353,8 @@ mod tests {
                 time += 1;
                 time
             };
-            let load = OpenLoop { warm: 150, ends, grace: 1000, limit: 1, idle: Idle::Spin };
+            let load =
+                OpenLoop { warm: 150, ends, grace: 1000, limit: 1, idle: Idle::Spin, aside: None };
             let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
             let mut client = Unreliable { count: 0, ended: Completions::default() };
             open_loop(&mut client, load, due, clock, |_, _| ()).unwrap()
@@ -313,6 +366,33 @@ mod tests {
         let two = counts(201);
         assert_eq!((two.due, two.refused, two.failed, &two.why), (1, 1, 0, &None));
         assert_eq!(two.problem().unwrap(), Completions::REFUSED);
+    }
+
+    #[test]
+    fn a_peer_that_does_not_count_is_in_no_figure_but_its_own() {
+        let mut time = 0;
+        let clock = || {
+            time += 1;
+            time
+        };
+        let load = OpenLoop {
+            warm: 150,
+            ends: 901,
+            grace: 1000,
+            limit: 1,
+            idle: Idle::Spin,
+            aside: Some(0),
+        };
+        let mut client = Unreliable { count: 0, ended: Completions::default() };
+        // Those that are due at 300, 600 and 900 are for the peer; they fail.
+        let due = (1..).map(|n| Request { size: 1, peer: n % 3, due: n as u64 * 100 });
+        let mut seen = Vec::new();
+        let counts = open_loop(&mut client, load, due, clock, |request, _| seen.push(request.due));
+        let counts = counts.unwrap();
+        assert_eq!((counts.due, counts.completed, counts.refused, counts.failed), (5, 2, 3, 0));
+        assert_eq!(counts.aside, AsideCounts { due: 3, completed: 0 });
+        assert_eq!(seen, [400, 700]);
+        assert_eq!(counts.problem().unwrap(), Completions::REFUSED, "not `gone`");
     }
 
     #[test]

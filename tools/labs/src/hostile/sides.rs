@@ -140,8 +140,8 @@ fn call(
             let client = &mut *node.connect(&[server], LIMIT as usize)?;
             control.ready(node.address())?;
             let ends = nanos(warm) + nanos(measure);
-            let load =
-                OpenLoop { warm: nanos(warm), ends, grace: nanos(GRACE), limit: LIMIT, idle };
+            let (warm, grace) = (nanos(warm), nanos(GRACE));
+            let load = OpenLoop { warm, ends, grace, limit: LIMIT, idle, aside: None };
             let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
             let request = |due| Request { size: PAYLOAD as u32, peer: 0, due: nanos(due) };
             let mut latencies = Latencies::new();

@@ -52,14 +52,14 @@ pub struct Crew {
 /// Results of a crew.
 #[derive(Debug)]
 pub struct Results<T> {
-    /// Result of each agent, in the order of the tasks; `None` if it has none.
+    /// Result of each agent, in the order of the tasks; `None` if it has none, as one that was killed ([`Crew::kill`]).
     pub each: Vec<Option<T>>,
     /// The first failure, if results are missing.
     pub failure: Option<Error>,
 }
 
 impl<T> Results<T> {
-    /// Returns the results of all agents.
+    /// Returns the results of all agents, except for those that were killed.
     ///
     /// # Errors
     ///
@@ -219,6 +219,20 @@ impl Crew {
         }
     }
 
+    /// Kills an agent's process (SIGKILL), which has no chance to end in an orderly way. Its end is no failure of the crew, and it
+    /// has no result.
+    ///
+    /// # Errors
+    ///
+    /// The agent is not a process of this host, or has ended.
+    ///
+    /// # Panics
+    ///
+    /// There is no agent with this index.
+    pub fn kill(&mut self, index: usize) -> Result<(), Error> {
+        self.members[index].kill()
+    }
+
     /// Returns the number of an agent's process, if it is one of this host.
     pub(super) fn pid(&self, index: usize) -> Option<u32> {
         self.members[index].pid()
@@ -245,7 +259,7 @@ impl Crew {
     /// report is kept.
     pub fn results<T: DeserializeOwned>(mut self, duration: Duration) -> Results<T> {
         let timeout = duration.saturating_add(TIMEOUT);
-        let mut failure = self.listen(timeout, |member| member.result.is_some()).err();
+        let mut failure = self.listen(timeout, Member::is_done).err();
         if failure.is_some() {
             self.collect_remaining();
         }
@@ -267,7 +281,7 @@ impl Crew {
         // A later failure is not the first one.
         let _ = self.stop();
         let until = Instant::now() + GRACE;
-        let over = |member: &Member| member.result.is_some() || member.ended;
+        let over = |member: &Member| member.is_done() || member.ended;
         while !self.members.iter().all(over) {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(event) = self.events.recv_timeout(left) else { return };

@@ -48,6 +48,8 @@ pub(super) struct Member {
     pub(super) exchanges: Vec<Exchange>,
     /// The agent closed its output: no event follows.
     pub(super) ended: bool,
+    /// The agent was killed, so that its end is no failure.
+    killed: bool,
 }
 
 impl Member {
@@ -78,6 +80,7 @@ impl Member {
             result: None,
             exchanges: Vec::new(),
             ended: false,
+            killed: false,
         };
         member.order(&ParentMessage::Task(task))?;
         Ok(member)
@@ -101,6 +104,18 @@ impl Member {
     /// Sends a signal to the agent's process.
     pub(super) fn signal(&mut self, signal: Signal) -> Result<(), Error> {
         self.body.signal(signal).doing(|| format!("send {signal:?} to {}", self.name))
+    }
+
+    /// Kills the agent's process. Its end is no failure then.
+    pub(super) fn kill(&mut self) -> Result<(), Error> {
+        self.signal(Signal::KILL)?;
+        self.killed = true;
+        Ok(())
+    }
+
+    /// Returns whether nothing more is expected of the agent: it has a result, or was killed.
+    pub(super) const fn is_done(&self) -> bool {
+        self.result.is_some() || self.killed
     }
 
     /// Handles an event.
@@ -144,7 +159,7 @@ impl Member {
 
     /// Records that no event follows, which is a failure if the task has no result.
     fn end(&mut self, how: impl FnOnce(&mut AgentHandle) -> String) -> Result<(), Error> {
-        if mem::replace(&mut self.ended, true) || self.result.is_some() {
+        if mem::replace(&mut self.ended, true) || self.is_done() {
             return Ok(());
         }
         let how = how(&mut self.body);

@@ -2,7 +2,7 @@
 
 use super::analysis::Analysis;
 use super::input::Settings;
-use super::{csv, plots, tables};
+use super::{csv, kill, plots, tables};
 use crate::slowdown::{self, Percentile};
 use apus_report::chart::short_number;
 use apus_report::findings::{Findings, Part, Section};
@@ -35,6 +35,7 @@ impl Analysis {
                     .with(slowdown::table(curves, &Percentile::ALL))
                     .with_all(plots::beside(self)),
             )
+            .with(Section::new("").with_all(kill::table(&self.transports).map(Part::Table)))
             .with(
                 Section::new("In the switch")
                     .on_page()

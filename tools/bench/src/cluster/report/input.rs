@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use apus::PollMode;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::SwitchLoad;
+use crate::cluster::{KillEffect, SwitchLoad};
 use crate::slowdown::Summary;
 use apus_report::result::{PhaseCounts, rounded};
 use apus_report::stats::Spread;
@@ -115,6 +115,8 @@ pub struct Run {
     pub switch: Option<SwitchLoad>,
     /// Counters of the transport at all nodes, by name, warm-up included.
     pub counters: BTreeMap<String, u64>,
+    /// What the kill of a process did to the others; `None` if none was killed.
+    pub kill: Option<KillEffect>,
 }
 
 impl Transport {

@@ -11,6 +11,7 @@ mod analysis;
 mod csv;
 mod findings;
 mod input;
+mod kill;
 mod plots;
 mod rows;
 mod sweep;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::input::{Measured, Run, Settings, Transport};
+use super::kill;
 use crate::cluster::{IDLE, LevelLoad};
 use crate::slowdown::{Curve, OURS};
 use apus_report::result::{Comparison, Figure, Ratio, Row, rounded};
@@ -52,6 +53,7 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("by_size", Figure::Detail(json!(curve.by_size)))
         .with("counters", Figure::Detail(json!(counters(transport))))
         .with_known("levels", levels(transport).map(|all| Figure::Detail(json!(all))));
+    row = kill::with_kill(row, transport);
     row.count(&transport.counts);
     row
 }
@@ -108,7 +110,8 @@ fn pairs(transports: &[Transport]) -> Vec<(&Transport, &Transport)> {
 
 /// Quotients of short messages' slowdowns, run by run.
 pub(super) fn ratios(transports: &[Transport]) -> Vec<(String, Ratio)> {
-    pairs(transports).into_iter().flat_map(|(one, other)| ratios_of(one, other)).collect()
+    let pairs = pairs(transports).into_iter();
+    pairs.flat_map(|(one, other)| ratios_of(one, other)).chain(kill::ratios(transports)).collect()
 }
 
 /// Quotients of two transports.
@@ -183,5 +186,5 @@ fn trouble(transport: &Transport, enough: f64) -> impl Iterator<Item = String> {
             100.0 * idle
         )
     });
-    [failed, fell_behind, busy].into_iter().flatten()
+    [failed, fell_behind, busy, kill::note(transport)].into_iter().flatten()
 }
