@@ -8,8 +8,8 @@
 //! feature switches it off.
 
 pub use apus_introspection::{
-    Error, Process, Published, PublishedMetrics, RpcRow, TraceStatus, own_snapshot, processes,
-    publish, publish_metrics,
+    Error, Process, Published, PublishedMetrics, RpcRow, SenderInfo, SenderRow, Senders,
+    TraceStatus, own_snapshot, processes, publish, publish_metrics,
 };
 
 use crate::engine::shard::Shard;
@@ -18,6 +18,7 @@ use crate::snapshot::EndpointSnapshot;
 use crate::warning;
 use apus_introspection::{Observable, Registration};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Once, Weak};
 
 impl Observable for Shards {
@@ -39,6 +40,11 @@ impl Observable for Shards {
             all.iter().map(|rpc| RpcRow::new(shard.local_addr(), rpc)).collect::<Vec<_>>()
         };
         self.all().flat_map(rows).collect()
+    }
+
+    fn senders(&self, most: usize) -> Vec<(SocketAddr, apus_proto::Senders)> {
+        let of = |shard: &Arc<Shard>| (shard.local_addr(), shard.lock().transport().senders(most));
+        self.all().map(of).collect()
     }
 }
 

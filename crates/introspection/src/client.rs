@@ -2,6 +2,7 @@
 
 use crate::folder;
 use crate::rpc_row::RpcRow;
+use crate::sender_row::Senders;
 use crate::trace_status::TraceStatus;
 use apus_local::{Credentials, PeerPolicy};
 use apus_metrics::snapshot::Snapshot;
@@ -136,6 +137,16 @@ impl Process {
     /// [`Error`]: the process has ended, for example.
     pub fn rpcs(&self) -> Result<Vec<RpcRow>, Error> {
         self.request_json("rpcs")
+    }
+
+    /// Returns the peers whose messages are arriving at the process over the network, those with the most bytes on the way
+    /// first, at most [`Senders::MOST`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]: the process has ended, for example. [`Error::Refused`]: its version of apus does not know the request.
+    pub fn senders(&self) -> Result<Senders, Error> {
+        self.request_json("senders")
     }
 
     /// Returns the time trace of the process, frozen or not: the last 16 thousand records of each

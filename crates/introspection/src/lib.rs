@@ -1,4 +1,5 @@
-//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs and the time trace, over a unix socket.
+//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs, senders and the time trace, over a unix
+//! socket.
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
@@ -35,6 +36,7 @@ mod registry;
 mod requests;
 mod response;
 mod rpc_row;
+mod sender_row;
 mod service;
 mod topic;
 mod trace_status;
@@ -47,5 +49,6 @@ pub use registration::Registration;
 pub use registry::Observable;
 pub use requests::own_snapshot;
 pub use rpc_row::RpcRow;
+pub use sender_row::{SenderInfo, SenderRow, Senders};
 pub use topic::{Published, publish};
 pub use trace_status::TraceStatus;

@@ -2,6 +2,7 @@
 
 use crate::rpc_row::RpcRow;
 use apus_metrics::snapshot::EndpointSnapshot;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An endpoint that other processes may inspect. The service's thread calls these methods, for one request at a time.
@@ -11,6 +12,10 @@ pub trait Observable: Send + Sync {
 
     /// Returns the endpoint's live RPCs, in any order.
     fn live_rpcs(&self) -> Vec<RpcRow>;
+
+    /// Returns the peers with messages that are arriving, at most the first `most` for each of its shards, with the shard's
+    /// address.
+    fn senders(&self, most: usize) -> Vec<(SocketAddr, apus_proto::Senders)>;
 }
 
 static OBSERVABLES: Mutex<Vec<Weak<dyn Observable>>> = Mutex::new(Vec::new());

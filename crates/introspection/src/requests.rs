@@ -4,6 +4,7 @@
 use crate::registry::{Observable, observables};
 use crate::response::{Response, json};
 use crate::rpc_row::RpcRow;
+use crate::sender_row::Senders;
 use crate::{application, topic, trace_status};
 use apus_metrics::snapshot::Snapshot;
 use rustix::time::{ClockId, clock_gettime};
@@ -23,6 +24,11 @@ const REQUESTS: &[Request] = &[
     Request { name: "help", about: "all requests, as text", respond: |_| Ok(help().into_bytes()) },
     Request { name: "metrics", about: "a snapshot of all counters, as JSON", respond: metrics },
     Request { name: "rpcs", about: "the live RPCs, as JSON", respond: rpcs },
+    Request {
+        name: "senders",
+        about: "the peers with the most bytes on the way to this process, as JSON",
+        respond: senders,
+    },
     Request {
         name: "trace dump",
         about: "the time trace, as the bytes of a file",
@@ -105,4 +111,9 @@ fn rpcs(endpoints: &[Arc<dyn Observable>]) -> Response {
         endpoints.iter().flat_map(|endpoint| endpoint.live_rpcs()).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_nanos));
     json(&rows)
+}
+
+fn senders(endpoints: &[Arc<dyn Observable>]) -> Response {
+    let all = endpoints.iter().flat_map(|endpoint| endpoint.senders(Senders::MOST));
+    json(&Senders::merged(all))
 }

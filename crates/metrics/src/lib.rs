@@ -6,6 +6,7 @@
 //! | (root) | [`Metrics`]: all counters of an endpoint at one moment |
 //! | [`snapshot`] | the same by name, of all endpoints of a process: to store, compare and add |
 //! | `prometheus` | OpenMetrics text (feature `prometheus`) |
+//! | `metrics_bridge` | counters for the recorder of the `metrics` facade (feature `metrics`) |
 //!
 //! Applications find all of this in the crate `apus`. Programs that only read the counters of others need no more than
 //! this crate.
@@ -14,6 +15,8 @@
 
 mod endpoint;
 mod engine;
+#[cfg(feature = "metrics")]
+pub mod metrics_bridge;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
 mod read_time;

@@ -143,6 +143,8 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, MessageProgress, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{
+    Call, MessageProgress, RpcInfo, RpcState, SenderInfo, Senders, Transport, Unreachable,
+};
 pub use tx::Transmit;
 pub use unread_bounds::UnreadBounds;

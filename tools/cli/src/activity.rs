@@ -1,5 +1,6 @@
 //! Activity: what a process counted between two snapshots, as rates, shares and cores used.
 
+use apus::introspection::Senders;
 use apus::snapshot::{Buckets, CANARIES, Canary, EndpointSnapshot, Snapshot};
 use apus_report::result::rounded;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,8 @@ pub(crate) struct Activity {
     pub(crate) total: EndpointSnapshot,
     /// Cores used by the whole process, on average.
     pub(crate) cores: f64,
+    /// The peers whose messages were arriving at the time of the later snapshot; `None` if the process was not asked.
+    pub(crate) senders: Option<Senders>,
 }
 
 /// Parts of the engine's work: name, counter of their time, and meaning.
@@ -45,6 +48,7 @@ impl Activity {
             change: change.total()?,
             total: now.total()?,
             now: now.clone(),
+            senders: None,
         })
     }
 
@@ -57,6 +61,7 @@ impl Activity {
             shards: Vec::new(),
             total: shard.clone(),
             cores: self.cores,
+            senders: None,
         }
     }
 
@@ -161,6 +166,7 @@ impl Activity {
             "histograms": histograms,
             "canaries": self.canaries().map(canary).collect::<Vec<_>>(),
             "gauges": self.change.gauges,
+            "senders": self.senders,
             "counters": counters,
         })
     }

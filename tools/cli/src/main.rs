@@ -20,6 +20,7 @@
 //!   address, driver, path, network, processes, configuration, sealing, tracing, files
 //!                         arguments that several commands share
 //!   activity              what a process counted between two snapshots
+//!   senders               the peers whose messages are arriving at a process, as columns
 //!   output, destination   standard output and files for results
 //!   advice                a line that offers `apus doctor`
 //!   signals               the end of commands that run until they are interrupted
@@ -60,6 +61,7 @@ mod output;
 mod path;
 mod processes;
 mod sealing;
+mod senders;
 mod serve;
 mod signals;
 mod sim;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 7] = [
     &["activity", "failure"],
     &["address", "configuration", "destination", "driver", "network", "output", "path"],
-    &["advice", "exit", "files", "processes", "sealing", "signals", "tracing"],
+    &["advice", "exit", "files", "processes", "sealing", "senders", "signals", "tracing"],
     &["experiment"],
     &[
         "bench",

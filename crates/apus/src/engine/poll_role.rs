@@ -27,7 +27,30 @@ pub(crate) struct PollRole {
     changes: u64,
 }
 
+/// What the background poller reads of the role without the core lock: in one word, as of the last time that the lock was
+/// released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RoleState {
+    pub(crate) taken: bool,
+    /// Number of times that the role has changed hands.
+    pub(crate) changes: u64,
+}
+
+impl RoleState {
+    pub(crate) const fn to_word(self) -> u64 {
+        self.changes << 1 | self.taken as u64
+    }
+
+    pub(crate) const fn from_word(word: u64) -> Self {
+        Self { taken: word & 1 != 0, changes: word >> 1 }
+    }
+}
+
 impl PollRole {
+    pub(crate) const fn state(&self) -> RoleState {
+        RoleState { taken: self.taken, changes: self.changes }
+    }
+
     /// Takes the role if it is free. Returns whether it was.
     pub(crate) fn take(&mut self) -> bool {
         let free = !self.taken;
@@ -77,5 +100,20 @@ impl PollRole {
     /// Returns the number of times that the role has changed hands.
     pub(crate) const fn changes(&self) -> u64 {
         self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_one_word() {
+        for state in [RoleState { taken: true, changes: 0 }, RoleState { taken: false, changes: 9 }]
+        {
+            assert_eq!(RoleState::from_word(state.to_word()), state);
+        }
+        let role = PollRole::default();
+        assert_eq!(role.state(), RoleState::from_word(0), "as published before the first unlock");
     }
 }

@@ -6,6 +6,7 @@ use super::core::{Core, CoreParts, StealAsks, UnlockActions};
 use super::cpu::Cpu;
 use super::local::Path;
 use super::poll_mode::PollMode;
+use super::poll_role::RoleState;
 use super::receive::Receiver;
 use super::siblings::{MessageKind, Sibling};
 use super::signal::Signal;
@@ -88,14 +89,16 @@ pub(crate) struct Shard {
     sibling: Option<Sibling<Self>>,
 }
 
-/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the
-/// engine's clock.
+/// What threads read without the core lock: the leader while nothing arrives, and the background
+/// poller. Times are in nanoseconds of the engine's clock.
 #[derive(Debug, Default)]
 struct Published {
     /// When the loop must take the core lock; 0: at once.
     due: AtomicU64,
     /// Until when nothing is received; 0 if receiving is not stopped.
     stopped_until: AtomicU64,
+    /// The [`RoleState`], as a word.
+    role: AtomicU64,
 }
 
 impl Shard {
@@ -302,6 +305,11 @@ impl Shard {
         self.published.due.load(Ordering::Relaxed) <= now.as_nanos()
     }
 
+    /// Returns the state of the poll role when the core lock was last released.
+    pub(super) fn role_state(&self) -> RoleState {
+        RoleState::from_word(self.published.role.load(Ordering::Relaxed))
+    }
+
     /// Returns whether receiving is stopped because too many requests wait for the application.
     pub(super) fn is_stopped(&self) -> bool {
         let until = self.published.stopped_until.load(Ordering::Relaxed);
@@ -343,10 +351,13 @@ impl Locked<'_> {
         self.shard.sibling.as_ref().map_or(0, |sibling| sibling.index() as u16)
     }
 
-    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for
-    /// longer than that and must be woken. While the poll role is free, and the background poller does
-    /// not watch, no thread reads it, and a thread that takes the role publishes anew.
+    /// Publishes the state of the poll role, and when the leader must take the core lock. Returns
+    /// whether the leader sleeps for longer than that and must be woken. While the poll role is free,
+    /// and the background poller does not watch, no thread reads that time, and a thread that takes
+    /// the role publishes anew.
     fn publish_due(&mut self) -> bool {
+        let role = self.polling().role_state().to_word();
+        self.shard.published.role.store(role, Ordering::Relaxed);
         if self.polling().is_free() && !self.polling().is_watched() {
             return false;
         }

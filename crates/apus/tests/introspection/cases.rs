@@ -1,8 +1,8 @@
 //! Cases of introspection, each of which runs in a process of its own.
 
 use crate::traces;
-use apus::introspection::{Error, Process, processes};
-use apus::{Endpoint, EndpointBuilder};
+use apus::introspection::{Error, Process, SenderRow, Senders, processes};
+use apus::{Config, ConfigBuilder, Endpoint, EndpointBuilder};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::process::id;
 const CASES: &[(&str, fn())] = &[
     ("it_responds_while_it_has_endpoints", it_responds_while_it_has_endpoints),
     ("live_rpcs_are_shown", live_rpcs_are_shown),
+    ("senders_are_shown", senders_are_shown),
     ("each_shard_is_shown", each_shard_is_shown),
     ("one_thread_serves_all_endpoints", one_thread_serves_all_endpoints),
     ("nonsense_is_refused", nonsense_is_refused),
@@ -135,13 +136,40 @@ fn live_rpcs_are_shown() {
     assert!(client.drain(std::time::Duration::from_secs(60)));
 }
 
+fn senders_are_shown() {
+    let builder = |config: ConfigBuilder| {
+        let config = config.informed_incoming(18_000).build().unwrap();
+        EndpointBuilder::default().local(false).config(config)
+    };
+    let server = builder(Config::builder()).bind("127.0.0.1:0").unwrap();
+    // The message takes half a minute at 10 Mbit/s: it is arriving while it is reported.
+    let client = builder(Config::builder().link_mbps(10)).client().unwrap();
+    let process = Process::new(id());
+    assert_eq!(process.senders().unwrap(), Senders::default());
+    let call = client.send(server.local_addr(), vec![0; 40_000_000], 0).unwrap();
+    let senders = loop {
+        let senders = process.senders().unwrap();
+        if senders.rows.iter().any(|row| row.sender.credit_used > 0) {
+            break senders;
+        }
+        assert_eq!(client.info().len(), 1, "the message has arrived: {senders:?}");
+    };
+    assert_eq!((senders.count, senders.rows.len()), (1, 1));
+    let SenderRow { endpoint, sender } = senders.rows[0];
+    assert_eq!((endpoint, sender.messages), (server.local_addr(), 1));
+    assert_eq!(sender.peer.port(), client.local_addr().port());
+    assert!(sender.credit > 0 && sender.credit <= 18_000, "{sender:?}");
+    assert!(sender.reported_backlog.is_some(), "{sender:?}");
+    assert!(client.cancel(call));
+}
+
 fn nonsense_is_refused() {
     let _endpoint = Endpoint::client().unwrap();
     let process = Process::new(id());
     let Err(Error::Refused { message, .. }) = process.request("dance") else { panic!() };
     assert!(message.contains("`dance`") && message.contains("`metrics`"), "{message}");
     let help = String::from_utf8(process.request("help").unwrap()).unwrap();
-    assert!(help.contains("`rpcs`"), "{help}");
+    assert!(help.contains("`rpcs`") && help.contains("`senders`"), "{help}");
 
     let folder = std::env::var_os("APUS_RUNTIME_DIR").unwrap();
     let socket = Path::new(&folder).join(format!("{}.sock", id()));

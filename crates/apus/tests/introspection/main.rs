@@ -87,6 +87,12 @@ fn live_rpcs_are_shown() {
 }
 
 #[test]
+fn senders_are_shown() {
+    let place = tempfile::tempdir().unwrap();
+    check("senders_are_shown", &place.path().join("apus"), &[]);
+}
+
+#[test]
 fn nonsense_is_refused_and_does_no_harm() {
     let place = tempfile::tempdir().unwrap();
     check("nonsense_is_refused", &place.path().join("apus"), &[]);

@@ -28,6 +28,7 @@
 
 mod backlog;
 mod candidates;
+mod credit;
 mod elsewhere;
 mod in_flight;
 mod oldest;

@@ -1,7 +1,7 @@
 //! The endpoint: its state, grouped by owner, and the calls that its user makes.
 //!
 //! Each file of this folder is one family of calls: `commands` of the application, `outputs` of packets, events and
-//! timers, `housekeeping` what the engine says about the system, `info` introspection. The protocol itself is in the
+//! timers, `housekeeping` what the engine says about the system, `info` and `senders` introspection. The protocol itself is in the
 //! handlers of `rx`, `tx` and `expiry`: they borrow the groups that they may touch
 //! ([`Context`](crate::lifecycle::Context)), and none of them sees this struct.
 
@@ -9,10 +9,12 @@ mod commands;
 mod housekeeping;
 mod info;
 mod outputs;
+mod senders;
 
 pub use commands::Call;
 pub use housekeeping::Unreachable;
 pub use info::{MessageProgress, RpcInfo, RpcState};
+pub use senders::{SenderInfo, Senders};
 
 use crate::config::Config;
 use crate::inbound::Inbound;

@@ -23,6 +23,7 @@ mod priorities;
 mod reports;
 mod resends;
 mod secrets;
+mod senders;
 mod sending;
 mod sessions;
 mod shutdown;

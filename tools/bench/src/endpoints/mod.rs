@@ -12,6 +12,7 @@
 //!
 //! One endpoint that does not count is opened and has called before: what a process has once is no cost of an endpoint.
 
+mod callers;
 mod options;
 mod phases;
 mod sides;

@@ -1,6 +1,6 @@
 //! Options of the endpoints experiment.
 
-use apus::PollMode;
+use apus::{PollMode, Shards};
 use clap::Args;
 use serde::Serialize;
 
@@ -14,21 +14,27 @@ use apus_testbed::process::Spawner;
 ///
 /// One process opens client endpoints one after another, calls one server with each of them in turn over UDP, leaves
 /// all of them alone for --seconds, and calls with each once more. `kb_created` is the memory that the process has
-/// touched per endpoint before any call, `kb_at_rest` after one call of each; `background_threads` run the loops of all
+/// touched per endpoint before any call, `kb_at_rest` after one call of each, `kb_per_shard` the same per shard;
+/// `background_threads` run the loops of all
 /// of them while the application does not; `idle_cpu_percent` is the processor time of the process in the pause, as
 /// part of a core. `server_bytes_per_peer` is the memory that the server has touched for each of them. What a process
-/// has once, whatever the number of its endpoints, does not count.
+/// has once, whatever the number of its endpoints, does not count. With --shards, a thread for each shard makes these
+/// calls: the server has a peer for each shard.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
     after_help = "Examples:
   apus bench endpoints
-  apus bench endpoints --count 10000 --runs 1 --json"
+  apus bench endpoints --count 10000 --runs 1 --json
+  apus bench endpoints --count 1 --shards 8 --seconds 10"
 )]
 pub struct Options {
     /// Endpoints of the client: 1 to 60000. Each takes a few descriptors (`ulimit -n`)
     #[arg(long, value_name = "ENDPOINTS", default_value_t = 1000, allow_negative_numbers = true)]
     pub count: usize,
+    /// Shards of each of these endpoints: 1 to 64
+    #[arg(long, value_name = "SHARDS", default_value_t = 1, allow_negative_numbers = true)]
+    pub shards: usize,
     /// Payload bytes of a request and of its reply: 0 to 1000000
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     pub size: usize,
@@ -65,6 +71,8 @@ impl Options {
             "count",
             "there are 1 to 60000 endpoints, as a host has as many ports; try 1000",
         )?;
+        let shards = (1..=Shards::MAX).contains(&self.shards);
+        require(shards, "shards", "an endpoint has 1 to 64 shards; try 8")?;
         require(self.size <= 1_000_000, "size", "a message has 0 to 1000000 bytes; try 100")?;
         self.repetition.check()
     }
@@ -85,6 +93,8 @@ mod tests {
         let wrong = [
             Options { count: 0, ..good() },
             Options { count: 60_001, ..good() },
+            Options { shards: 0, ..good() },
+            Options { shards: 65, ..good() },
             Options { size: 1_000_001, ..good() },
             Options { repetition: Repetition { runs: 0, ..good().repetition }, ..good() },
         ];
@@ -92,6 +102,8 @@ mod tests {
         insta::assert_snapshot!(messages.join("\n"), @r"
         count: there are 1 to 60000 endpoints, as a host has as many ports; try 1000
         count: there are 1 to 60000 endpoints, as a host has as many ports; try 1000
+        shards: an endpoint has 1 to 64 shards; try 8
+        shards: an endpoint has 1 to 64 shards; try 8
         size: a message has 0 to 1000000 bytes; try 100
         runs: there are 1 to 1000 runs; try 5
         ");

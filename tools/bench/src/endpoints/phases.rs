@@ -39,7 +39,7 @@ pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> 
     }
     let mut outcome = Outcome::new("endpoints", config(options));
     if !sides.is_empty() {
-        outcome.rows.push(row(&sides, options.count));
+        outcome.rows.push(row(&sides, options));
     }
     outcome.notes.extend(cores.note());
     repeater.account(&mut outcome)?;
@@ -57,6 +57,7 @@ fn measure(options: &Options, host: &Spawner, cores: Cores) -> Result<(Clients, 
         job: JOB.to_owned(),
         details: json!(Details {
             count: options.count,
+            shards: options.shards,
             size: options.size,
             pause,
             poll: options.repetition.poll,
@@ -66,13 +67,15 @@ fn measure(options: &Options, host: &Spawner, cores: Cores) -> Result<(Clients, 
     let mut server = host.start(task("server", cores.server, None))?;
     let address = server.address()?;
     let clients = host.start(task("clients", cores.client, Some(address)))?;
-    let clients = clients.result(pause + EACH * options.count as u32)?;
+    let each = EACH * options.shards as u32;
+    let clients = clients.result(pause + each * options.count as u32)?;
     Ok((clients, server.stop()?))
 }
 
 /// Returns the row of these runs.
-fn row(runs: &[(Clients, Served)], count: usize) -> Row {
-    let count = count as f64;
+fn row(runs: &[(Clients, Served)], options: &Options) -> Row {
+    let count = options.count as f64;
+    let shards = count * options.shards as f64;
     let micros = |times: Percentiles| times.p50 as f64 / 1e3;
     let tail = |times: Percentiles| times.p99 as f64 / 1e3;
     Row::new(ROW)
@@ -84,9 +87,10 @@ fn row(runs: &[(Clients, Served)], count: usize) -> Row {
         .with_spread("later_call_p99_us", runs, |(clients, _)| tail(clients.later_call))
         .with_spread("kb_created", runs, |(clients, _)| clients.created as f64 / count / 1024.0)
         .with_spread("kb_at_rest", runs, |(clients, _)| clients.at_rest as f64 / count / 1024.0)
+        .with_spread("kb_per_shard", runs, |(clients, _)| clients.at_rest as f64 / shards / 1024.0)
         .with_spread("background_threads", runs, |(clients, _)| clients.background_threads as f64)
         .with_spread("idle_cpu_percent", runs, |(clients, _)| {
             clients.pause_cpu as f64 / clients.pause as f64 * 100.0
         })
-        .with_spread("server_bytes_per_peer", runs, |(_, served)| served.bytes as f64 / count)
+        .with_spread("server_bytes_per_peer", runs, |(_, served)| served.bytes as f64 / shards)
 }

@@ -1,6 +1,7 @@
 //! The two sides of the endpoints experiment: one server, and a process with many clients.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use apus::{Bytes, Endpoint, PollMode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::callers::Callers;
 use super::threads::background_threads;
 use apus_contenders::apus::{Path, builder, open, serve_at, server};
 use apus_report::stats::{Latencies, Percentiles};
@@ -20,6 +22,8 @@ use apus_testbed::process::{Control, Task};
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) count: usize,
+    /// Of each endpoint of the clients.
+    pub(super) shards: usize,
     pub(super) size: usize,
     pub(super) pause: Duration,
     pub(super) poll: PollMode,
@@ -72,43 +76,55 @@ fn serve(details: &Details, control: &mut Control) -> Result<Served, Error> {
 fn drive(details: &Details, server: SocketAddr) -> Result<Clients, Error> {
     raise_descriptor_limit();
     let request = Bytes::from(vec![0; details.size]);
-    let create = || open(builder(Path::Udp).poll_mode(details.poll).serve(false));
     let call = |endpoint: &Endpoint| {
         let reply = endpoint.call(server, request.clone());
         reply.map_err(|error| Error::endpoint(format!("call {server}"), error)).map(drop)
     };
-    let uncounted = create()?;
-    call(&uncounted)?;
+    let calls = |endpoints: &[Endpoint]| {
+        let mut times = Latencies::new();
+        endpoints.iter().try_for_each(|endpoint| timed(&mut times, || call(endpoint)))?;
+        Ok(times)
+    };
+    thread::scope(|scope| {
+        let callers = Callers::start(scope, details.shards, &calls);
+        let uncounted = Arc::new(vec![create(details)?]);
+        callers.call(&uncounted)?;
 
-    let mut endpoints = Vec::with_capacity(details.count);
-    let (mut creates, mut firsts, mut laters) =
-        (Latencies::new(), Latencies::new(), Latencies::new());
-    let before = anonymous_memory(None)?;
-    for _ in 0..details.count {
-        endpoints.push(timed(&mut creates, create)?);
-    }
-    let created = anonymous_memory(None)?;
-    for endpoint in &endpoints {
-        timed(&mut firsts, || call(endpoint))?;
-    }
-    let at_rest = anonymous_memory(None)?;
-    let background_threads = background_threads()?;
-    let began = (clock::now(), clock::cpu_time());
-    thread::sleep(details.pause);
-    let ended = (clock::now(), clock::cpu_time());
-    for endpoint in &endpoints {
-        timed(&mut laters, || call(endpoint))?;
-    }
-    Ok(Clients {
-        create: creates.percentiles(),
-        first_call: firsts.percentiles(),
-        later_call: laters.percentiles(),
-        created: created.saturating_sub(before),
-        at_rest: at_rest.saturating_sub(before),
-        background_threads,
-        pause: ended.0 - began.0,
-        pause_cpu: ended.1 - began.1,
+        let mut endpoints = Vec::with_capacity(details.count);
+        let mut creates = Latencies::new();
+        let before = anonymous_memory(None)?;
+        for _ in 0..details.count {
+            endpoints.push(timed(&mut creates, || create(details))?);
+        }
+        let endpoints = Arc::new(endpoints);
+        let created = anonymous_memory(None)?;
+        let first_call = callers.call(&endpoints)?.percentiles();
+        let at_rest = anonymous_memory(None)?;
+        let background_threads = background_threads()?;
+        let began = (clock::now(), clock::cpu_time());
+        thread::sleep(details.pause);
+        let ended = (clock::now(), clock::cpu_time());
+        Ok(Clients {
+            create: creates.percentiles(),
+            first_call,
+            later_call: callers.call(&endpoints)?.percentiles(),
+            created: created.saturating_sub(before),
+            at_rest: at_rest.saturating_sub(before),
+            background_threads,
+            pause: ended.0 - began.0,
+            pause_cpu: ended.1 - began.1,
+        })
     })
+}
+
+/// Opens a client.
+fn create(details: &Details) -> Result<Endpoint, Error> {
+    let settings = builder(Path::Udp).poll_mode(details.poll);
+    if details.shards == 1 {
+        return open(settings.serve(false));
+    }
+    let client = settings.shards(details.shards).client();
+    client.map_err(|error| Error::endpoint("open a client".to_owned(), error))
 }
 
 fn timed<T>(times: &mut Latencies, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {

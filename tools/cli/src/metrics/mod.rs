@@ -29,7 +29,8 @@ use crate::processes::{Processes, ask};
 ///
 /// Takes two snapshots of the counters, an interval apart, and shows the difference: counters with their rates, the
 /// cores used by each part of the engine, how messages were received, how long calls took, and canaries, which are
-/// counters that should stay zero. Every process of the same user that has an endpoint can be inspected, unless it
+/// counters that should stay zero. The table of senders has the peers whose messages are arriving at the end of the
+/// interval: what they may send, and what they say waits with them. Every process of the same user that has an endpoint can be inspected, unless it
 /// forbids that. docs/metrics.md explains each counter.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -110,7 +111,12 @@ fn watch(arguments: &Arguments, processes: &[Process]) -> Result<(), Failure> {
     loop {
         thread::sleep(Duration::from_secs_f64(arguments.interval));
         let now = snapshots(processes)?;
-        show(arguments, &activities(&before, &now)?)?;
+        let mut activities = activities(&before, &now)?;
+        for activity in &mut activities {
+            // A process that has just ended, or of an older version, has no answer.
+            activity.senders = Process::new(activity.now.pid).senders().ok();
+        }
+        show(arguments, &activities)?;
         before = now;
         shown += 1;
         if shown == arguments.count {

@@ -5,6 +5,7 @@ use apus_report::result::{Table, short};
 
 use crate::activity::{Activity, PARTS};
 use crate::processes::label;
+use crate::senders::{COLUMNS, cells, title};
 
 /// Returns all tables of a process.
 pub(super) fn text(activity: &Activity) -> String {
@@ -16,7 +17,13 @@ pub(super) fn text(activity: &Activity) -> String {
         now.version,
         short(*seconds)
     );
-    let tables = [cores(activity), received(activity), shards(activity), durations(activity)];
+    let tables = [
+        cores(activity),
+        received(activity),
+        shards(activity),
+        senders(activity),
+        durations(activity),
+    ];
     for table in tables.into_iter().flatten() {
         text += &format!("\n{table}\n");
     }
@@ -91,6 +98,14 @@ fn shards(activity: &Activity) -> Option<Table> {
     };
     let header = ["per second", "packets", "messages", "of them stolen", "lock misses", "waiting"];
     table("shards", &header, activity.shards.iter().map(line).collect())
+}
+
+/// Returns the peers whose messages are arriving.
+fn senders(activity: &Activity) -> Option<Table> {
+    let senders = activity.senders.as_ref()?;
+    let header: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+    let lines = senders.rows.iter().map(cells).collect();
+    table(&title(senders, senders.rows.len()), &header, lines)
 }
 
 /// Returns the histograms of sizes and durations.

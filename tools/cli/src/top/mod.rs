@@ -29,7 +29,8 @@ use sampler::Sampler;
 ///
 /// Shows all processes of the same user that have endpoints, and the live RPCs of the selected one. The round-trip time
 /// (RTT) is the time from a call to the end of its response; the serving time is the time from a request's first packet
-/// to its reply. `apus metrics PID` shows more of one process.
+/// to its reply. Senders are the peers whose messages are arriving: what they may send, the part of it that is under
+/// way, and what they say waits with them. `apus metrics PID` shows more of one process.
 ///
 /// Keys: q quits, the arrows (or j and k) select a process, + and - change the interval, the space bar pauses.
 #[derive(Debug, Args)]

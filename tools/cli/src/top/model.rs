@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apus::introspection::RpcRow;
+use apus::introspection::{RpcRow, Senders};
 use apus::snapshot::{EndpointSnapshot, Snapshot};
 use ratatui::widgets::TableState;
 
@@ -42,6 +42,8 @@ pub(super) struct Row {
     pub(super) shards: Vec<(String, Figures)>,
     /// Its live RPCs, the oldest first.
     pub(super) rpcs: Vec<RpcRow>,
+    /// The peers whose messages are arriving.
+    pub(super) senders: Senders,
 }
 
 /// The figures of a process.
@@ -157,7 +159,8 @@ impl Model {
         };
         let shards = activity.as_ref().map(shards).unwrap_or_default();
         let figures = activity.as_ref().map(Figures::of);
-        Row { pid: process.pid, label, figures, shards, rpcs: process.rpcs.clone() }
+        let (rpcs, senders) = (process.rpcs.clone(), process.senders.clone());
+        Row { pid: process.pid, label, figures, shards, rpcs, senders }
     }
 
     /// Returns the selected process; `None` if there is no process.
@@ -215,7 +218,7 @@ mod tests {
             endpoints: vec![endpoint],
             ..Snapshot::default()
         };
-        ProcessSample { pid, snapshot: Ok(snapshot), rpcs: Vec::new() }
+        ProcessSample { pid, snapshot: Ok(snapshot), rpcs: Vec::new(), senders: Senders::default() }
     }
 
     #[test]
@@ -268,6 +271,7 @@ mod tests {
             pid: 9,
             snapshot: Err("process 9 did not answer".to_owned()),
             rpcs: Vec::new(),
+            senders: Senders::default(),
         };
         model.update(vec![silent]);
         assert_eq!(model.rows[0].label, "process 9 did not answer");

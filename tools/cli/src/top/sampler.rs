@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use apus::introspection::{Process, RpcRow, processes};
+use apus::introspection::{Process, RpcRow, Senders, processes};
 use apus::snapshot::Snapshot;
 
 /// The answers of all processes to one round of requests.
@@ -22,6 +22,8 @@ pub(super) struct ProcessSample {
     pub(super) snapshot: Result<Snapshot, String>,
     /// Its live RPCs, the oldest first.
     pub(super) rpcs: Vec<RpcRow>,
+    /// The peers whose messages are arriving.
+    pub(super) senders: Senders,
 }
 
 /// Takes a sample in each interval until it is dropped.
@@ -81,12 +83,18 @@ fn sample(pids: &[u32]) -> Sample {
     } else {
         pids.iter().map(|pid| Process::new(*pid)).collect()
     };
-    let ask = |process: &Process| ProcessSample {
-        pid: process.pid(),
-        snapshot: process
-            .snapshot()
-            .map_err(|error| error.to_string().replace(char::is_control, "?")),
-        rpcs: process.rpcs().unwrap_or_default(),
-    };
     all.iter().map(ask).collect()
+}
+
+fn ask(process: &Process) -> ProcessSample {
+    let snapshot =
+        process.snapshot().map_err(|error| error.to_string().replace(char::is_control, "?"));
+    // A process that has not answered is not waited for again.
+    let answers = snapshot.is_ok();
+    ProcessSample {
+        pid: process.pid(),
+        snapshot,
+        rpcs: answers.then(|| process.rpcs().ok()).flatten().unwrap_or_default(),
+        senders: answers.then(|| process.senders().ok()).flatten().unwrap_or_default(),
+    }
 }

@@ -10,23 +10,38 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Cells, Table};
 
 use super::model::{Figures, Model, Row};
+use crate::senders::{self, COLUMNS};
 
-/// Draws the title, the processes, and the RPCs of the selected process.
+/// Draws the title, the processes, and the senders and RPCs of the selected process.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     // The table of processes gets the lines it needs, up to half of the screen. Its frame and header take three.
     let most = frame.area().height / 2;
     // A line for each process and for each of its shards, and three for the border and the names.
     let lines: usize = model.rows.iter().map(|row| 1 + row.shards.len()).sum();
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
+    let sending = model.selected().map_or(0, |row| row.senders.rows.len());
     let heights = [
         Constraint::Length(1),
         Constraint::Length(wanted.clamp(4, most.max(4))),
+        Constraint::Length(height_of_senders(sending, frame.area().height)),
         Constraint::Fill(1),
     ];
-    let [head, above, below] = Layout::vertical(heights).areas(frame.area());
+    let [head, above, middle, below] = Layout::vertical(heights).areas(frame.area());
     frame.render_widget(title(model), head);
     processes(frame, above, model);
+    if let Some(row) = model.selected() {
+        senders(frame, middle, row);
+    }
     rpcs(frame, below, model.selected());
+}
+
+/// Returns the lines for the table of this number of senders: as many as it needs, up to a quarter of the screen. None
+/// without senders, or if no sender would fit.
+fn height_of_senders(senders: usize, screen: u16) -> u16 {
+    /// The frame and the header.
+    const REST: u16 = 3;
+    let rows = u16::try_from(senders).unwrap_or(u16::MAX).min((screen / 4).saturating_sub(REST));
+    if rows == 0 { 0 } else { rows + REST }
 }
 
 fn title(model: &Model) -> Line<'static> {
@@ -126,6 +141,18 @@ fn figures(figures: &Figures) -> Vec<String> {
     ]
 }
 
+fn senders(frame: &mut Frame<'_>, area: Rect, row: &Row) {
+    let header = Cells::new(COLUMNS.iter().map(|column| column.name))
+        .style(Style::new().add_modifier(Modifier::UNDERLINED));
+    let widths = COLUMNS.iter().map(|column| Constraint::Length(column.width));
+    let title = senders::title(&row.senders, usize::from(area.height.saturating_sub(3)));
+    let cells = row.senders.rows.iter().map(|row| Cells::new(senders::cells(row)));
+    frame.render_widget(
+        Table::new(cells, widths).header(header).block(Block::bordered().title(title)),
+        area,
+    );
+}
+
 fn rpcs(frame: &mut Frame<'_>, area: Rect, row: Option<&Row>) {
     let header = ["role", "peer", "state", "age ms", "silent ms", "resends", "sent", "received"];
     let widths = [6, 28, 10, 10, 10, 7, 36, 36].map(Constraint::Length);
@@ -165,6 +192,7 @@ fn rpc(rpc: &RpcRow) -> Cells<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apus::introspection::{SenderInfo, SenderRow, Senders};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -188,6 +216,16 @@ mod tests {
             incoming: None,
             outgoing: Some(MessageProgress { length: 1_000_000, done: 70_000, granted: 80_000 }),
         };
+        let sender = SenderRow {
+            endpoint: "127.0.0.1:4000".parse().unwrap(),
+            sender: SenderInfo {
+                peer: "10.0.0.9:5000".parse().unwrap(),
+                messages: 3,
+                credit: 4_616,
+                credit_used: 17_000,
+                reported_backlog: Some(16_384),
+            },
+        };
         let figures = Figures {
             calls: 123_456.0,
             rtt: [Some(5_900), None],
@@ -203,6 +241,7 @@ mod tests {
                 figures: None,
                 shards: Vec::new(),
                 rpcs: Vec::new(),
+                senders: Senders::default(),
             },
             Row {
                 pid: 42,
@@ -210,6 +249,7 @@ mod tests {
                 figures: Some(figures.clone()),
                 shards: vec![("y shard 3".to_owned(), Figures { calls: 77.0, ..figures })],
                 rpcs: vec![rpc],
+                senders: Senders { count: 40, rows: vec![sender; 9] },
             },
         ];
         model.select_next();
@@ -230,6 +270,20 @@ mod tests {
         assert!(
             screen.contains("10.0.0.7:4000") && screen.contains("70000 of 1000000, 80000 granted")
         );
+    }
+
+    #[test]
+    fn the_senders_of_the_selected_process_are_shown_as_far_as_there_is_room() {
+        let mut model = model();
+        let shown = screen(&mut model, 170, 40);
+        assert!(shown.contains("messages are arriving from 40 peers, those with"), "{shown}");
+        for part in ["credit KB", "in use KB", "backlog KB", "4.62", "17.0", "16.4"] {
+            assert!(shown.contains(part), "{part}:\n{shown}");
+        }
+        assert_eq!(shown.matches("10.0.0.9:5000").count(), 7, "a quarter of the screen:\n{shown}");
+        assert!(shown.contains("live RPCs of process 42"), "{shown}");
+        model.select_previous();
+        assert!(!screen(&mut model, 170, 40).contains("senders:"), "it has none");
     }
 
     #[test]

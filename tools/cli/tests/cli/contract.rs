@@ -73,6 +73,7 @@ const CONTRACTS: [Contract; 19] = [
             "later_call_us",
             "kb_created",
             "kb_at_rest",
+            "kb_per_shard",
             "background_threads",
             "idle_cpu_percent",
             "server_bytes_per_peer",

@@ -52,6 +52,19 @@ fn endpoints_prints_one_object_as_promised() {
 }
 
 #[test]
+fn endpoints_of_several_shards_are_measured() {
+    let words = "bench endpoints --count 3 --shards 2 --seconds 0.1 --runs 1 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("endpoints", &text(&output.stdout)).unwrap();
+    let figure = |name: &str| json["rows"][0][name].as_f64().unwrap();
+    assert_eq!(json["config"]["shards"], 2);
+    assert_eq!(figure("background_threads"), 1.0);
+    let (endpoint, shard) = (figure("kb_at_rest"), figure("kb_per_shard"));
+    assert!((endpoint / shard - 2.0).abs() < 0.01, "{endpoint} {shard}");
+}
+
+#[test]
 fn overload_prints_one_object_as_promised() {
     let words = "bench overload --loads 0.75,4 --seconds 0.5 --patience 2000 --runs 1 --json";
     let output = run(words.split(' '));

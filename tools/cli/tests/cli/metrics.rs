@@ -78,6 +78,7 @@ fn the_json_contains_rates_cores_and_ways_to_receive() {
     assert!((ways.iter().sum::<f64>() - 1.0).abs() < 1e-3, "{ways:?}");
     assert!(process["histograms"]["call_nanos"]["p50"].as_u64().unwrap() > 0);
     assert!(process["gauges"]["peers"] == 1);
+    assert_eq!(process["senders"]["count"], 0, "each message fits into one packet");
     let server = activity(folder.path(), service.pid());
     assert_eq!(server["endpoints"][0], service.address());
     assert!(server["counters"]["server_requests_done"]["change"].as_u64().unwrap() > 0);
@@ -97,6 +98,36 @@ fn the_text_contains_tables() {
     for part in parts {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
+}
+
+/// A long request is arriving: `apus metrics` shows what its sender may send, and what it says waits with it.
+#[test]
+fn senders_have_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("slow.toml").display().to_string();
+    // 64 MB take a minute at 8 Mbit/s.
+    std::fs::write(&file, "[protocol]\ninformed_incoming = 18000\nlink_mbps = 8\n").unwrap();
+    let service =
+        Service::start_as(in_folder(folder.path()), &["--path", "udp", "--config", &file]);
+    let mut client = in_folder(folder.path());
+    client.args(["call", &service.address(), "--path", "udp", "--size", "64000000"]);
+    client.args(["--config", &file, "--timeout", "3600"]).stdin(Stdio::null());
+    let mut client = Killed(client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let pid = service.pid().to_string();
+    let shown = loop {
+        let output = run(folder.path(), &["metrics", &pid, "--interval", "0.05"]);
+        let shown = text(&output.stdout);
+        if shown.contains("messages are arriving from 1 peer") {
+            break shown;
+        }
+        assert!(client.0.try_wait().unwrap().is_none(), "the call has ended: {shown}");
+    };
+    for part in ["credit KB", "in use KB", "backlog KB", &service.address()] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let json = object(&run(folder.path(), &["metrics", &pid, "--interval", "0.05", "--json"]));
+    let row = &json["processes"][0]["senders"]["rows"][0];
+    assert!(row["credit"].is_u64() && row["reported_backlog"].is_u64(), "{json}");
 }
 
 #[test]

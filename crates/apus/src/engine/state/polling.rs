@@ -1,7 +1,7 @@
 //! Which thread polls, until when it sleeps, and what wakes the background poller.
 
 use crate::engine::alarm::Alarm;
-use crate::engine::poll_role::PollRole;
+use crate::engine::poll_role::{PollRole, RoleState};
 use crate::engine::waiter::Waiter;
 use crate::engine::wake_list::WakeList;
 use apus_proto::Instant;
@@ -60,6 +60,11 @@ impl Polling {
     /// Returns whether the background poller watches the shard.
     pub(crate) const fn is_watched(&self) -> bool {
         self.watched
+    }
+
+    /// Returns the state of the poll role.
+    pub(crate) const fn role_state(&self) -> RoleState {
+        self.role.state()
     }
 
     /// Returns whether no thread has the poll role.

@@ -20,6 +20,7 @@
 //! | `+5ms`, `+100us` | time passes; timers fire |
 //! | `stopped 5ms` | time passes, and the endpoint does not run; then timers fire |
 //! | `live` | prints the gauges |
+//! | `senders 2` | prints the peers whose messages are arriving, at most this number |
 //! | `count GROUP.NAME …` | prints counters |
 //!
 //! Out come `-> P …` for packets, `!! …` for events, `xx …` for drops and `= …` for errors of
@@ -178,6 +179,7 @@ impl Script {
                 self.fire("");
             }
             "live" => self.print_live(),
+            "senders" => self.print_senders(number(words[0]) as usize),
             "count" => self.print_counters(&words),
             "stopped" => {
                 self.now += Duration::from_nanos(nanos(words[0]));

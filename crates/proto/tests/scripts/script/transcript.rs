@@ -229,6 +229,21 @@ impl Script {
         self.print(format_args!("{text}"));
     }
 
+    pub(super) fn print_senders(&mut self, most: usize) {
+        let senders = self.transport.senders(most);
+        self.print(format_args!("  {} of {}:", senders.first.len(), senders.count));
+        for sender in senders.first {
+            self.print(format_args!(
+                "  {} messages={} credit={} used={} backlog={:?}",
+                name(sender.peer),
+                sender.messages,
+                sender.credit,
+                sender.credit_used,
+                sender.reported_backlog,
+            ));
+        }
+    }
+
     pub(super) fn print_counters(&mut self, names: &[&str]) {
         let metrics = self.transport.metrics();
         for name in names {

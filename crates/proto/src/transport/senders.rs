@@ -1,0 +1,92 @@
+//! Introspection: the peers whose messages are arriving, and what they may send.
+
+use super::Transport;
+use crate::peer::{Address, PeerId};
+use crate::rpc::Rpc;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The peers with messages that are arriving.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Senders {
+    /// Number of all of them.
+    pub count: usize,
+    /// The first ones, those with the most bytes on the way first.
+    pub first: Vec<SenderInfo>,
+}
+
+/// What one peer may send: sums over its messages that have begun to arrive and are not complete. A message that one packet
+/// carries never counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SenderInfo {
+    /// Its address.
+    pub peer: Address,
+    /// Number of these messages.
+    pub messages: u32,
+    /// Bytes that may be on the way: for an active message its window (GRANT-4, GRANT-15) or what it lacks, if that is less,
+    /// and for any other one what it was granted. 0 for messages whose sender is silent (GRANT-10).
+    pub credit: u64,
+    /// Bytes that may be sent and have not arrived: the part of the credit in use. More than the credit if that has shrunk
+    /// after the bytes were granted.
+    pub credit_used: u64,
+    /// Bytes that wait at it, as the newest packet of each message says (WIRE-34). `None` if it says nothing, or if
+    /// `informed_incoming` is 0.
+    pub reported_backlog: Option<u64>,
+}
+
+impl SenderInfo {
+    const fn new(peer: Address) -> Self {
+        Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None }
+    }
+
+    /// Adds a message that is arriving, and of which `outstanding` bytes may be on the way.
+    fn add(&mut self, rpc: &Rpc, outstanding: u32) {
+        self.messages += 1;
+        self.credit += u64::from(outstanding);
+        self.credit_used += u64::from(outstanding);
+        if let Some(waiting) = rpc.grant.at_sender {
+            *self.reported_backlog.get_or_insert(0) += u64::from(waiting);
+        }
+    }
+
+    /// Returns the key by which senders are sorted: those with the most on the way come first, and of equal ones those with the
+    /// largest backlog.
+    #[must_use]
+    pub fn order(&self) -> impl Ord + use<> {
+        (Reverse(self.credit_used), Reverse(self.reported_backlog), self.peer)
+    }
+}
+
+impl Transport {
+    /// Returns the peers with messages that are arriving: the first `most`, those with the most bytes on the way first, and the
+    /// number of all. Reads every live RPC once.
+    #[must_use]
+    pub fn senders(&self, most: usize) -> Senders {
+        let rpcs = &self.tables.rpcs;
+        let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
+        for (_, rpc) in rpcs.iter() {
+            if let Some(message) = &rpc.incoming {
+                let address = self.tables.peers[rpc.peer].address;
+                let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(address));
+                sender.add(rpc, if rpc.grant.silent { 0 } else { message.outstanding() });
+            }
+        }
+        for (rpc, credit) in self.inbound.granter.credits(rpcs) {
+            let rpc = &rpcs[rpc];
+            let outstanding = rpc.incoming.as_ref().map_or(0, |message| message.outstanding());
+            if let Some(sender) = by_peer.get_mut(&rpc.peer) {
+                sender.credit = sender.credit - u64::from(outstanding) + u64::from(credit);
+            }
+        }
+        let count = by_peer.len();
+        let mut first: Vec<SenderInfo> = by_peer.into_values().collect();
+        if most < count {
+            first.select_nth_unstable_by_key(most, SenderInfo::order);
+            first.truncate(most);
+        }
+        first.sort_unstable_by_key(SenderInfo::order);
+        Senders { count, first }
+    }
+}
