@@ -120,6 +120,10 @@ fn a_full_port_drops_the_last_packets() {
     // Four packets arrive in the time in which one leaves.
     assert!((10..=20).contains(&arrivals.len()), "{} of 40", arrivals.len());
     assert_eq!(counters.tor_to_host.max, 5_000);
+    // 10 Gbit/s carry as much in 4 µs.
+    let buffers = Buffers::PerPortTime(4_000);
+    let same = carry(&Settings { buffers, ..settings("1x5x0") }, &packets).1.counters();
+    assert_eq!(same.tor_to_host.max, 5_000);
 }
 
 #[test]

@@ -233,6 +233,9 @@ impl fmt::Display for Scenario {
         match self.fabric.buffers {
             Buffers::PerPort(u64::MAX) => write!(f, "  switches   unlimited buffers")?,
             Buffers::PerPort(bytes) => write!(f, "  switches   {bytes} bytes for each port")?,
+            Buffers::PerPortTime(time) => {
+                write!(f, "  switches   what a link carries in {time} ns for each port")?;
+            }
             Buffers::Shared(bytes) => write!(f, "  switches   {bytes} bytes for all ports of one")?,
         }
         writeln!(f, ", packets of up to {} bytes", self.packet_limit)?;

@@ -160,8 +160,7 @@ impl Setting<'_> {
     fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
-        let mut fabric = Settings { seed, ..self.options.fabric.settings() };
-        fabric.topology.shape = self.shape;
+        let mut fabric = Settings { seed, ..self.options.fabric.settings(self.shape) };
         // Only DCTCP reacts to marks.
         fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
         Experiment {
@@ -185,7 +184,7 @@ impl Setting<'_> {
 
     /// Returns the bytes that wait at an output to a host when packets begin to be marked.
     fn mark_at(&self) -> u64 {
-        let fabric = &self.options.fabric.settings();
+        let fabric = &self.options.fabric.settings(self.shape);
         let rate = fabric.topology.host_rate.mbps();
         fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
     }
@@ -199,7 +198,7 @@ impl Setting<'_> {
     /// Returns the setting for readers, by the names of options.
     fn described(&self, config: &Config, parameters: &[(&'static str, u64)]) -> Map<String, Value> {
         let Options { preset, pattern, answer, .. } = self.options;
-        let fabric = self.options.fabric.settings();
+        let fabric = self.options.fabric.settings(self.shape);
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let topology = fabric.topology;
         let delays = topology.delays;
@@ -382,6 +381,14 @@ mod tests {
         let mut small = options();
         small.fabric.buffer = apus_sim::fabric::Buffers::PerPort(1_000);
         fits(small, "1538");
+        let mut small = options();
+        small.fabric.buffer = apus_sim::fabric::Buffers::PerPortTime(1_000);
+        fits(small, "1538");
+        for ratio in [0.0, -1.0, f64::NAN, 1e6] {
+            let mut core = options();
+            core.fabric.oversubscription = Some(ratio);
+            fits(core, "oversubscription: ");
+        }
     }
 
     #[test]

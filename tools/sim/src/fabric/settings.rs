@@ -17,6 +17,8 @@ pub enum Spreading {
 pub enum Buffers {
     /// Bytes of each port.
     PerPort(u64),
+    /// What the link of each port carries in this time.
+    PerPortTime(Nanos),
     /// Bytes that all ports of a switch share.
     Shared(u64),
 }
