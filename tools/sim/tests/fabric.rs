@@ -149,6 +149,8 @@ fn a_port_marks_ecn_capable_packets_from_its_threshold_on() {
     assert!(arrivals.iter().all(|(_, packet, _)| packet.ecn_capable || !packet.marked));
     let first = arrivals.iter().position(|(_, packet, _)| packet.marked).unwrap();
     assert!(first >= 3, "the first three found less than 3,000 bytes");
+    let settings = Settings { mark_at, only_core_marks: true, ..settings("1x3x0") };
+    assert_eq!(carry(&settings, &packets).1.counters().marked, 0, "a port to a host");
 }
 
 #[test]

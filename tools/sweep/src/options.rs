@@ -210,8 +210,8 @@ pub struct Fabric {
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     pub buffer: Buffers,
     /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
-    /// spines mark in proportion to their rate [default: 8 packets at 10gbit, with which DCTCP is at its
-    /// best in this fabric; its paper has 65]
+    /// spines mark in proportion to their rate, and for apus with `marked_incoming` only those between racks and spines do
+    /// [default: 8 packets at 10gbit, with which DCTCP is at its best in this fabric; its paper has 65]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub mark_at: Option<u64>,
 }
@@ -262,7 +262,7 @@ pub enum Transport {
     /// Apus whose processes of a host know nothing of each other; needs --processes
     ApusApart,
     /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0) and without a limit for
-    /// incasts (`incast_unsched_bytes` 0)
+    /// incasts (`incast_unsched_bytes` 0), deaf to marks (`marked_incoming` 0)
     Homa,
     /// DCTCP as Linux has it
     Dctcp,

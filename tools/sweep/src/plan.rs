@@ -161,8 +161,9 @@ impl Setting<'_> {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric.settings(self.shape) };
-        // Only DCTCP reacts to marks.
-        fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
+        fabric.mark_at = (carrier != Carrier::Oracle).then(|| self.mark_at());
+        // A receiver of apus knows about its own link.
+        fabric.only_core_marks = !matches!(carrier, Carrier::Dctcp(_));
         Experiment {
             fabric,
             carrier,
@@ -220,7 +221,9 @@ impl Setting<'_> {
             ("pattern", json!(pattern.to_string())),
             ("answer", json!(answer.to_string())),
         ];
-        if self.options.transports.contains(&Transport::Dctcp) {
+        if self.options.transports.contains(&Transport::Dctcp)
+            || self.options.fabric.oversubscription.is_some()
+        {
             all.push(("mark_at", json!(self.mark_at())));
         }
         if self.options.peer_model != PeerModel::Apus {
@@ -253,7 +256,8 @@ impl Setting<'_> {
 
 /// Returns the configuration of Homa as it is published: `config` without what apus adds.
 fn homa(config: &Config) -> Result<Config, OptionsError> {
-    let builder = config.to_builder().informed_incoming(0).incast_unsched_bytes(0);
+    let builder =
+        config.to_builder().informed_incoming(0).incast_unsched_bytes(0).marked_incoming(0);
     builder.build().map_err(|error| wrong(&error))
 }
 
@@ -315,7 +319,7 @@ mod tests {
         assert_ne!(first.carrier, other.carrier);
         let computed = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
         assert_eq!(computed[0], computed[1]);
-        assert_eq!(first.fabric.mark_at, None);
+        assert!(first.fabric.only_core_marks && !other.fabric.only_core_marks);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
     }
 
