@@ -238,6 +238,9 @@ impl fmt::Display for Scenario {
             }
             Buffers::Shared(bytes) => write!(f, "  switches   {bytes} bytes for all ports of one")?,
         }
+        if let Some(bytes) = self.fabric.mark_at {
+            write!(f, ", marks from {bytes} waiting bytes on")?;
+        }
         writeln!(f, ", packets of up to {} bytes", self.packet_limit)?;
         write!(f, "  options    {} profile", self.config.profile())?;
         for (parameter, value) in self.config.values().filter(|(p, value)| *value != p.default) {
