@@ -26,7 +26,8 @@ pub struct Burst<'a> {
     pub to: SocketAddr,
     /// Local address to send from; `None` lets the system choose.
     pub from: Option<IpAddr>,
-    /// Byte for IPv4's TOS or IPv6's traffic class field; the two ECN bits are 0.
+    /// Byte for IPv4's TOS or IPv6's traffic class field. The two ECN bits are 0, or 0b10 if switches may mark the packets
+    /// (ECT(0) of RFC 3168).
     pub traffic_class: u8,
     /// Concatenated headers of the packets.
     pub headers: &'a [u8],

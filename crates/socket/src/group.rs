@@ -43,7 +43,7 @@ pub(crate) struct Flow {
     pub(crate) to: SocketAddr,
     /// Local address to send from; `None` lets the system choose.
     pub(crate) from: Option<IpAddr>,
-    /// Traffic class byte without the ECN bits.
+    /// Traffic class byte, whether switches may mark the packets (ECN) included.
     pub(crate) class: u8,
 }
 

@@ -47,10 +47,10 @@ pub(crate) struct TransmitOptions {
 }
 
 impl TransmitOptions {
-    /// Returns the traffic class byte of the burst's packets, without the ECN bits.
+    /// Returns the traffic class byte of the burst's packets. Only switches mark packets, so the ECN bits are 0 or 0b10.
     #[inline]
     fn class(self, burst: &Burst<'_>) -> u8 {
-        if self.priorities { burst.traffic_class & !0b11 } else { 0 }
+        if self.priorities { burst.traffic_class & !0b01 } else { 0 }
     }
 }
 

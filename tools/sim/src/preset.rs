@@ -24,6 +24,9 @@ const MAX_INCOMING: u64 = 68_000;
 /// round-trip time. Chosen by us, from sweeps ([ADR 46](../../../docs/adr/0046-let-senders-say-what-waits.md)). Homa as it is
 /// published has none.
 const INFORMED_INCOMING: u64 = 18_000;
+/// Least bytes on the way from a sender whose packets are marked (GRANT-18); the step of GRANT-15 is more. Homa as it is published
+/// heeds no marks.
+const MARKED_INCOMING: u64 = 1_500;
 /// Levels of priority.
 const LEVELS: usize = 8;
 
@@ -47,8 +50,8 @@ pub fn sigcomm18() -> Topology {
 
 /// Returns the configuration of apus that corresponds to the paper's Homa for a workload:
 /// overcommitment and levels, cutoffs that give each unscheduled level the same number of bytes,
-/// unscheduled bytes, no share for the oldest message. Sender-informed grants are on; `informed_incoming` 0 makes it Homa as it
-/// is published.
+/// unscheduled bytes, no share for the oldest message. Sender-informed grants are on, and marks are heeded;
+/// `informed_incoming` 0 and `marked_incoming` 0 make it Homa as it is published.
 ///
 /// # Errors
 ///
@@ -65,6 +68,7 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .max_overcommit(scheduled as u64)
         .max_incoming(MAX_INCOMING)
         .informed_incoming(INFORMED_INCOMING)
+        .marked_incoming(MARKED_INCOMING)
         .grant_fifo_fraction(0)
         .pacer_fifo_fraction(0)
         .max_link_usage(100)

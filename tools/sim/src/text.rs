@@ -6,13 +6,14 @@ use std::str::FromStr;
 use crate::experiment::Pattern;
 use crate::fabric::{Buffers, Spreading};
 use crate::host::Answer;
-use apus_workload::units::bytes;
+use apus_workload::units::{bytes, time};
 
 impl fmt::Display for Buffers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PerPort(u64::MAX) => formatter.write_str("unlimited"),
             Self::PerPort(bytes) => write!(formatter, "per-port={bytes}"),
+            Self::PerPortTime(time) => write!(formatter, "per-port={time}ns"),
             Self::Shared(bytes) => write!(formatter, "shared={bytes}"),
         }
     }
@@ -22,9 +23,13 @@ impl FromStr for Buffers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let problem = "write per-port=BYTES, shared=BYTES or unlimited, like per-port=150000";
+        let problem =
+            "write per-port=BYTES, per-port=TIME, shared=BYTES or unlimited, like per-port=150000";
         match text.split_once('=') {
             None if text == "unlimited" => Ok(Self::PerPort(u64::MAX)),
+            Some(("per-port", number)) if number.ends_with('s') => {
+                time(number).map(Self::PerPortTime)
+            }
             Some(("per-port", number)) => bytes(number).map(Self::PerPort),
             Some(("shared", number)) => bytes(number).map(Self::Shared),
             _ => Err(problem.to_owned()),
@@ -111,7 +116,7 @@ mod tests {
 
     #[test]
     fn text_forms_are_parsed_from_what_they_print() {
-        for text in ["unlimited", "per-port=150000", "shared=12000000"] {
+        for text in ["unlimited", "per-port=150000", "per-port=40000ns", "shared=12000000"] {
             assert_eq!(text.parse::<Buffers>().unwrap().to_string(), text);
         }
         for text in ["uniform", "incast=15"] {

@@ -155,6 +155,31 @@ impl Topology {
         up / (f64::from(self.shape.hosts_per_rack) * self.host_rate.mbps() as f64)
     }
 
+    /// Returns this fabric with links between racks and spines that together carry the `ratio`th part of what the hosts of a
+    /// rack can send; `None` if no link has such a rate. Unchanged if there is one rack.
+    #[must_use]
+    pub fn oversubscribed(self, ratio: f64) -> Option<Self> {
+        if self.shape.racks == 1 {
+            return Some(self);
+        }
+        let hosts = f64::from(self.shape.hosts_per_rack) * self.host_rate.mbps() as f64;
+        let link = hosts / (ratio * f64::from(self.shape.spines));
+        Some(Self { fabric_rate: Rate::from_mbps(link.round() as u64)?, ..self })
+    }
+
+    /// Returns the share of the load of the links to hosts with which the links between racks and spines have the same load, if
+    /// destinations are uniform: 1 if they never limit, about 0.56 in the paper's fabric oversubscribed twice.
+    #[must_use]
+    pub fn uniform_capacity(&self) -> f64 {
+        let Shape { racks, hosts_per_rack, .. } = self.shape;
+        if racks == 1 {
+            return 1.0;
+        }
+        // Of the hosts that a host sends to, those in other racks.
+        let others = f64::from(self.shape.hosts() - hosts_per_rack);
+        (self.core_capacity() * f64::from(self.shape.hosts() - 1) / others).min(1.0)
+    }
+
     /// Returns the time from the submission of a message to its arrival, with packets of these wire
     /// lengths, if nothing else is in the fabric and no packet waits for grants: the best possible
     /// time, on which slowdown is based.
@@ -243,6 +268,20 @@ mod tests {
         assert_eq!(more, one + 67);
         let many = topology.unloaded(0, 16, 1_000, 1_538, 1_538);
         assert_eq!(many - one, topology.host_rate.time(999 * 1_538));
+    }
+
+    #[test]
+    fn an_oversubscribed_fabric_is_loaded_by_its_core() {
+        let paper = sigcomm();
+        assert_eq!(paper.uniform_capacity(), 1.0);
+        let twice = paper.oversubscribed(2.0).unwrap();
+        assert_eq!((twice.fabric_rate.mbps(), twice.core_capacity()), (20_000, 0.5));
+        // 128 of 143 other hosts are in other racks.
+        assert!((twice.uniform_capacity() - 0.5 * 143.0 / 128.0).abs() < 1e-9);
+        let rack = Topology { shape: "1x16x0".parse().unwrap(), ..paper };
+        assert_eq!(rack.oversubscribed(2.0), Some(rack));
+        assert_eq!(rack.uniform_capacity(), 1.0);
+        assert_eq!(paper.oversubscribed(1e9), None);
     }
 
     #[test]

@@ -120,6 +120,10 @@ fn a_full_port_drops_the_last_packets() {
     // Four packets arrive in the time in which one leaves.
     assert!((10..=20).contains(&arrivals.len()), "{} of 40", arrivals.len());
     assert_eq!(counters.tor_to_host.max, 5_000);
+    // 10 Gbit/s carry as much in 4 µs.
+    let buffers = Buffers::PerPortTime(4_000);
+    let same = carry(&Settings { buffers, ..settings("1x5x0") }, &packets).1.counters();
+    assert_eq!(same.tor_to_host.max, 5_000);
 }
 
 #[test]
@@ -145,6 +149,8 @@ fn a_port_marks_ecn_capable_packets_from_its_threshold_on() {
     assert!(arrivals.iter().all(|(_, packet, _)| packet.ecn_capable || !packet.marked));
     let first = arrivals.iter().position(|(_, packet, _)| packet.marked).unwrap();
     assert!(first >= 3, "the first three found less than 3,000 bytes");
+    let settings = Settings { mark_at, only_core_marks: true, ..settings("1x3x0") };
+    assert_eq!(carry(&settings, &packets).1.counters().marked, 0, "a port to a host");
 }
 
 #[test]

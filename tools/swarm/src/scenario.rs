@@ -233,7 +233,13 @@ impl fmt::Display for Scenario {
         match self.fabric.buffers {
             Buffers::PerPort(u64::MAX) => write!(f, "  switches   unlimited buffers")?,
             Buffers::PerPort(bytes) => write!(f, "  switches   {bytes} bytes for each port")?,
+            Buffers::PerPortTime(time) => {
+                write!(f, "  switches   what a link carries in {time} ns for each port")?;
+            }
             Buffers::Shared(bytes) => write!(f, "  switches   {bytes} bytes for all ports of one")?,
+        }
+        if let Some(bytes) = self.fabric.mark_at {
+            write!(f, ", marks from {bytes} waiting bytes on")?;
         }
         writeln!(f, ", packets of up to {} bytes", self.packet_limit)?;
         write!(f, "  options    {} profile", self.config.profile())?;

@@ -63,9 +63,9 @@ pub struct Options {
     /// Cut longer messages to this length, 8 bytes or more [default: no message is cut]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub longest: Option<u64>,
-    /// Share of the links to hosts (with --host-rate, also of their processors) that is busy with the messages
-    /// and all that belongs to them, headers and grants included: above 0 and up to 1. Computed for what apus
-    /// needs; all transports get the same messages
+    /// Share of the links to hosts (of those between racks and spines, if they have less room, and with --host-rate
+    /// also of the processors) that is busy with the messages and all that belongs to them, headers and grants
+    /// included: above 0 and up to 1. Computed for what apus needs; all transports get the same messages
     #[arg(
         long = "load",
         value_name = "SHARE",
@@ -179,6 +179,15 @@ pub struct Fabric {
     /// Rate of the links between racks and spines [default: 40gbit]
     #[arg(long, value_name = "RATE", value_parser = units::rate, allow_hyphen_values = true)]
     pub fabric_link: Option<Rate>,
+    /// Give the links between racks and spines together the RATIOth part of what the hosts of a rack can send, instead of
+    /// --fabric-link: 0.01 to 1000. With 2 the core limits what the fabric carries, and --load is the load of the core
+    #[arg(
+        long,
+        value_name = "RATIO",
+        conflicts_with = "fabric_link",
+        allow_negative_numbers = true
+    )]
+    pub oversubscription: Option<f64>,
     /// Delay from a packet's last bit at a switch to its place in the next queue [default: 250ns]
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub switch_delay: Option<Nanos>,
@@ -196,21 +205,21 @@ pub struct Fabric {
     /// packets between two hosts through the same one (`flow`)
     #[arg(long, value_name = "HOW", default_value = "packet")]
     pub spreading: Spreading,
-    /// Buffers of switches: `per-port=BYTES`, `shared=BYTES` for each switch, or `unlimited`;
-    /// packets beyond are dropped
+    /// Buffers of switches: `per-port=BYTES`, `per-port=TIME` (what the port's link carries in it, like 40us),
+    /// `shared=BYTES` for each switch, or `unlimited`; packets beyond are dropped
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     pub buffer: Buffers,
     /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
-    /// spines mark in proportion to their rate [default: 8 packets at 10gbit, with which DCTCP is at its
-    /// best in this fabric; its paper has 65]
+    /// spines mark in proportion to their rate, and for apus with `marked_incoming` only those between racks and spines do
+    /// [default: 8 packets at 10gbit, with which DCTCP is at its best in this fabric; its paper has 65]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub mark_at: Option<u64>,
 }
 
 impl Fabric {
-    /// Returns the settings of the simulated fabric. Its shape is that of the paper, and its seed 0.
+    /// Returns the settings of the simulated fabric with this shape. Its seed is 0.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self, shape: Shape) -> Settings {
         let mut settings = Settings::new(preset::sigcomm18(), 0);
         settings.spreading = self.spreading;
         settings.buffers = self.buffer;
@@ -218,6 +227,11 @@ impl Fabric {
         let topology = &mut settings.topology;
         topology.host_rate = self.link.unwrap_or(topology.host_rate);
         topology.fabric_rate = self.fabric_link.unwrap_or(topology.fabric_rate);
+        topology.shape = shape;
+        if let Some(ratio) = self.oversubscription {
+            // Checked before (`Options::check`): the links have such a rate.
+            *topology = topology.oversubscribed(ratio).unwrap_or(*topology);
+        }
         let delays = &mut topology.delays;
         delays.switch = self.switch_delay.unwrap_or(delays.switch);
         delays.propagation = self.propagation.unwrap_or(delays.propagation);
@@ -248,7 +262,7 @@ pub enum Transport {
     /// Apus whose processes of a host know nothing of each other; needs --processes
     ApusApart,
     /// Homa as it is published: apus without sender-informed grants (`informed_incoming` 0) and without a limit for
-    /// incasts (`incast_unsched_bytes` 0)
+    /// incasts (`incast_unsched_bytes` 0), deaf to marks (`marked_incoming` 0)
     Homa,
     /// DCTCP as Linux has it
     Dctcp,
@@ -405,6 +419,7 @@ impl Options {
             "there is no apus among the transports; try --transport apus",
         )?;
         self.check_processes()?;
+        self.check_core()?;
         self.check_buffers()?;
         self.check_processors()?;
         self.check_pattern()?;
@@ -427,9 +442,31 @@ impl Options {
         Ok(())
     }
 
+    fn check_core(&self) -> Result<(), OptionsError> {
+        let Some(ratio) = self.fabric.oversubscription else { return Ok(()) };
+        let plain = Fabric { oversubscription: None, ..self.fabric.clone() };
+        let mut topologies = self.shapes.iter().map(|shape| plain.settings(*shape).topology);
+        let is_possible = (0.01..=1_000.0).contains(&ratio)
+            && topologies.all(|topology| topology.oversubscribed(ratio).is_some());
+        if !is_possible {
+            let problem = "the core has the 0.01th to the 1000th part of what hosts can send, in links of 1mbit to \
+                           8000gbit; try 2";
+            return Err(OptionsError::new("oversubscription", problem));
+        }
+        Ok(())
+    }
+
     fn check_buffers(&self) -> Result<(), OptionsError> {
         let packet = Self::PACKETS.wire_bytes(Self::PACKETS.payload);
-        let (Buffers::PerPort(bytes) | Buffers::Shared(bytes)) = self.fabric.buffer;
+        let least = |time: Nanos| {
+            let rates = self.shapes.iter().map(|shape| self.fabric.settings(*shape).topology);
+            let each = rates.map(|of| of.host_rate.bytes(time).min(of.fabric_rate.bytes(time)));
+            each.min().unwrap_or(0)
+        };
+        let bytes = match self.fabric.buffer {
+            Buffers::PerPort(bytes) | Buffers::Shared(bytes) => bytes,
+            Buffers::PerPortTime(time) => least(time),
+        };
         if bytes < packet {
             let problem =
                 format!("a full packet has {packet} bytes on the wire; try per-port=150000");

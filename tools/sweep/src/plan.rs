@@ -160,10 +160,10 @@ impl Setting<'_> {
     fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
-        let mut fabric = Settings { seed, ..self.options.fabric.settings() };
-        fabric.topology.shape = self.shape;
-        // Only DCTCP reacts to marks.
-        fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
+        let mut fabric = Settings { seed, ..self.options.fabric.settings(self.shape) };
+        fabric.mark_at = (carrier != Carrier::Oracle).then(|| self.mark_at());
+        // A receiver of apus knows about its own link.
+        fabric.only_core_marks = !matches!(carrier, Carrier::Dctcp(_));
         Experiment {
             fabric,
             carrier,
@@ -185,7 +185,7 @@ impl Setting<'_> {
 
     /// Returns the bytes that wait at an output to a host when packets begin to be marked.
     fn mark_at(&self) -> u64 {
-        let fabric = &self.options.fabric.settings();
+        let fabric = &self.options.fabric.settings(self.shape);
         let rate = fabric.topology.host_rate.mbps();
         fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
     }
@@ -199,7 +199,7 @@ impl Setting<'_> {
     /// Returns the setting for readers, by the names of options.
     fn described(&self, config: &Config, parameters: &[(&'static str, u64)]) -> Map<String, Value> {
         let Options { preset, pattern, answer, .. } = self.options;
-        let fabric = self.options.fabric.settings();
+        let fabric = self.options.fabric.settings(self.shape);
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let topology = fabric.topology;
         let delays = topology.delays;
@@ -221,7 +221,9 @@ impl Setting<'_> {
             ("pattern", json!(pattern.to_string())),
             ("answer", json!(answer.to_string())),
         ];
-        if self.options.transports.contains(&Transport::Dctcp) {
+        if self.options.transports.contains(&Transport::Dctcp)
+            || self.options.fabric.oversubscription.is_some()
+        {
             all.push(("mark_at", json!(self.mark_at())));
         }
         if self.options.peer_model != PeerModel::Apus {
@@ -254,7 +256,8 @@ impl Setting<'_> {
 
 /// Returns the configuration of Homa as it is published: `config` without what apus adds.
 fn homa(config: &Config) -> Result<Config, OptionsError> {
-    let builder = config.to_builder().informed_incoming(0).incast_unsched_bytes(0);
+    let builder =
+        config.to_builder().informed_incoming(0).incast_unsched_bytes(0).marked_incoming(0);
     builder.build().map_err(|error| wrong(&error))
 }
 
@@ -316,7 +319,7 @@ mod tests {
         assert_ne!(first.carrier, other.carrier);
         let computed = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
         assert_eq!(computed[0], computed[1]);
-        assert_eq!(first.fabric.mark_at, None);
+        assert!(first.fabric.only_core_marks && !other.fabric.only_core_marks);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
     }
 
@@ -382,6 +385,14 @@ mod tests {
         let mut small = options();
         small.fabric.buffer = apus_sim::fabric::Buffers::PerPort(1_000);
         fits(small, "1538");
+        let mut small = options();
+        small.fabric.buffer = apus_sim::fabric::Buffers::PerPortTime(1_000);
+        fits(small, "1538");
+        for ratio in [0.0, -1.0, f64::NAN, 1e6] {
+            let mut core = options();
+            core.fabric.oversubscription = Some(ratio);
+            fits(core, "oversubscription: ");
+        }
     }
 
     #[test]

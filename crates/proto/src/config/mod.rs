@@ -211,6 +211,13 @@ parameters! {
     /// full. It depends on the network and on the hosts, so it is off unless it is set.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
+    /// Least granted bytes that one sender may have on the way, however many of its packets switches mark; a sixth of
+    /// `informed_incoming` (of `max_incoming` without it) if that is more. 0 switches this off: marks are not heeded, and packets do
+    /// not say that they may be marked (ECN).
+    ///
+    /// Chosen by us (ADR 59). It depends on the switches of the network, so it is off unless it is set.
+    marked_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
+
     /// Bytes that the responses of all calls under way together may send without a GRANT: each request says the share of its
     /// response, 128 bytes at least. 0 switches this off: servers decide.
     ///

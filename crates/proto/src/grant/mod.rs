@@ -31,6 +31,7 @@ mod candidates;
 mod credit;
 mod elsewhere;
 mod in_flight;
+mod marks;
 mod oldest;
 mod parked;
 mod window;
@@ -45,6 +46,7 @@ use backlog::Backlog;
 use candidates::{Candidates, Key};
 use elsewhere::Elsewhere;
 use in_flight::InFlight;
+use marks::Marks;
 use oldest::OldestShare;
 use parked::Parked;
 use smallvec::SmallVec;
@@ -56,6 +58,7 @@ pub(crate) struct Granter {
     candidates: Candidates,
     backlog: Backlog,
     in_flight: InFlight,
+    marks: Marks,
     oldest: OldestShare,
     window: Window,
     max_active: usize,
@@ -127,14 +130,17 @@ impl Granter {
         let follows_link = config.max_incoming() == 0;
         let mut oldest = OldestShare::new(config);
         let mut in_flight = InFlight::new(config);
+        let mut marks = Marks::new(config);
         if !follows_link {
             in_flight.set_max_incoming(config.max_incoming());
             oldest.set_max_incoming(in_flight.cap(config.max_incoming()));
+            marks.set_most(in_flight.cap(config.max_incoming()));
         }
         Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
             in_flight,
+            marks,
             follows_link,
             link_bytes: 0,
             buffer_share: u64::MAX,
@@ -171,6 +177,7 @@ impl Granter {
             self.window.set_max_incoming(bytes);
             self.in_flight.set_max_incoming(bytes);
             self.oldest.set_max_incoming(self.in_flight.cap(bytes));
+            self.marks.set_most(self.in_flight.cap(bytes));
             self.content.clear();
         }
     }
@@ -205,6 +212,20 @@ impl Granter {
         }
     }
 
+    /// The packets that are handled from now on were marked by a switch, or were not.
+    pub(crate) const fn set_packet_mark(&mut self, is_marked: bool) {
+        self.marks.set_packet_mark(is_marked);
+    }
+
+    /// A packet of `rpc`'s incoming message has arrived, with `bytes` new bytes from `offset` on: counts its mark, if it has left by a
+    /// GRANT (GRANT-18). [`Granter::data_arrived`] follows.
+    pub(crate) fn count_mark(&mut self, rpcs: &Rpcs, rpc: RpcKey, offset: u32, bytes: u32) {
+        let entry = &rpcs[rpc];
+        if entry.incoming.as_ref().is_some_and(|message| offset >= message.unscheduled()) {
+            self.dirty |= self.marks.arrived(entry.peer, bytes);
+        }
+    }
+
     /// The sender of `rpc`'s incoming message has fallen silent.
     pub(crate) fn silence(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         rpcs[rpc].grant.silent = true;
@@ -213,8 +234,10 @@ impl Granter {
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let GrantEntry { key, counted, in_flight, parked, .. } = std::mem::take(&mut entry.grant);
+        let GrantEntry { key, counted, on_way, in_flight, parked, .. } =
+            std::mem::take(&mut entry.grant);
         self.dirty |= self.in_flight.change(in_flight, InFlightShare::default());
+        self.dirty |= self.marks.change(entry.peer, on_way, 0);
         if parked {
             self.parked.remove(entry.birth, rpc);
         }
@@ -422,9 +445,13 @@ impl Granter {
     ) -> Granted {
         let (peer, informed) = (rpcs[rpc].peer, rpcs[rpc].grant.at_sender.is_some());
         let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
+        // A step of more than the limit would never fit.
+        let step = terms.step.min(self.marks.limit(peer).unwrap_or(u32::MAX));
+        let terms = Terms { step, ..terms };
         let Some(wanted) = Window::increase(message, terms) else { return Granted::Content };
         let in_flight = if informed { self.in_flight.room(upto) } else { u32::MAX };
-        let step = wanted.min(self.backlog_room()).min(in_flight);
+        let marked = self.marks.room(peer).unwrap_or(u32::MAX);
+        let step = wanted.min(self.backlog_room()).min(in_flight).min(marked);
         if step < wanted && !Window::is_worthwhile(message, terms, step) {
             metrics.needy_grants += 1;
             return Granted::HeldBack;
@@ -455,7 +482,8 @@ impl Granter {
         let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
         let peer = rpcs[rpc].peer;
         let message = rpcs[rpc].incoming.as_mut()?;
-        let step = self.oldest.due(message, window)?.min(self.backlog_room());
+        let marked = self.marks.room(peer).unwrap_or(u32::MAX);
+        let step = self.oldest.due(message, window)?.min(self.backlog_room()).min(marked);
         let base = Window::base(message);
         let step = step.min(room.beyond(peer, message, base));
         let offset = base + step;
@@ -492,6 +520,9 @@ impl Granter {
         };
         self.dirty |= self.in_flight.change(entry.grant.in_flight, share);
         entry.grant.in_flight = share;
+        let on_way = if live { self.marks.on_way(message, entry.grant.at_sender) } else { 0 };
+        self.dirty |= self.marks.change(entry.peer, entry.grant.on_way, on_way);
+        entry.grant.on_way = on_way;
         if key != entry.grant.key {
             let (peer, birth) = (entry.peer, entry.birth);
             let named = |missing| Key { missing, birth, rpc };

@@ -12,6 +12,8 @@ pub(crate) struct GrantEntry {
     pub(crate) key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     pub(crate) counted: u32,
+    /// Its bytes on the way as its sender has them, if marks of switches are heeded.
+    pub(crate) on_way: u32,
     /// Bytes that wait at its sender, as its newest packet says; `None` if it says nothing.
     pub(crate) at_sender: Option<u32>,
     /// Its bytes on the way as they are counted, if its sender says what waits there.

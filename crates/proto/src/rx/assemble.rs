@@ -60,6 +60,7 @@ pub(super) fn add_data(
             if gap && cx.observation.notes.are_wanted() {
                 note_gap(cx, rpc, data.offset);
             }
+            cx.inbound.granter.count_mark(&cx.tables.rpcs, rpc, data.offset, bytes);
             cx.inbound.granter.data_arrived(&mut cx.tables.rpcs, rpc, bytes, data.waiting);
             finish_if_complete(cx, rpc);
             Ok(())

@@ -101,6 +101,20 @@ impl Transport {
         count
     }
 
+    /// Handles a datagram as [`Transport::handle_datagram`] does. A switch has marked it: congestion experienced, RFC 3168
+    /// (GRANT-18).
+    pub fn handle_marked_datagram(
+        &mut self,
+        now: Instant,
+        from: Address,
+        datagram: &[u8],
+    ) -> usize {
+        self.inbound.granter.set_packet_mark(true);
+        let count = self.handle_datagram(now, from, datagram);
+        self.inbound.granter.set_packet_mark(false);
+        count
+    }
+
     /// What handlers may touch that begin or end RPCs.
     #[inline]
     fn context(&mut self) -> Context<'_> {
@@ -125,5 +139,33 @@ impl Transport {
             *integral = integral.saturating_add(nanos);
         }
         self.now = self.now.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GRANT-19: only what leaves by a GRANT may be marked, and only if marks are heeded.
+    #[test]
+    fn scheduled_packets_may_be_marked_if_marks_are_heeded() {
+        let capable = |marked_incoming: u64| {
+            let config = Config::builder().marked_incoming(marked_incoming).unsched_bytes(3_000);
+            let config = config.unsched_bytes_min(3_000).unsched_bytes_max(3_000);
+            let mut transport = Transport::new(config.build().unwrap(), 1, 1);
+            let now = Instant::from_nanos(1_000_000);
+            let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; 60_000].into());
+            let call = Call { to, payload, cookie: 0, deadline: None, idempotent: false };
+            let rpc = transport.call(now, call).unwrap();
+            let first = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
+            while transport.poll_transmit(now).is_some() {}
+            let message = transport.tables.rpcs[rpc].outgoing.as_mut().unwrap();
+            message.grant(9_000);
+            transport.outbound.messages.update(&mut transport.tables.rpcs, rpc);
+            let granted = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
+            (first, granted)
+        };
+        assert_eq!(capable(1_500), (0, 0b10));
+        assert_eq!(capable(0), (0, 0));
     }
 }

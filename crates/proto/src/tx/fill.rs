@@ -16,6 +16,9 @@ use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
 
+/// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
+const ECN_CAPABLE: u8 = 0b10;
+
 /// A burst of DATA packets that has been decided on.
 struct Burst {
     rpc: RpcKey,
@@ -247,6 +250,12 @@ impl<'a> Filler<'a> {
             }
             .min(highest);
         }
+        let may_be_marked = self.config.marked_incoming() > 0
+            && !retransmit
+            && entry
+                .outgoing
+                .as_ref()
+                .is_some_and(|message| cut.range.start >= message.unscheduled());
         self.note_burst(rpc, &cut, priority, retransmit);
         let entry = &self.tables.rpcs[rpc];
         let body = Body::Data(data, &[]);
@@ -256,7 +265,8 @@ impl<'a> Filler<'a> {
         let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
 
         self.count_data(&cut, priority, header_len, retransmit);
-        let traffic_class = self.traffic_class(priority);
+        let ecn = if may_be_marked { ECN_CAPABLE } else { 0 };
+        let traffic_class = self.traffic_class(priority) | ecn;
         let payload = match &self.tables.rpcs[rpc].outgoing {
             Some(message) => message.payload(),
             None => unreachable!("a burst is cut off an outgoing message"),

@@ -34,7 +34,8 @@ impl<'a> Transmit<'a> {
     }
 
     /// Returns the byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
-    /// top three bits (HM `homa_outgoing.c` `__homa_xmit_data`, PRIO-10).
+    /// top three bits (HM `homa_outgoing.c` `__homa_xmit_data`, PRIO-10). The lowest two, ECN, are 0b10 if switches may mark the
+    /// packets (GRANT-19), and 0 otherwise.
     #[must_use]
     pub const fn traffic_class(&self) -> u8 {
         self.traffic_class

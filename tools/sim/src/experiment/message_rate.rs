@@ -7,6 +7,9 @@
 //! W5), no more payload is offered than the paper's load was: published slowdowns belong to that
 //! number of messages a second.
 //!
+//! Where the links between racks and spines have less room for uniform destinations than the links to hosts, load is that of those
+//! links: an oversubscribed core decides what a fabric carries.
+//!
 //! All transports get the messages that are this load for apus, so that they carry the same.
 
 use apus_proto::Config;
@@ -36,7 +39,8 @@ pub(super) fn messages_per_second(
         Some(share) => (1.0 / per_message).min(share / payload(sizes, answer)),
         None => 1.0 / per_message,
     };
-    load * bytes_per_second * f64::from(topology.shape.hosts()) * messages
+    let hosts = load * topology.uniform_capacity() * bytes_per_second;
+    hosts * f64::from(topology.shape.hosts()) * messages
 }
 
 /// Returns the messages a second with which one host's processor is always busy. A message takes the
@@ -134,6 +138,19 @@ mod tests {
             |answer| messages_per_second(1.0, &topology, &workload, &packets, &config, answer);
         assert!((rate(Answer::Echo) - 1.25e9 / 1538.0).abs() < 1.0, "both directions are used");
         assert!((rate(Answer::Nothing) - 2.0 * 1.25e9 / (1538.0 + 123.0)).abs() < 1.0);
+    }
+
+    #[test]
+    fn an_oversubscribed_core_has_the_load() {
+        let topology = crate::preset::sigcomm18();
+        let packets = PacketOverhead::UDP_OVER_ETHERNET;
+        let (workload, config) = ("100".parse().unwrap(), Config::default());
+        let rate = |topology: &Topology| {
+            messages_per_second(0.8, topology, &workload, &packets, &config, Answer::Nothing)
+        };
+        let twice = topology.oversubscribed(2.0).unwrap();
+        let share = rate(&twice) / rate(&topology);
+        assert!((share - 0.5 * 143.0 / 128.0).abs() < 1e-9, "{share}");
     }
 
     #[test]

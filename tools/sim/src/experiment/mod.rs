@@ -63,8 +63,8 @@ pub struct Experiment {
     pub load_config: Config,
     /// Sizes of the messages.
     pub workload: Workload,
-    /// Share of the time in which links to hosts, or the processors of hosts if they are busy for
-    /// longer, are busy with the messages. Above 0 and up to 1.
+    /// Share of the time in which links to hosts, or the links of the core or the processors of hosts if
+    /// they are busy for longer, are busy with the messages. Above 0 and up to 1.
     pub load: f64,
     /// Traffic pattern.
     pub pattern: Pattern,

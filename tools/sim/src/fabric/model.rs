@@ -57,12 +57,14 @@ impl<H: Host> Fabric<H> {
             .map(|id| Station { host: host(id), busy_until: 0, timer: Nanos::MAX })
             .collect();
         let switches = topology.shape.racks + topology.shape.spines;
-        let (pools, shared) = match settings.buffers {
-            Buffers::PerPort(bytes) => (vec![bytes; routes.ports() as usize], false),
-            Buffers::Shared(bytes) => (vec![bytes; switches as usize], true),
-        };
-        let ports =
+        let shared = matches!(settings.buffers, Buffers::Shared(_));
+        let ports: Vec<Port> =
             (0..routes.ports()).map(|id| Port::new(settings, &routes, id, shared)).collect();
+        let pools = match settings.buffers {
+            Buffers::PerPort(bytes) => vec![bytes; ports.len()],
+            Buffers::PerPortTime(time) => ports.iter().map(|port| port.rate.bytes(time)).collect(),
+            Buffers::Shared(bytes) => vec![bytes; switches as usize],
+        };
         let mut events = EventQueue::new();
         events.schedule(settings.sample_every, FabricEvent::Sample);
         let delays = topology.delays;

@@ -38,6 +38,7 @@ impl Port {
                 (topology.fabric_rate, propagation + delays.switch)
             }
         };
+        let marks = !settings.only_core_marks || kind != Kind::TorToHost;
         let scaled = |bytes: u64| bytes * rate.mbps() / topology.host_rate.mbps();
         Self {
             queue: Queue::new(),
@@ -46,7 +47,7 @@ impl Port {
             rate,
             latency,
             pool: if shared { switch } else { id },
-            mark_at: settings.mark_at.map_or(u64::MAX, scaled),
+            mark_at: settings.mark_at.filter(|_| marks).map_or(u64::MAX, scaled),
             meter: Meter::default(),
         }
     }

@@ -17,6 +17,8 @@ pub enum Spreading {
 pub enum Buffers {
     /// Bytes of each port.
     PerPort(u64),
+    /// What the link of each port carries in this time.
+    PerPortTime(Nanos),
     /// Bytes that all ports of a switch share.
     Shared(u64),
 }
@@ -33,6 +35,8 @@ pub struct Settings {
     /// Waiting bytes from which on a port at the hosts' rate marks ECN-capable packets, scaled for
     /// ports of other rates. `None` disables marks.
     pub mark_at: Option<u64>,
+    /// Whether only ports between racks and spines mark, and ports to hosts never.
+    pub only_core_marks: bool,
     /// Time between two samples of idle links and withheld grants.
     pub sample_every: Nanos,
     /// Seed of the paths of packets.
@@ -49,6 +53,7 @@ impl Settings {
             spreading: Spreading::PerPacket,
             buffers: Buffers::PerPort(u64::MAX),
             mark_at: None,
+            only_core_marks: false,
             sample_every: 20 * MICROSECOND,
             seed,
         }

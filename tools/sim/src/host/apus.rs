@@ -289,7 +289,11 @@ impl Host for ApusHost {
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             let from = self.address(packet.from);
-            self.transport.handle_datagram(now, from, &scratch[..end]);
+            if packet.marked {
+                self.transport.handle_marked_datagram(now, from, &scratch[..end]);
+            } else {
+                self.transport.handle_datagram(now, from, &scratch[..end]);
+            }
         }
         self.take_events(now);
     }
@@ -394,7 +398,7 @@ impl Writer<'_> {
             wire_bytes: wire_bytes(self.packets, header.len(), payload),
             payload: payload as u32,
             priority: self.transmit.priority(),
-            ecn_capable: false,
+            ecn_capable: self.transmit.traffic_class() & 0b11 != 0,
             marked: false,
         };
         frame.header_len = header.len() as u8;

@@ -37,6 +37,9 @@ pub(super) fn generate(
     if rng.percent(50) {
         builder = builder.incast_unsched_bytes(rng.scale(100, 300_000));
     }
+    if rng.percent(50) {
+        builder = builder.marked_incoming(rng.scale(1, 100_000));
+    }
     builder.build().expect("the ranges here are inside those of the table")
 }
 

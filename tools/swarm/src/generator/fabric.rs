@@ -26,7 +26,12 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> (Settings, u32) {
     let spreading = rng.one_of(&[Spreading::PerPacket, Spreading::PerFlow]);
     // Link idleness is not evaluated here.
     let sample_every = SECOND;
-    (Settings { spreading, buffers, sample_every, ..Settings::new(topology, seed) }, packet_limit)
+    // Some switches mark all packets that wait, and some those behind a queue.
+    let mark_at = rng.percent(60).then(|| rng.scale(0, 100_000));
+    let only_core_marks = rng.percent(30);
+    let plain = Settings::new(topology, seed);
+    let settings = Settings { spreading, buffers, mark_at, only_core_marks, sample_every, ..plain };
+    (settings, packet_limit)
 }
 
 /// Generates 2 to 40 hosts, often in one rack.

@@ -17,6 +17,8 @@ use super::stack::OutgoingPacket;
 pub(super) struct Datagram {
     pub(super) to: HostId,
     pub(super) priority: u8,
+    /// Whether switches may mark it (ECN).
+    pub(super) may_be_marked: bool,
     /// Bytes of the packets' headers, and of all the packets.
     pub(super) header_len: usize,
     pub(super) len: usize,
@@ -27,7 +29,8 @@ pub(super) struct Datagram {
 
 impl Datagram {
     fn has_room(&self, packet: &OutgoingPacket) -> bool {
-        let is_same_flow = (self.to, self.priority) == (packet.to, packet.priority);
+        let is_same_flow = (self.to, self.priority, self.may_be_marked)
+            == (packet.to, packet.priority, packet.may_be_marked);
         let shares = packet.coalesce > 0 && self.limit == packet.coalesce;
         let fits = self.len + packet.bytes.len() <= self.limit && self.packets.len() < MAX_PACKETS;
         is_same_flow && shares && fits
@@ -60,9 +63,10 @@ impl Datagrams {
             datagram.push(packet);
             return;
         }
-        let OutgoingPacket { to, priority, coalesce: limit, .. } = packet;
-        let packets = Vec::new();
-        let mut datagram = Datagram { to, priority, header_len: 0, len: 0, limit, packets };
+        let OutgoingPacket { to, priority, may_be_marked, coalesce: limit, .. } = packet;
+        let (header_len, len, packets) = (0, 0, Vec::new());
+        let mut datagram =
+            Datagram { to, priority, may_be_marked, header_len, len, limit, packets };
         datagram.push(packet);
         self.0.push_back(datagram);
     }
@@ -119,7 +123,7 @@ mod tests {
 
     fn packet(to: HostId, priority: u8, coalesce: usize, text: &'static str) -> OutgoingPacket {
         let bytes = Bytes::from_static(text.as_bytes());
-        OutgoingPacket { to, priority, bytes, header_len: 1, coalesce }
+        OutgoingPacket { to, priority, may_be_marked: false, bytes, header_len: 1, coalesce }
     }
 
     #[test]

@@ -225,14 +225,14 @@ impl ObservedHost {
     }
 
     /// Receives what comes of a sealed datagram.
-    fn receive_sealed(&mut self, now: Nanos, from: HostId, datagram: &Bytes) {
+    fn receive_sealed(&mut self, now: Nanos, from: HostId, datagram: &Bytes, is_marked: bool) {
         let Some(sealing) = &self.sealing else { return };
         for (from, datagram) in sealing.arrivals(from, datagram) {
             let opened =
                 self.sealing.as_mut().and_then(|sealing| sealing.open(now, from, datagram));
             self.take_sessions(now);
             if let Some(opened) = opened {
-                self.receive_datagram(now, (from, Origin::Genuine), &opened);
+                self.receive_datagram(now, (from, Origin::Genuine), &opened, is_marked);
             }
         }
     }
@@ -246,12 +246,18 @@ impl ObservedHost {
     }
 
     /// Receives the packets of a datagram.
-    fn receive_datagram(&mut self, now: Nanos, (from, origin): (HostId, Origin), datagram: &Bytes) {
+    fn receive_datagram(
+        &mut self,
+        now: Nanos,
+        (from, origin): (HostId, Origin),
+        datagram: &Bytes,
+        is_marked: bool,
+    ) {
         let profile = self.observer.borrow().directory.scenario.config.profile();
         let mut place = 0;
         for part in datagrams::parts(profile, datagram) {
             place += self.observer.borrow_mut().received(now, self.id, from, part, place, origin);
-            if let Some(objection) = self.stack.receive(now, from, part) {
+            if let Some(objection) = self.stack.receive(now, from, part, is_marked) {
                 self.observer.borrow_mut().module_objection(self.id, from, part, objection);
             }
             self.handle_events(now);
@@ -333,13 +339,13 @@ impl Host for ObservedHost {
             return;
         }
         if self.sealing.is_some() {
-            return self.receive_sealed(now, packet.from, body);
+            return self.receive_sealed(now, packet.from, body, packet.marked);
         }
         let (from, origin, body) = self.origin(packet, body);
         let is_hostile = self.attack.is_some_and(|attack| packet.from == attack.host);
         self.observer.borrow_mut().hostile_packets += u64::from(is_hostile);
         self.read_neighbours();
-        self.receive_datagram(now, (from, origin), &body);
+        self.receive_datagram(now, (from, origin), &body, packet.marked);
         self.publish(now);
         if self.attack.is_some() {
             self.check_after_packet(now);
@@ -365,7 +371,7 @@ impl Host for ObservedHost {
             wire_bytes: wire_bytes(&self.packets, next.header_len, payload),
             payload: payload as u32,
             priority: next.priority,
-            ecn_capable: false,
+            ecn_capable: next.may_be_marked,
             marked: false,
         };
         *body = next.into_bytes();

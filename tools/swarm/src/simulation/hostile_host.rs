@@ -83,8 +83,9 @@ impl Host for HostileHost {
             wire_bytes,
             payload: 0,
             priority: self.rng.within(0..8),
-            ecn_capable: false,
-            marked: false,
+            // It says of its own packets what it likes, marks included.
+            ecn_capable: true,
+            marked: self.rng.within(0..4) == 0,
         };
         *body = envelope::wrap(hostile.claimed, &hostile.bytes);
         self.sent += u64::from(wire_bytes);

@@ -75,7 +75,7 @@ impl SealedEnd {
         let sent = self.transmit.send(&Burst {
             to: address(first.to),
             from: None,
-            traffic_class: first.priority << PRIORITY_SHIFT,
+            traffic_class: first.priority << PRIORITY_SHIFT | u8::from(first.may_be_marked) << 1,
             headers: &headers,
             header_len,
             payload: &[&payload],
@@ -177,6 +177,7 @@ impl TransmitHalf for SimulatedTransmit {
         let packets = burst.each().map(|packet| OutgoingPacket {
             to: host_at(burst.to),
             priority: burst.traffic_class >> PRIORITY_SHIFT,
+            may_be_marked: burst.traffic_class & 0b11 != 0,
             bytes: packet.to_vec().into(),
             header_len: packet.header.len(),
             coalesce: 0,

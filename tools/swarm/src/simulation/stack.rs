@@ -68,6 +68,8 @@ pub(super) struct CallRequest {
 pub(super) struct OutgoingPacket {
     pub(super) to: HostId,
     pub(super) priority: u8,
+    /// Whether switches may mark it (ECN).
+    pub(super) may_be_marked: bool,
     /// Header and payload.
     pub(super) bytes: Bytes,
     pub(super) header_len: usize,
@@ -220,12 +222,23 @@ impl Stack {
         }
     }
 
-    /// Handles a datagram. Returns the module's objection to its packet.
-    pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
+    /// Handles a datagram, which a switch has marked or has not. Returns the module's objection to its packet.
+    pub(super) fn receive(
+        &mut self,
+        now: Nanos,
+        from: HostId,
+        bytes: &[u8],
+        is_marked: bool,
+    ) -> Option<Objection> {
         match self {
             Self::Apus(transport, view) => {
                 let from = view.address_of(from);
-                transport.handle_datagram(Instant::from_nanos(now), from, bytes);
+                let now = Instant::from_nanos(now);
+                if is_marked {
+                    transport.handle_marked_datagram(now, from, bytes);
+                } else {
+                    transport.handle_datagram(now, from, bytes);
+                }
                 None
             }
             Self::Kernel(module) => module.handle_packet(now, ip(from), bytes).err(),
@@ -296,12 +309,13 @@ impl Stack {
                     return Vec::new();
                 };
                 let (to, priority) = (view.at(transmit.to()), transmit.priority());
+                let may_be_marked = transmit.traffic_class() & 0b11 != 0;
                 let payload = transmit.payload().collect::<Vec<_>>().concat();
                 let mut pieces = payload.chunks(transmit.segment().max(1));
                 let (header_len, coalesce) = (transmit.header_len(), transmit.coalesce());
                 let packet = |header: &[u8]| {
                     let bytes = [header, pieces.next().unwrap_or(&[])].concat().into();
-                    OutgoingPacket { to, priority, bytes, header_len, coalesce }
+                    OutgoingPacket { to, priority, may_be_marked, bytes, header_len, coalesce }
                 };
                 transmit.headers().chunks(header_len).map(packet).collect()
             }
@@ -309,6 +323,7 @@ impl Stack {
                 let packet = module.transmit(now).map(|packet| OutgoingPacket {
                     to: host_of(packet.to),
                     priority: packet.priority,
+                    may_be_marked: false,
                     bytes: packet.bytes,
                     header_len: packet.header_len,
                     coalesce: 0,

@@ -114,11 +114,16 @@ impl Network {
         counters.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
             bytes += arrival.packet.len();
-            counters.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
+            let is_marked = arrival.ecn == Ecn::CongestionExperienced;
+            counters.congestion_marks += u64::from(is_marked);
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
-            let packets = transport.handle_datagram(now, arrival.from, arrival.packet);
+            let packets = if is_marked {
+                transport.handle_marked_datagram(now, arrival.from, arrival.packet)
+            } else {
+                transport.handle_datagram(now, arrival.from, arrival.packet)
+            };
             counters.packets_arrived += packets as u64;
             tracer.fetch(transport);
         });

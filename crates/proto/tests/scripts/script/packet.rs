@@ -12,7 +12,7 @@ use apus_wire::{
 impl Script {
     /// A packet from a peer: kind, RPC, then by kind
     ///
-    /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `retransmit`, `ack=c3`, `cutoffs=1`,
+    /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `marked` (by a switch), `retransmit`, `ack=c3`, `cutoffs=1`,
     ///   `length=…` to lie
     /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `brief` (without a level),
     ///   `CUTOFFS c1 VERSION`, `room=5000`
@@ -36,7 +36,11 @@ impl Script {
         }
         let packets = words.split(|&word| word == "&");
         let datagram: Vec<u8> = packets.flat_map(|words| self.packet(peer, words)).collect();
-        self.transport.handle_datagram(self.now, from, &datagram);
+        if words.contains(&"marked") {
+            self.transport.handle_marked_datagram(self.now, from, &datagram);
+        } else {
+            self.transport.handle_datagram(self.now, from, &datagram);
+        }
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {
@@ -63,6 +67,8 @@ impl Script {
                 ("unsched", n) => data.incoming = n.parse().unwrap(),
                 ("wait", n) => data.waiting = Waiting::of_bytes(n.parse().unwrap()),
                 ("limit", n) => data.response_limit = Waiting::of_bytes(n.parse().unwrap()),
+                // Of the datagram.
+                ("marked", _) => {}
                 ("retransmit", _) => data.retransmit = true,
                 ("brief", _) => brief = true,
                 ("ack", rpc) => {
