@@ -422,10 +422,11 @@ fn a_sender_whose_packets_are_all_marked_is_granted_on() {
 /// shorter then. (Found with retransmissions in an oversubscribed core, after which nothing was granted at all.)
 #[test]
 fn a_step_of_a_sender_that_says_nothing_fits_into_its_limit() {
-    let mut script = "config informed_incoming=18000 max_incoming=68000 marked_incoming=1 grant_fifo_fraction=0
+    let mut script =
+        "config informed_incoming=18000 max_incoming=68000 marked_incoming=1 grant_fifo_fraction=0
         meet P
         P: DATA s1 0..1000/600000 unsched=1000 wait=0"
-        .to_owned();
+            .to_owned();
     for step in 0..30 {
         let offset = 1_000 + step * 3_000;
         script +=
