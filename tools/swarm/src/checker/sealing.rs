@@ -30,28 +30,38 @@ pub(crate) struct Sealing {
     /// How often a packet with this content was sealed more than it was opened.
     unopened: HashMap<(Ends, u64), u32, FixedState>,
     numbers: HashMap<Ends, Numbers, FixedState>,
+    /// In which of its lives a host has agreed upon a session.
+    lives: HashMap<(HostId, u64), u32, FixedState>,
 }
 
 /// Numbers of the packets that one end has sealed for the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     last: u64,
-    /// The present session, and how often the numbers may begin again.
-    session: u64,
+    /// The present session and the one before, 0 if there is none.
+    sessions: [u64; 2],
+    /// How often the numbers may begin again.
     beginnings: u32,
-    /// The peer's incarnation when the present session was agreed upon, and when the one before was.
-    lives: [Option<u32>; 2],
 }
 
 impl Sealing {
-    /// An end has agreed upon keys with a peer, which lives for the `life`-th time.
+    /// An end, in its `life`-th life, has agreed upon keys with a peer.
     pub(crate) fn agreed(&mut self, ends: Ends, session: u64, life: u32) {
+        self.lives.insert((ends.0, session), life);
         let numbers = self.numbers.entry(ends).or_default();
-        if numbers.session != session {
-            numbers.session = session;
+        if numbers.sessions[0] != session {
+            numbers.sessions = [session, numbers.sessions[0]];
             numbers.beginnings += 1;
-            numbers.lives = [Some(life), numbers.lives[0]];
         }
+    }
+
+    /// Returns whether the peer had the keys of the present session and of the one before in one life. What it sent before a
+    /// crash may have arrived after it, so the time at which the end has agreed says nothing.
+    fn had_both(&self, ends: Ends) -> bool {
+        let Some(numbers) = self.numbers.get(&ends) else { return false };
+        let life = |session| self.lives.get(&(ends.1, session));
+        let [last, before] = numbers.sessions.map(life);
+        last.is_some() && last == before
     }
 
     /// A packet of the protocol was sealed.
@@ -138,9 +148,7 @@ impl Checker for Sealing {
             return Ok(());
         };
         let PlannedCall { from, to, .. } = *directory.call(call);
-        let lives = self.numbers.get(&(from, to)).map(|numbers| numbers.lives);
-        let was_restarted = lives.is_none_or(|[last, before]| last != before);
-        let holds = was_restarted || !directory.scenario.keeps_keys();
+        let holds = !self.had_both((from, to)) || !directory.scenario.keeps_keys();
         Violation::unless(holds, ViolationKind::Sealing, call, || {
             (
                 format!("hosts {from} and {to} keep the keys that both have"),
@@ -170,6 +178,24 @@ mod tests {
         assert!(sealing.opened((1, 2), b"another").is_err());
         assert_eq!(sealing.opened((1, 2), b"packet"), Ok(()));
         assert!(sealing.opened((1, 2), b"packet").is_err());
+    }
+
+    #[test]
+    fn a_peer_had_the_keys_of_two_sessions_in_one_life_or_was_restarted() {
+        let mut sealing = Sealing::default();
+        assert!(!sealing.had_both((1, 2)));
+        sealing.agreed((2, 1), 7, 0);
+        sealing.agreed((1, 2), 7, 0);
+        assert!(!sealing.had_both((1, 2)), "one session");
+        // Host 2 crashes.
+        sealing.agreed((2, 1), 8, 1);
+        sealing.agreed((1, 2), 8, 0);
+        assert!(!sealing.had_both((1, 2)));
+        // It agrees upon others, and does not live anew.
+        sealing.agreed((1, 2), 9, 0);
+        assert!(!sealing.had_both((1, 2)), "host 2 does not have them");
+        sealing.agreed((2, 1), 9, 1);
+        assert!(sealing.had_both((1, 2)));
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Sealing {
     pub(super) fn poll_session(&mut self) -> Option<(HostId, u64)> {
         let (peer, session) = self.end.poll_session()?;
         let mut observer = self.observer.borrow_mut();
-        let life = observer.directory.incarnation(peer);
+        let life = observer.directory.incarnation(self.id);
         observer.sealing.agreed((self.id, peer), session, life);
         Some((peer, session))
     }
