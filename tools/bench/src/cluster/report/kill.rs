@@ -11,12 +11,18 @@ use apus_report::stats::Spread;
 /// Milliseconds by which a kill may be late without a note. Chosen by us: a tenth of the time in which the others are to recover.
 const LATE_MS: f64 = 100.0;
 
+/// Selects a set of requests.
+type Set = fn(&KillEffect) -> Recovery;
+
+/// Selects a period of a run.
+type Selector = fn(&Recovery) -> Period;
+
 /// A set of requests by its prefix in names of figures, and in words.
-const SETS: [(&str, &str, fn(&KillEffect) -> Recovery); 2] =
+const SETS: [(&str, &str, Set); 2] =
     [("", "all others", |kill| kill.others), ("host_", "its host's", |kill| kill.host)];
 
 /// A period by its name in names of figures, and in words.
-const PERIODS: [(&str, &str, fn(&Recovery) -> Period); 3] = [
+const PERIODS: [(&str, &str, Selector); 3] = [
     ("before_kill", "before", |recovery| recovery.before),
     ("second_after_kill", "second after", |recovery| recovery.first_second),
     ("later", "later", |recovery| recovery.later),
@@ -39,10 +45,9 @@ pub(super) fn with_kill(mut row: Row, transport: &Transport) -> Row {
             row = row.with_known(&format!("{prefix}short_p99_{name}"), p99.map(Figure::Spread));
         }
     }
-    let messages = |set: fn(&KillEffect) -> Recovery| {
-        let count = |period: fn(&Recovery) -> Period| {
-            kills.iter().map(|kill| period(&set(kill)).messages).sum::<u64>()
-        };
+    let messages = |set: Set| {
+        let count =
+            |period: Selector| kills.iter().map(|kill| period(&set(kill)).messages).sum::<u64>();
         let counts = PERIODS.map(|(name, _, period)| (name.to_owned(), json!(count(period))));
         serde_json::Value::Object(counts.into_iter().collect())
     };
@@ -62,7 +67,7 @@ pub(super) fn ratios(transports: &[Transport]) -> Vec<(String, Ratio)> {
     for transport in transports {
         for (prefix, _, set) in SETS {
             let [before, after @ ..] = PERIODS;
-            let values = |period: fn(&Recovery) -> Period| {
+            let values = |period: Selector| {
                 let p99 = |run: &Run| run.kill.map(|kill| period(&set(&kill)).p99);
                 transport.runs.iter().filter_map(p99).collect::<Vec<f64>>()
             };
@@ -88,8 +93,7 @@ pub(super) fn note(transport: &Transport) -> Option<String> {
 
 /// Returns a table with two lines for each transport; `None` if no process was killed.
 pub(super) fn table(transports: &[Transport]) -> Option<Table> {
-    let line = |transport: &Transport,
-                (_, words, set): (&str, &str, fn(&KillEffect) -> Recovery)| {
+    let line = |transport: &Transport, (_, words, set): (&str, &str, Set)| {
         let p99 = PERIODS.map(|(_, _, period)| {
             spread(transport, |kill| period(&set(kill)).p99).as_ref().map(spread_in_words)
         });
