@@ -1,10 +1,12 @@
-//! Cutoffs checker: a host uses only cutoffs that their owner has announced to it.
+//! Cutoffs checker: a host announces valid cutoffs, and uses only those that their owner has announced to it.
 //!
-//! Requirements PRIO-6, PRIO-14. DATA repeats the version of the cutoffs that its sender knows, 0 if it knows none.
+//! Requirements PRIO-6, PRIO-8, PRIO-11, PRIO-14. DATA repeats the version of the cutoffs that its sender knows, 0 if it knows
+//! none. Valid cutoffs, learned ones as well, begin with levels for scheduled packets (0), go on with one that takes messages
+//! of any length, do not rise from there on, and use no more levels than the host is configured for.
 
 use std::collections::HashSet;
 
-use apus_wire::Body;
+use apus_wire::{Body, PRIORITIES};
 use foldhash::fast::FixedState;
 
 use super::contract::Checker;
@@ -29,7 +31,18 @@ impl CutoffsChecker {
         match &wire.packet.body {
             Body::Cutoffs(cutoffs) => {
                 self.announced.insert((host, wire.peer, cutoffs.version));
-                Ok(())
+                let levels = directory.scenario.config.num_priorities() as usize;
+                let is_ours = !directory.runs_module(host) && directory.scenario.is_honest(host);
+                let is_valid = !is_ours || is_valid(&cutoffs.unscheduled, levels);
+                Violation::unless(is_valid, ViolationKind::Permission, wire.call, || {
+                    (
+                        format!(
+                            "host {host} announces cutoffs for {levels} levels that do not rise, the \
+                             lowest without a limit (PRIO-8, PRIO-11)"
+                        ),
+                        format!("{:?}", cutoffs.unscheduled),
+                    )
+                })
             }
             // What modules and a hostile host announce in their own names is not noted.
             Body::Data(data, _)
@@ -54,6 +67,17 @@ impl CutoffsChecker {
     }
 }
 
+/// Returns whether a host with this number of levels may announce such cutoffs.
+fn is_valid(table: &[u32; PRIORITIES], levels: usize) -> bool {
+    let (used, unused) = table.split_at(levels);
+    let scheduled = used.iter().take_while(|cutoff| **cutoff == 0).count();
+    let unscheduled = &used[scheduled..];
+    // In the kernel profile lengths are signed (PRIO-6).
+    unscheduled.first().is_some_and(|lowest| *lowest >= i32::MAX as u32)
+        && unscheduled.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] > 0)
+        && unused.iter().all(|cutoff| *cutoff == 0)
+}
+
 impl Checker for CutoffsChecker {
     fn observe(
         &mut self,
@@ -63,6 +87,34 @@ impl Checker for CutoffsChecker {
         match &observation.event {
             HostEvent::Sent(wire) => self.sent(directory, observation.host, wire),
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_cutoffs_do_not_rise_and_leave_unused_levels_out() {
+        const MAX: u32 = u32::MAX;
+        for (table, levels) in [
+            ([MAX, 0, 0, 0, 0, 0, 0, 0], 1),
+            ([MAX, 200, 0, 0, 0, 0, 0, 0], 2),
+            ([i32::MAX as u32, 200, 0, 0, 0, 0, 0, 0], 2),
+            ([0, 0, 0, 0, MAX, 15_000, 15_000, 1], 8),
+            ([0, 0, 0, 0, 0, 0, 0, MAX], 8),
+        ] {
+            assert!(is_valid(&table, levels), "{table:?}");
+        }
+        for (table, levels) in [
+            ([MAX, 200, 0, 0, 0, 0, 0, 0], 1),
+            ([0, 200, 0, 0, 0, 0, 0, 0], 2),
+            ([MAX, 200, 0, 0, 0, 0, 0, 0], 3),
+            ([0, 0, 0, 0, MAX, 2_800, 15_000, 1], 8),
+            ([0; 8], 8),
+        ] {
+            assert!(!is_valid(&table, levels), "{table:?}");
         }
     }
 }
