@@ -168,7 +168,8 @@ mod tests {
         let effect = KillEffect::of(&[near, far], 7, 2_000_000);
         let of = |recovery: Recovery| {
             let Recovery { before, first_second, later } = recovery;
-            [before, first_second, later].map(|period| (period.p99, period.messages))
+            // Histograms keep three digits.
+            [before, first_second, later].map(|period| (period.p99.round(), period.messages))
         };
         assert_eq!(of(effect.others), [(2.0, 2), (30.0, 2), (5.0, 1)]);
         assert_eq!(of(effect.host), [(2.0, 2), (30.0, 2), (0.0, 0)]);
