@@ -429,7 +429,8 @@ impl Shard {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use crate::EndpointBuilder;

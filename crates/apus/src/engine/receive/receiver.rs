@@ -183,7 +183,8 @@ impl Receiver {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use crate::EndpointBuilder;
     use std::net::UdpSocket;
