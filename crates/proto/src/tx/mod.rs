@@ -5,8 +5,6 @@
 //! queue control packets with.
 
 mod ask;
-#[cfg(test)]
-mod contention;
 mod control;
 mod fill;
 mod identity;

@@ -87,3 +87,102 @@ mod tests {
         assert!(piece.holds(at(900_001)) && !piece.holds(at(5)));
     }
 }
+
+/// Transports of one host that want more of the link than it has: how often they wake up, and what waits in the interface.
+#[cfg(test)]
+mod contention {
+    use crate::config::Config;
+    use crate::time::{Instant, MSEC, USEC};
+    use crate::tx::pacer::Pacer;
+
+    /// Payload, header and everything else that a full packet has on the link, and what of it the driver is given.
+    const SEGMENT: u32 = 1_400;
+    const GIVEN: u64 = 1_460;
+    const ON_THE_LINK: u64 = GIVEN + 66;
+
+    /// Time for which the transports contend.
+    const TIME: u64 = 200 * MSEC;
+
+    /// What transports have done.
+    #[derive(Debug)]
+    struct Contention {
+        wakes: u64,
+        packets: Vec<u64>,
+        /// Nanoseconds for which the link was busy.
+        busy: u64,
+        /// The longest queue of the interface, in nanoseconds of the link.
+        queue: u64,
+    }
+
+    /// Lets transports with endless messages sleep until there is room, and send what there is room for. Each wakes `late` nanoseconds
+    /// late, times its number.
+    fn contend(transports: u64, mbps: u64, late: u64) -> Contention {
+        let config = Config::builder().link_mbps(mbps).max_link_usage(100).build().unwrap();
+        let mut pacers: Vec<Pacer> = (0..transports).map(|_| Pacer::new(&config)).collect();
+        let mut wakes: Vec<u64> = (0..transports).map(|number| number * USEC).collect();
+        let packet = ON_THE_LINK * 8_000 / mbps;
+        let mut published = Instant::ZERO;
+        let mut queue_end = 0_u64;
+        let packets = vec![0; transports as usize];
+        let mut found = Contention { wakes: 0, packets, busy: 0, queue: 0 };
+        loop {
+            let (number, at) = wakes.iter().copied().enumerate().min_by_key(|(_, at)| *at).unwrap();
+            if at >= TIME {
+                return found;
+            }
+            let (now, pacer) = (Instant::from_nanos(at), &mut pacers[number]);
+            found.wakes += 1;
+            pacer.share(transports, published.max(now));
+            while let Some(room) = pacer.room(now) {
+                for _ in 0..(room / SEGMENT).max(1) {
+                    pacer.sent(now, 1, GIVEN);
+                    queue_end = queue_end.max(at) + packet;
+                    found.packets[number] += 1;
+                    found.busy += packet;
+                    found.queue = found.queue.max(queue_end - at);
+                }
+            }
+            pacer.reserve(now, 1 << 20, SEGMENT);
+            let nanos = pacer.take_unpublished();
+            if nanos > 0 {
+                published = published.max(now).plus(nanos);
+            }
+            wakes[number] = pacer.next_room().as_nanos().max(at) + late * (number as u64 + 1);
+        }
+    }
+
+    /// SEND-14: without it, each of them wakes up for each packet of any of them.
+    #[test]
+    fn a_transport_wakes_up_to_send_and_the_link_is_busy() {
+        for (transports, mbps, late) in
+            [(2, 40, 5_000), (4, 40, 5_000), (8, 40, 2_000), (4, 1_000, 1_000), (4, 10_000, 500)]
+        {
+            let found = contend(transports, mbps, late);
+            let what = format!("{transports} at {mbps} Mbit/s: {found:?}");
+            let packets: u64 = found.packets.iter().sum();
+            assert!(10 * found.wakes <= 11 * packets + 10 * transports, "{what}");
+            assert!(found.busy >= TIME / 100 * 93, "{what}");
+            // Each has a packet that it may always send, and a piece.
+            let each = ON_THE_LINK * 8_000 / mbps + 20 * USEC;
+            assert!(found.queue <= (transports + 1) * each, "{what}");
+            let least = found.packets.iter().min().unwrap();
+            assert!(least * transports * 10 >= packets * 8, "{what}");
+        }
+    }
+
+    /// Threads that wait for a core wake up after their piece has passed: the link's time is not lost for all of that.
+    #[test]
+    fn transports_that_wake_up_late_lose_no_piece() {
+        let found = contend(8, 40, 500_000);
+        assert!(found.busy >= TIME / 100 * 90, "{found:?}");
+        assert!(found.queue <= 9 * (ON_THE_LINK * 200 + 20 * USEC), "{found:?}");
+    }
+
+    /// A queue of which a piece is larger than a packet is worth waking up for.
+    #[test]
+    fn a_transport_of_a_fast_link_sends_several_packets_when_it_wakes_up() {
+        let found = contend(4, 25_000, 200);
+        let packets: u64 = found.packets.iter().sum();
+        assert!(packets >= 7 * found.wakes, "{found:?}");
+    }
+}
