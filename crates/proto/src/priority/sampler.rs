@@ -184,14 +184,26 @@ mod tests {
         }
     }
 
-    /// Levels that are left to scheduled packets after messages of which `per_cent` of the bytes were unscheduled.
-    fn scheduled_levels(levels: u64, per_cent: u32) -> u8 {
+    /// Cutoffs after messages of which `per_cent` of the bytes were unscheduled, and whether they are new.
+    fn learned(levels: u64, per_cent: u32) -> (OwnCutoffs, bool) {
         let (mut sampler, mut own) = sampler(levels);
         for _ in 0..1_000 {
             sampler.record(100_000, per_cent * 1_000);
         }
-        sampler.renew(LATER, &mut own);
-        own.scheduled_levels()
+        let is_new = sampler.renew(LATER, &mut own);
+        (own, is_new)
+    }
+
+    /// Levels that are left to scheduled packets then.
+    fn scheduled_levels(levels: u64, per_cent: u32) -> u8 {
+        learned(levels, per_cent).0.scheduled_levels()
+    }
+
+    #[test]
+    fn cutoffs_that_have_changed_have_another_version() {
+        let (own, is_new) = learned(8, 25);
+        assert!(is_new);
+        assert_eq!(own.announced().version, 2);
     }
 
     /// PRIO-8.

@@ -402,19 +402,24 @@ fn marks_limit_what_their_sender_has_on_the_way() {
     assert_eq!(heeding, ["P 19000", "P 22000", "Q 19000"]);
 }
 
-/// GRANT-18: however many packets are marked, a sender has a step on the way, so that no message waits forever.
-#[test]
-fn a_sender_whose_packets_are_all_marked_is_granted_on() {
-    let mut script = "config informed_incoming=18000 max_incoming=68000 marked_incoming=1
+/// The script of a message of 600,000 bytes whose scheduled packets are all marked: `steps` of 3,000 bytes.
+fn marked(config: &str, steps: usize) -> String {
+    let mut script = format!(
+        "config informed_incoming=18000 max_incoming=68000 marked_incoming=1 {config}
         meet P
         P: DATA s1 0..1000/600000 unsched=1000 wait=0"
-        .to_owned();
-    for step in 0..198 {
-        let offset = 1_000 + step * 3_000;
+    );
+    for offset in (1_000..).step_by(3_000).take(steps) {
         script +=
             &format!("\nP: DATA s1 {offset}..{}/600000 unsched=1000 wait=0 marked", offset + 3_000);
     }
-    let output = run(&script);
+    script
+}
+
+/// GRANT-18: however many packets are marked, a sender has a step on the way, so that no message waits forever.
+#[test]
+fn a_sender_whose_packets_are_all_marked_is_granted_on() {
+    let output = run(&marked("", 198));
     assert!(output.contains("GRANT s1 598000"), "{output}");
 }
 
@@ -422,16 +427,7 @@ fn a_sender_whose_packets_are_all_marked_is_granted_on() {
 /// shorter then. (Found with retransmissions in an oversubscribed core, after which nothing was granted at all.)
 #[test]
 fn a_step_of_a_sender_that_says_nothing_fits_into_its_limit() {
-    let mut script =
-        "config informed_incoming=18000 max_incoming=68000 marked_incoming=1 grant_fifo_fraction=0
-        meet P
-        P: DATA s1 0..1000/600000 unsched=1000 wait=0"
-            .to_owned();
-    for step in 0..30 {
-        let offset = 1_000 + step * 3_000;
-        script +=
-            &format!("\nP: DATA s1 {offset}..{}/600000 unsched=1000 wait=0 marked", offset + 3_000);
-    }
+    let mut script = marked("grant_fifo_fraction=0", 30);
     script += "\nP: DATA s1 91000..94000/600000 unsched=1000 retransmit";
     let output = run(&script);
     // The least limit, and 1,500 bytes more after a window without marks.

@@ -28,3 +28,4 @@ mod sending;
 mod sessions;
 mod shutdown;
 mod timeouts;
+mod unknown_rpcs;
