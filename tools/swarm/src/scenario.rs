@@ -113,18 +113,21 @@ pub struct Overload {
     pub from: Nanos,
     /// End.
     pub until: Nanos,
-    /// The role whose host is busiest: of the server, or of its only client.
-    pub busiest: Role,
+    /// The host whose processor needs longest for what has queued: the server, its only client, or a client that was stalled.
+    pub busiest: HostId,
 }
 
 impl Scenario {
-    /// Returns the time for which the packets of a call occupy the processor of the host in this role; 0 without
+    /// Returns the time for which the packets of a call occupy the processor of `host`; 0 if it is of other hosts, and without
     /// processors.
-    pub(crate) fn processing_time(&self, call: &PlannedCall, role: Role) -> Nanos {
+    pub(crate) fn processing_time(&self, call: &PlannedCall, host: HostId) -> Nanos {
         let Some(Processors { processor, .. }) = &self.processors else { return 0 };
-        let (sent, received) = match role {
-            Role::Client => (call.request, call.response),
-            Role::Server => (call.response, call.request),
+        let (sent, received) = if host == call.from {
+            (call.request, call.response)
+        } else if host == call.to {
+            (call.response, call.request)
+        } else {
+            return 0;
         };
         let Costs { receive, send } = processor.costs;
         (self.picos(receive, received) + self.picos(send, sent)) / 1_000

@@ -220,7 +220,7 @@ mod tests {
         let processor = Processor { costs, socket_buffer: Processor::SOCKET_BUFFER };
         scenario.processors = Some(Processors { processor, stalls: Vec::new() });
         let (from, until) = (10 * MILLISECOND, 20 * MILLISECOND);
-        scenario.overload = Some(Overload { from, until, busiest: Role::Server });
+        scenario.overload = Some(Overload { from, until, busiest: SERVER });
         for call in &mut scenario.calls[1..] {
             call.at = 15 * MILLISECOND;
         }
@@ -274,6 +274,20 @@ mod tests {
             ViolationKind::Recovery,
             &script.observe(CLIENT, HostEvent::Failed(9, error)),
         );
+    }
+
+    /// A call takes the client 1.18 ms, as it sends the request: it may need 100 ms and 1.5 times 7 ms.
+    #[test]
+    fn what_a_stalled_client_has_not_sent_is_worked_off_by_its_own_processor() {
+        let mut script = stalled();
+        let overload = script.directory.scenario.overload.as_mut().unwrap();
+        overload.busiest = CLIENT;
+        script.checker = Recovery::new(&script.directory, 10);
+        respond(&mut script, 0..1, 5).unwrap();
+        respond(&mut script, 1..6, 21).unwrap();
+        respond(&mut script, 6..7, 127).unwrap();
+        script.at = 133 * MILLISECOND;
+        assert_violation(ViolationKind::Recovery, &script.observe(SERVER, HostEvent::Replied(9)));
     }
 
     /// Sends the whole request of the first call; the server receives it, unless it is dropped.

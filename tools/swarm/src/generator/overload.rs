@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use apus_proto::Config;
-use apus_wire::Role;
 use rand::distr::Distribution;
 
 use super::processors::wire_bytes;
@@ -77,7 +76,13 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         Disturbance::Stall(host) => vec![(host, Stall { from: CALM, until })],
         Disturbance::Burst(_) => Vec::new(),
     };
-    let busiest = if clients == 1 && !echoes { Role::Client } else { Role::Server };
+    let loaded = if clients == 1 && !echoes { 1 } else { SERVER };
+    // Sending a packet takes a processor twice as long as receiving it. If responses are short, a client that was stalled has
+    // more to do for what it has not sent than the server.
+    let busiest = match disturbance {
+        Disturbance::Stall(client) if client != SERVER && !echoes => client,
+        _ => loaded,
+    };
     let mut scenario = Scenario {
         seed,
         config: Config::default(),
@@ -111,7 +116,7 @@ pub(super) fn generate(rng: &mut SeededRng, seed: u64) -> Scenario {
         call(1 + rng.within(0..clients), 0, request, response)
     };
     let calls: Vec<PlannedCall> = std::iter::repeat_with(&mut draw).take(CALLS).collect();
-    let each = calls.iter().map(|call| scenario.processing_time(call, busiest)).sum::<Nanos>();
+    let each = calls.iter().map(|call| scenario.processing_time(call, loaded)).sum::<Nanos>();
     let gap = each as f64 / CALLS as f64 / load;
     let mut at = 0;
     for call in calls {

@@ -462,7 +462,7 @@ impl<H: SimulatedHost> Simulation<H> {
             .scenario
             .calls
             .iter()
-            .map(|call| 2 * self.scenario.processing_time(call, Role::Server))
+            .map(|call| 2 * self.scenario.processing_time(call, call.to))
             .sum();
         let transfer = self.scenario.fabric.topology.host_rate.time(bytes).max(processing);
         let acks = config.need_ack_limit() * 100 * MILLISECOND;
