@@ -145,7 +145,7 @@ async fn measure<S: Service + 'static>(
             let (client, latencies) = (client.clone(), latencies.clone());
             tasks.spawn_local(async move {
                 let (mut now, mut calls) = (Instant::now(), 0);
-                while now < end {
+                while now < end || latencies.borrow().is_empty() {
                     calls += 1;
                     client.call((caller << 48) + calls).await?;
                     let after = Instant::now();

@@ -1,4 +1,6 @@
 //! Load: calls one at a time, and many outstanding.
+//!
+//! A load goes on until a call was measured, however long the machine did something else: a period without a call is no figure.
 
 use crate::Error;
 use apus_report::stats::Latencies;
@@ -16,7 +18,7 @@ where
     let (warm, end) = (began + period / 10, began + period / 10 + period);
     let mut latencies = Latencies::new();
     let mut now = began;
-    while now < end {
+    while now < end || latencies.is_empty() {
         call().await?;
         let after = Instant::now();
         if now >= warm {
@@ -35,19 +37,22 @@ where
     let began = Instant::now();
     let (warm, end) = (began + period / 10, began + period / 10 + period);
     let (call, count) = (Rc::new(call), Rc::new(Cell::new(0_u64)));
+    let counted_until = Rc::new(Cell::new(end));
     let tasks = LocalSet::new();
     let callers: Vec<_> = (0..outstanding)
         .map(|_| {
             let (call, count) = (call.clone(), count.clone());
+            let counted_until = counted_until.clone();
             tasks.spawn_local(async move {
                 loop {
                     call().await?;
                     let now = Instant::now();
-                    if now >= end {
+                    if now >= end && count.get() > 0 {
                         return Ok::<(), Error>(());
                     }
                     if now >= warm {
                         count.set(count.get() + 1);
+                        counted_until.set(now.max(end));
                     }
                 }
             })
@@ -61,5 +66,25 @@ where
             Ok::<(), Error>(())
         })
         .await?;
-    Ok(count.get() as f64 / period.as_secs_f64())
+    Ok(count.get() as f64 / (counted_until.get() - warm).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_load_goes_on_until_a_call_was_measured() {
+        let period = Duration::from_nanos(100);
+        let call = async move || -> Result<(), Error> {
+            let began = Instant::now();
+            // It ends after the period, and begins during the warm-up.
+            while began.elapsed() <= 2 * period {
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        };
+        assert!(!one_at_a_time(&call, period).await.unwrap().is_empty());
+        assert!(many(call, 4, period).await.unwrap() > 0.0);
+    }
 }
