@@ -3,9 +3,9 @@
 //! Each transport writes a line of its own, and only if it has changed. Lines are read without order: a transport may see some
 //! values of a pass and some of the one before. They are estimates, and the protocol treats them so (GRANT-14).
 
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use apus_proto::{Instant, Neighbours, Published};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are active with the default
 /// `max_overcommit`.

@@ -8,9 +8,10 @@
 #![forbid(unsafe_code)]
 
 mod board;
-#[cfg(feature = "host")]
+#[cfg(all(feature = "host", any(test, not(apus_neighbours_loom))))]
 mod host;
+mod sync;
 
 pub use board::Board;
-#[cfg(feature = "host")]
+#[cfg(all(feature = "host", not(apus_neighbours_loom)))]
 pub use host::{HostGroup, HostPlace};

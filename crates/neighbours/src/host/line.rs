@@ -5,17 +5,25 @@
 //! word 1       lines that have been used: those behind are empty
 //! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages
 //! ```
+//!
+//! # Invariants
+//!
+//! - **LINE-1** Of transports that want a line at once, one has it. It is taken by its last pass, which changes from what the
+//!   others saw.
+//! - **LINE-2** A former owner that leaves takes nothing from the line's owner.
+//! - **LINE-3** What several transports give the interface at once is all in its queue.
+//!
+//! The three are model-checked with loom (`model`).
 
-use apus_local::SharedPage;
+use crate::sync::{AtomicU64, Ordering, Page};
 use apus_proto::Instant;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a line: two cache lines, which processors fetch together.
 const LINE: usize = 128;
 
 /// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each would be smaller than a
-/// packet anyway.
-pub(super) const LINES: usize = 63;
+/// packet anyway. A model has two, for two transports.
+pub(super) const LINES: usize = if cfg!(apus_neighbours_loom) { 2 } else { 63 };
 
 /// Bytes of the page.
 pub(super) const PAGE: usize = LINE * (LINES + 1);
@@ -38,9 +46,9 @@ const MAX_QUEUE: u64 = 1_000_000_000;
 /// A line of a page.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
-    /// A random number that its owner has drawn; 0 if it is free.
+    /// A random number that its last owner has drawn.
     pub(super) owner: &'a AtomicU64,
-    /// Time of the owner's last pass, in nanoseconds.
+    /// Time of the owner's last pass, in nanoseconds; 0 if the line is free.
     passed_at: &'a AtomicU64,
     incoming: &'a AtomicU64,
     active: [&'a AtomicU64; MAX_ACTIVE / 2],
@@ -48,7 +56,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Returns the line with this index.
-    pub(super) fn of(page: &'a SharedPage, index: usize) -> Self {
+    pub(super) fn of(page: &'a Page, index: usize) -> Self {
         let at = |word: usize| page.word(LINE * (index + 1) + 8 * word);
         Self {
             owner: at(0),
@@ -59,20 +67,21 @@ impl<'a> Line<'a> {
     }
 
     /// Returns the lines of `page` that have been used.
-    pub(super) fn used(page: &'a SharedPage) -> impl Iterator<Item = (usize, Self)> {
+    pub(super) fn used(page: &'a Page) -> impl Iterator<Item = (usize, Self)> {
         let used = page.word(8).load(Ordering::Relaxed).min(LINES as u64) as usize;
         (0..used).map(|index| (index, Self::of(page, index)))
     }
 
     /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long. Returns its index.
-    pub(super) fn take(page: &'a SharedPage, owner: u64, now: u64) -> Option<usize> {
+    pub(super) fn take(page: &'a Page, owner: u64, now: u64) -> Option<usize> {
         (0..LINES).find(|index| {
             let line = Self::of(page, *index);
-            let before = line.owner.load(Ordering::Relaxed);
-            let is_free = before == 0 || !line.has_passed(now, OWNED_FOR);
+            let before = line.passed_at.load(Ordering::Relaxed);
+            let is_free = before == 0 || before.abs_diff(now) > OWNED_FOR;
             let (ok, failed) = (Ordering::AcqRel, Ordering::Relaxed);
-            let taken = is_free && line.owner.compare_exchange(before, owner, ok, failed).is_ok();
+            let taken = is_free && line.passed_at.compare_exchange(before, now, ok, failed).is_ok();
             if taken {
+                line.owner.store(owner, Ordering::Relaxed);
                 line.publish(now, 0, &[]);
                 page.word(8).fetch_max(*index as u64 + 1, Ordering::Relaxed);
             }
@@ -80,13 +89,10 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Gives the line back, if it belongs to `owner`.
-    pub(super) fn give_back(self, owner: u64) {
-        if self.owner.load(Ordering::Relaxed) == owner {
-            self.passed_at.store(0, Ordering::Relaxed);
-            // Another one may have taken it meanwhile.
-            let _ = self.owner.compare_exchange(owner, 0, Ordering::AcqRel, Ordering::Relaxed);
-        }
+    /// Gives the line back, unless another transport has taken it since its owner passed at `passed_at`.
+    pub(super) fn give_back(self, passed_at: u64) {
+        // Another one has it if this fails (LINE-2).
+        let _ = self.passed_at.compare_exchange(passed_at, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Writes what its owner does at this time.
@@ -104,15 +110,11 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns whether the owner has passed within the last half second.
+    /// Returns whether the owner has passed within the last half second. Clocks of other time namespaces differ, in either
+    /// direction.
     pub(super) fn counts(self, now: u64) -> bool {
-        self.owner.load(Ordering::Relaxed) != 0 && self.has_passed(now, COUNTS_FOR)
-    }
-
-    /// Returns whether the owner's last pass is not further away than `time`, in either direction: clocks of other time
-    /// namespaces differ.
-    fn has_passed(self, now: u64, time: u64) -> bool {
-        self.passed_at.load(Ordering::Relaxed).abs_diff(now) <= time
+        let passed_at = self.passed_at.load(Ordering::Relaxed);
+        passed_at != 0 && passed_at.abs_diff(now) <= COUNTS_FOR
     }
 
     /// Returns the bytes that the owner has granted and not received.
@@ -129,14 +131,14 @@ impl<'a> Line<'a> {
 }
 
 /// Adds `nanos` of the link's time to the interface's queue.
-pub(super) fn add_to_queue(page: &SharedPage, now: u64, nanos: u64) {
+pub(super) fn add_to_queue(page: &Page, now: u64, nanos: u64) {
     let later = |idle_at: u64| Some(queue_end(idle_at, now).saturating_add(nanos));
     // The closure always has a value.
     let _ = page.word(0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
 }
 
 /// Returns when the interface will have sent all that it was given.
-pub(super) fn link_idle_at(page: &SharedPage, now: u64) -> Instant {
+pub(super) fn link_idle_at(page: &Page, now: u64) -> Instant {
     Instant::from_nanos(queue_end(page.word(0).load(Ordering::Relaxed), now))
 }
 

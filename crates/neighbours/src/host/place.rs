@@ -25,6 +25,8 @@ pub struct HostPlace {
     /// The page, the index of the transport's line, and the page's version.
     line: Option<(Arc<SharedPage>, usize)>,
     version: u64,
+    /// When the transport has published last, and when it has checked that the line is still its own.
+    passed_at: u64,
     checked_at: u64,
     read_at: u64,
     /// Transports that share the link, as they were read last.
@@ -39,8 +41,8 @@ impl HostPlace {
     /// The system grants no random number.
     pub fn new(group: Arc<HostGroup>) -> io::Result<Self> {
         let owner = getrandom::u64().map_err(io::Error::other)?.max(1);
-        let (version, checked_at, read_at) = (0, 0, 0);
-        Ok(Self { group, owner, line: None, version, checked_at, read_at, sharers: 1 })
+        let (version, passed_at, checked_at, read_at) = (0, 0, 0, 0);
+        Ok(Self { group, owner, line: None, version, passed_at, checked_at, read_at, sharers: 1 })
     }
 
     /// Publishes what the transport does.
@@ -52,6 +54,7 @@ impl HostPlace {
         }
         let Some((page, index)) = &self.line else { return };
         Line::of(page, *index).publish(now, published.incoming, published.active);
+        self.passed_at = now;
         if published.link_nanos > 0 {
             line::add_to_queue(page, now, published.link_nanos);
         }
@@ -121,7 +124,7 @@ impl HostPlace {
 
     fn give_back(&mut self) {
         if let Some((page, index)) = self.line.take() {
-            Line::of(&page, index).give_back(self.owner);
+            Line::of(&page, index).give_back(self.passed_at);
         }
     }
 }
