@@ -38,7 +38,7 @@ fn transports_that_begin_at_once_have_lines_of_their_own() {
 fn a_former_owner_that_leaves_takes_nothing_from_the_owner() {
     loom::model(|| {
         let page = Arc::new(Page::zeroed(PAGE));
-        // It was stopped for so long that its line is free.
+        // It was stopped for a time after which its line is free.
         let left = take(&page, 1, 1);
         let others = page.clone();
         let other = thread::spawn(move || {
