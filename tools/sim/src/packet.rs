@@ -10,6 +10,8 @@ pub struct Packet {
     pub from: HostId,
     /// Destination.
     pub to: HostId,
+    /// Distinguishes flows between two hosts: what their ports do in a network.
+    pub flow: u8,
     /// Bytes on a link, headers, preamble and gap included.
     pub wire_bytes: u32,
     /// Payload bytes of messages; 0 in control packets.

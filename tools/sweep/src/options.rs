@@ -202,7 +202,7 @@ pub struct Fabric {
     #[arg(long, value_name = "TIME", value_parser = units::time, allow_hyphen_values = true)]
     pub per_rack_delay: Option<Nanos>,
     /// Spreading of packets over the spines: each through a random one (`packet`), or all
-    /// packets between two hosts through the same one (`flow`)
+    /// packets between the same process of two hosts through the same one (`flow`)
     #[arg(long, value_name = "HOW", default_value = "packet")]
     pub spreading: Spreading,
     /// Buffers of switches: `per-port=BYTES`, `per-port=TIME` (what the port's link carries in it, like 40us),

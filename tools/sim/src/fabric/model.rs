@@ -269,7 +269,7 @@ impl<H: Host> Fabric<H> {
         let packet = self.packets.get(index);
         let taken = self.topology.host_rate.time(u64::from(packet.wire_bytes));
         station.busy_until = now + taken;
-        let port = self.routes.first(packet.from, packet.to);
+        let port = self.routes.first(packet);
         self.events.schedule(now + taken, FabricEvent::Serve(id));
         self.events.schedule(now + taken + self.delay_to_tor, FabricEvent::Enqueue(port, index));
     }

@@ -5,6 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::settings::Spreading;
 use crate::message::HostId;
+use crate::packet::Packet;
 use crate::topology::Shape;
 
 /// Index of a switch port.
@@ -81,12 +82,13 @@ impl Routes {
 
     /// Returns the port at which a packet from its sender is enqueued.
     #[inline]
-    pub(super) fn first(&mut self, from: HostId, to: HostId) -> PortId {
+    pub(super) fn first(&mut self, packet: &Packet) -> PortId {
+        let Packet { from, to, flow, .. } = *packet;
         let (near, far) = (self.rack_of[from as usize], self.rack_of[to as usize]);
         if near == far {
             return to;
         }
-        self.hosts + near * self.shape.spines + self.spine(from, to)
+        self.hosts + near * self.shape.spines + self.spine(from, to, flow)
     }
 
     /// Returns the next stop of a packet to `to` that leaves through `port`.
@@ -105,19 +107,20 @@ impl Routes {
 
     /// Selects the spine for a packet.
     #[inline]
-    fn spine(&mut self, from: HostId, to: HostId) -> u32 {
+    fn spine(&mut self, from: HostId, to: HostId, flow: u8) -> u32 {
         let chance = match self.spreading {
             Spreading::PerPacket => self.rng.next_u32(),
-            Spreading::PerFlow => flow_hash(from, to),
+            Spreading::PerFlow => flow_hash(from, to, flow),
         };
         // The high bits of a product replace a division.
         ((u64::from(chance) * u64::from(self.shape.spines)) >> 32) as u32
     }
 }
 
-/// Returns a hash of a pair of hosts (the finaliser of MurmurHash3).
-const fn flow_hash(from: HostId, to: HostId) -> u32 {
-    let mut hash = ((from as u64) << 32 | to as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+/// Returns a hash of a flow between two hosts (the finaliser of MurmurHash3).
+const fn flow_hash(from: HostId, to: HostId, flow: u8) -> u32 {
+    let flow = (flow as u64) << 56;
+    let mut hash = (flow | (from as u64) << 32 | to as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     (hash >> 32) as u32
@@ -127,16 +130,21 @@ const fn flow_hash(from: HostId, to: HostId) -> u32 {
 mod tests {
     use super::*;
     use rand::SeedableRng;
+    use std::collections::BTreeSet;
 
     fn routes(spreading: Spreading) -> Routes {
         Routes::new("9x16x4".parse().unwrap(), spreading, Pcg64Mcg::seed_from_u64(1))
+    }
+
+    fn packet(from: HostId, to: HostId, flow: u8) -> Packet {
+        Packet { from, to, flow, ..Packet::default() }
     }
 
     #[test]
     fn a_packet_reaches_its_host_in_one_or_three_hops() {
         let mut routes = routes(Spreading::PerPacket);
         for (from, to, hops) in [(0, 1, 1), (0, 16, 3), (143, 0, 3), (128, 143, 1)] {
-            let mut port = routes.first(from, to);
+            let mut port = routes.first(&packet(from, to, 0));
             let mut switches = vec![routes.port(port)];
             while let Hop::Port(next) = routes.next(port, to) {
                 port = next;
@@ -166,7 +174,7 @@ mod tests {
         let mut spray = routes(Spreading::PerPacket);
         let mut counts = [0; 4];
         for _ in 0..4_000 {
-            counts[(spray.first(0, 16) - 144) as usize] += 1;
+            counts[(spray.first(&packet(0, 16, 0)) - 144) as usize] += 1;
         }
         // Five standard deviations: sqrt(4000 * 0.25 * 0.75) * 5 = 137.
         assert!(counts.iter().all(|count| (863..1_137).contains(count)), "{counts:?}");
@@ -174,10 +182,13 @@ mod tests {
         let mut flows = routes(Spreading::PerFlow);
         let mut counts = [0; 4];
         for to in 16..144 {
-            let way = flows.first(0, to);
-            assert_eq!(way, flows.first(0, to));
+            let way = flows.first(&packet(0, to, 0));
+            assert_eq!(way, flows.first(&packet(0, to, 0)));
             counts[(way - 144) as usize] += 1;
         }
         assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+
+        let ways: BTreeSet<_> = (0..16).map(|flow| flows.first(&packet(0, 16, flow))).collect();
+        assert_eq!(ways.len(), 4, "flows of two hosts have paths of their own");
     }
 }

@@ -8,7 +8,8 @@ use apus_workload::time::{MICROSECOND, Nanos};
 pub enum Spreading {
     /// Each packet takes a random spine (the paper's packet spraying).
     PerPacket,
-    /// All packets from one host to another take the same spine, selected by a hash (ECMP).
+    /// All packets of a flow take the same spine, selected by a hash (ECMP). The flows between two hosts are those of their
+    /// processes.
     PerFlow,
 }
 

@@ -395,6 +395,7 @@ impl Writer<'_> {
         *packet = Packet {
             from: self.from,
             to: host_at(self.transmit.to()),
+            flow: self.process,
             wire_bytes: wire_bytes(self.packets, header.len(), payload),
             payload: payload as u32,
             priority: self.transmit.priority(),

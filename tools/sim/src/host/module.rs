@@ -179,6 +179,7 @@ impl Host for ModuleHost {
         *packet = Packet {
             from: self.id,
             to: host_at(SocketAddr::new(leaving.to, PORT)),
+            flow: 0,
             wire_bytes: wire_bytes(&self.shared.packets, header.len(), payload.len()),
             payload: payload.len() as u32,
             priority: leaving.priority,
