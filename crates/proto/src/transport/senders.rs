@@ -1,7 +1,7 @@
 //! Introspection: the peers whose messages are arriving, and what they may send.
 
 use super::Transport;
-use crate::peer::{Address, PeerId};
+use crate::peer::{Address, Peer, PeerId};
 use crate::rpc::Rpc;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ pub struct Senders {
     pub first: Vec<SenderInfo>,
 }
 
-/// What one peer may send: sums over its messages that have begun to arrive and are not complete. A message that one packet
-/// carries never counts.
+/// What one peer may send: sums over its messages that have begun to arrive and are not complete, and the marks of its packets. A
+/// message that one packet carries never counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SenderInfo {
@@ -34,11 +34,15 @@ pub struct SenderInfo {
     /// Bytes that wait at it, as the newest packet of each message says (WIRE-34). `None` if it says nothing, or if
     /// `informed_incoming` is 0.
     pub reported_backlog: Option<u64>,
+    /// Packets of the peer, of any message, that switches have marked (ECN) since the endpoint knows it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub marks: u64,
 }
 
 impl SenderInfo {
-    const fn new(peer: Address) -> Self {
-        Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None }
+    const fn new(peer: &Peer) -> Self {
+        let (peer, marks) = (peer.address, peer.marks);
+        Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None, marks }
     }
 
     /// Adds a message that is arriving, and of which `outstanding` bytes may be on the way.
@@ -68,8 +72,8 @@ impl Transport {
         let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
         for (_, rpc) in rpcs.iter() {
             if let Some(message) = &rpc.incoming {
-                let address = self.tables.peers[rpc.peer].address;
-                let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(address));
+                let peer = &self.tables.peers[rpc.peer];
+                let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(peer));
                 sender.add(rpc, if rpc.grant.silent { 0 } else { message.outstanding() });
             }
         }
