@@ -45,10 +45,10 @@ impl SenderInfo {
         Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None, marks }
     }
 
-    /// Adds a message that is arriving, and of which `outstanding` bytes may be on the way.
-    fn add(&mut self, rpc: &Rpc, outstanding: u32) {
+    /// Adds a message that is arriving, of which `outstanding` bytes are granted and have not arrived.
+    fn add(&mut self, rpc: &Rpc, credit: u32, outstanding: u32) {
         self.messages += 1;
-        self.credit += u64::from(outstanding);
+        self.credit += u64::from(credit);
         self.credit_used += u64::from(outstanding);
         if let Some(waiting) = rpc.grant.at_sender {
             *self.reported_backlog.get_or_insert(0) += u64::from(waiting);
@@ -70,27 +70,20 @@ impl Transport {
     pub fn senders(&self, most: usize) -> Senders {
         let rpcs = &self.tables.rpcs;
         let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
-        for (_, rpc) in rpcs.iter() {
+        let credits: BTreeMap<_, _> = self.inbound.granter.credits(rpcs).into_iter().collect();
+        for (name, rpc) in rpcs.iter() {
             if let Some(message) = &rpc.incoming {
                 let peer = &self.tables.peers[rpc.peer];
+                let outstanding = if rpc.grant.silent { 0 } else { message.outstanding() };
+                let credit = credits.get(&name).copied().unwrap_or(outstanding);
                 let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(peer));
-                sender.add(rpc, if rpc.grant.silent { 0 } else { message.outstanding() });
-            }
-        }
-        for (rpc, credit) in self.inbound.granter.credits(rpcs) {
-            let rpc = &rpcs[rpc];
-            let outstanding = rpc.incoming.as_ref().map_or(0, |message| message.outstanding());
-            if let Some(sender) = by_peer.get_mut(&rpc.peer) {
-                sender.credit = sender.credit - u64::from(outstanding) + u64::from(credit);
+                sender.add(rpc, credit, outstanding);
             }
         }
         let count = by_peer.len();
         let mut first: Vec<SenderInfo> = by_peer.into_values().collect();
-        if most < count {
-            first.select_nth_unstable_by_key(most, SenderInfo::order);
-            first.truncate(most);
-        }
         first.sort_unstable_by_key(SenderInfo::order);
+        first.truncate(most);
         Senders { count, first }
     }
 }
