@@ -33,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("probe", &["limits", "drop_reason", "error", "peer", "rpc"]),
     ("observation", &["time", "metrics", "rpc", "event", "probe"]),
     ("priority", &["time", "config", "extent", "octaves", "peer"]),
-    ("grant", &["limits", "config", "message", "metrics", "peer", "rpc", "budget"]),
+    ("grant", &["time", "limits", "config", "message", "metrics", "peer", "rpc", "budget"]),
     ("inbound", &["time", "config", "message", "metrics", "budget", "priority", "grant"]),
     ("timer", &["time", "limits", "config", "error", "peer", "rpc"]),
     (

@@ -351,6 +351,11 @@ impl Config {
         self.informed_incoming() > 0 && self.profile() == Profile::Udp
     }
 
+    /// Whether the network has one level, and this endpoint learns what to leave on the way in it (PRIO-16, GRANT-20).
+    pub(crate) fn learns_one_level(&self) -> bool {
+        self.num_priorities() == 1 && self.informs() && self.cutoffs_interval_usecs() > 0
+    }
+
     /// Returns each integer parameter and its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
         self.0.values()

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::extent::extent;
 use crate::octaves;
 use crate::time::{Instant, USEC};
-use apus_wire::PRIORITIES;
+use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
 /// Classes for all lengths that a `u32` holds.
 const CLASSES: usize = octaves::bucket(u32::MAX as u64) + 1;
@@ -53,10 +53,19 @@ impl Sampler {
         }
     }
 
-    /// Computes the cutoffs anew if it is time and enough messages have arrived. Returns whether they changed.
+    /// If the cutoffs are due to be computed anew: returns the bytes that have come without a GRANT since they were last, with the
+    /// headers of a packet for each message, and the nanoseconds since then.
+    pub(crate) fn due(&self, now: Instant) -> Option<(u64, u64)> {
+        // Without an interval no message counts.
+        let nanos = now.since(self.since);
+        let is_due = self.messages >= self.min_messages && nanos >= self.interval;
+        let headers = self.messages * (DATA_HEADER_LEN as u64 + WIRE_OVERHEAD);
+        is_due.then(|| (self.unscheduled.iter().sum::<u64>() + headers, nanos))
+    }
+
+    /// Computes the cutoffs anew if that is due. Returns whether they changed.
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
-        let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
-        if !is_time || self.interval == 0 {
+        if self.due(now).is_none() {
             return false;
         }
         let table = self.table();
