@@ -208,7 +208,7 @@ parameters! {
     /// what is granted, and nothing is said to other receivers.
     ///
     /// Chosen by us, from sweeps of the simulator (ADR 46): 1.8 times what the link carries in a round-trip time keeps it
-    /// full. It depends on the network and on the hosts, so it is off unless it is set.
+    /// full; with one level it says what that is (GRANT-20). It depends on the network and on the hosts, so it is off unless it is set.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Least granted bytes that one sender may have on the way, however many of its packets switches mark; a sixth of

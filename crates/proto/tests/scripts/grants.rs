@@ -453,10 +453,10 @@ fn granted_after(config: &str, gap: &str) -> String {
 }
 
 /// GRANT-20: with one level, granted bytes get the part of the link that unscheduled ones leave. 1,122 bytes for each message
-/// in 15 us are 0.598 of 1 Gbit/s; 10,000 bytes are on the way without them, and 1,000 at least.
+/// in 15 us are 0.598 of 1 Gbit/s, and 0.402 are free; 10,000 bytes are on the way without them, and 1,000 at least.
 #[test]
 fn unscheduled_bytes_leave_less_on_the_way_if_there_is_one_level() {
-    assert_eq!(granted_after("num_priorities=1", "15us"), "4138");
+    assert_eq!(granted_after("num_priorities=1", "15us"), "4148");
     assert_eq!(granted_after("num_priorities=1", "1ms"), "10038");
     assert_eq!(granted_after("num_priorities=1", "5us"), "1128");
     assert_eq!(granted_after("num_priorities=2", "15us"), "18128");
