@@ -585,6 +585,9 @@ local function describe_cutoffs(packet)
         local length = packet.cutoffs[level]
         if length == MINUS_ONE or level == 0 then
             levels[#levels + 1] = string.format("any length level %d", level)
+            if level == 0 and length > 0 and length < 0x7fffffff then
+                levels[#levels + 1] = string.format("unscheduled up to %.0f", length)
+            end
             break
         elseif length > 0 then
             levels[#levels + 1] = string.format("%.0f level %d", length, level)

@@ -56,6 +56,7 @@ mod tests {
             credit: 9_000,
             credit_used,
             reported_backlog: None,
+            marks: 3,
         }
     }
 
@@ -80,6 +81,16 @@ mod tests {
         let json = serde_json::to_value(row).unwrap();
         assert_eq!(json["peer"], "10.0.0.1:2");
         assert_eq!(json["credit_used"], 3);
+        assert_eq!(json["marks"], 3);
+        assert_eq!(serde_json::from_value::<SenderRow>(json).unwrap(), row);
+    }
+
+    #[test]
+    fn a_process_that_does_not_count_marks_is_understood() {
+        let mut row = SenderRow { endpoint: address(1), sender: sender(2, 3) };
+        let mut json = serde_json::to_value(row).unwrap();
+        json.as_object_mut().unwrap().remove("marks");
+        row.sender.marks = 0;
         assert_eq!(serde_json::from_value::<SenderRow>(json).unwrap(), row);
     }
 }

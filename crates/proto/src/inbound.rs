@@ -62,11 +62,7 @@ impl Inbound {
     ) -> Box<MessageIn> {
         let message = MessageIn::new(data.message_length, data.incoming).keeping(self.keep);
         let is_whole = room.positions >= data.message_length;
-        let memory = if is_whole {
-            self.buffers.take(data.message_length.min(self.keep))
-        } else {
-            Vec::new()
-        };
+        let memory = self.buffers.take(u32::from(is_whole) * data.message_length.min(self.keep));
         Box::new(message.in_memory(memory).with_room(room, now))
     }
 
@@ -78,8 +74,9 @@ impl Inbound {
         metrics: &mut Scheduling,
     ) {
         self.sampler.record(message.length, message.unscheduled);
-        if self.sampler.renew(now, &mut self.cutoffs) {
-            metrics.cutoffs_renewed += 1;
+        if let Some((bytes, nanos)) = self.sampler.due(now) {
+            self.granter.note_unscheduled(bytes, nanos);
+            metrics.cutoffs_renewed += u64::from(self.sampler.renew(now, &mut self.cutoffs));
         }
     }
 }

@@ -114,6 +114,7 @@ mod message;
 mod metrics;
 mod neighbours;
 mod observation;
+mod octaves;
 mod peer;
 mod priority;
 pub mod probe;

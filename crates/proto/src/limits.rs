@@ -87,6 +87,10 @@ pub(crate) const QUEUED_BYTES: u64 = 24 * MIN_INCOMING;
 /// second whose acks were lost, and little for a peer that is busy.
 pub(crate) const MAX_NEED_ACKS: u32 = 16;
 
+/// Bytes that a message may always send at once. Chosen by us: "a few hundred bytes" in SIGCOMM 2018 section 3.6; with its
+/// headers, such a packet is little longer than a control packet, so that responses come no faster than requests leave.
+pub(crate) const FIRST_BYTES: u32 = 128;
+
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 

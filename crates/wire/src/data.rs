@@ -10,6 +10,10 @@ use crate::waiting::Waiting;
 /// Bytes before the data in a DATA packet, common header included.
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
 
+/// Bytes that a packet over UDP occupies on an Ethernet link in addition to its own: preamble, frame header, checksum and gap
+/// (38), IPv4 (20) and UDP (8) headers.
+pub const WIRE_OVERHEAD: u64 = 38 + 20 + 8;
+
 /// `seg.offset` value by which the kernel says "the offset is in `sequence`"
 /// (HM `homa_wire.h` `homa_seg_hdr`).
 const OFFSET_IN_SEQUENCE: u32 = u32::MAX;

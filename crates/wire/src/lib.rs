@@ -51,7 +51,7 @@ mod waiting;
 
 pub use ack::{Ack, AckList, MAX_ACKS};
 pub use cutoffs::Cutoffs;
-pub use data::{DATA_HEADER_LEN, Data};
+pub use data::{DATA_HEADER_LEN, Data, WIRE_OVERHEAD};
 pub use error::ParseError;
 pub use features::Features;
 pub use grant::Grant;

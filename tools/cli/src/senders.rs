@@ -24,6 +24,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         width: 10,
         cell: |row| row.sender.reported_backlog.map_or("-".to_owned(), kilobytes),
     },
+    Column { name: "marks", width: 7, cell: |row| row.sender.marks.to_string() },
 ];
 
 fn kilobytes(bytes: u64) -> String {
@@ -55,6 +56,7 @@ mod tests {
             credit: 4_616,
             credit_used: 17_000,
             reported_backlog: Some(16_384),
+            marks: 71,
         };
         let row = SenderRow { endpoint: "127.0.0.1:4000".parse().unwrap(), sender };
         Senders { count, rows: vec![row; 3] }
@@ -63,9 +65,10 @@ mod tests {
     #[test]
     fn credit_and_backlog_are_in_kilobytes_and_what_is_not_reported_is_a_dash() {
         let mut row = senders(3).rows[0];
-        assert_eq!(cells(&row), ["10.0.0.7:4000", "127.0.0.1:4000", "2", "4.62", "17.0", "16.4"]);
+        let rest = ["2", "4.62", "17.0", "16.4", "71"];
+        assert_eq!(cells(&row), [&["10.0.0.7:4000", "127.0.0.1:4000"][..], &rest].concat());
         row.sender.reported_backlog = None;
-        assert_eq!(cells(&row).last().unwrap(), "-");
+        assert_eq!(cells(&row)[5], "-");
     }
 
     #[test]

@@ -224,7 +224,9 @@ fn write_cutoffs(f: &mut fmt::Formatter<'_>, cutoffs: &Cutoffs) -> fmt::Result {
     let mut separator = " up to";
     for (level, length) in cutoffs.unscheduled.iter().enumerate().rev() {
         if *length == u32::MAX || level == 0 {
-            return write!(f, "{separator} any length level {level}");
+            write!(f, "{separator} any length level {level}")?;
+            let is_said = level == 0 && (1..u32::MAX >> 1).contains(length);
+            return if is_said { write!(f, ", unscheduled up to {length}") } else { Ok(()) };
         }
         if *length > 0 {
             write!(f, "{separator} {length} level {level}")?;
@@ -292,5 +294,8 @@ mod tests {
         let expected = " version 1: up to 200 level 7, 2800 level 6, 15000 level 5, 1000000 level 4, \
                         any length level 0";
         assert_eq!(displayed, expected);
+        let unscheduled = [1_500, 0, 0, 0, 0, 0, 0, 0];
+        let displayed = Displayed(Cutoffs { unscheduled, version: 1 }).to_string();
+        assert_eq!(displayed, " version 1: up to any length level 0, unscheduled up to 1500");
     }
 }

@@ -34,7 +34,7 @@ macro_rules! parameters {
         #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
         #[must_use = "call `build`"]
         pub struct ConfigBuilder {
-            #[cfg_attr(feature = "serde", serde(with = "profile_name"))]
+            #[cfg_attr(feature = "serde", serde(with = "ProfileName"))]
             profile: Profile,
             unsched_cutoffs: [u32; PRIORITIES],
             priority_map: [u8; PRIORITIES],
@@ -208,7 +208,7 @@ parameters! {
     /// what is granted, and nothing is said to other receivers.
     ///
     /// Chosen by us, from sweeps of the simulator (ADR 46): 1.8 times what the link carries in a round-trip time keeps it
-    /// full. It depends on the network and on the hosts, so it is off unless it is set.
+    /// full; with one level it says what that is (GRANT-20). It depends on the network and on the hosts, so it is off unless it is set.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Least granted bytes that one sender may have on the way, however many of its packets switches mark; a sixth of
@@ -351,6 +351,11 @@ impl Config {
         self.informed_incoming() > 0 && self.profile() == Profile::Udp
     }
 
+    /// Whether the network has one level, and this endpoint learns what to leave on the way in it (PRIO-16, GRANT-20).
+    pub(crate) fn learns_one_level(&self) -> bool {
+        self.num_priorities() == 1 && self.informs() && self.cutoffs_interval_usecs() > 0
+    }
+
     /// Returns each integer parameter and its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
         self.0.values()
@@ -412,30 +417,26 @@ impl ConfigBuilder {
 
     /// Checks limits that only make sense together.
     fn check_relations(&self) -> Result<(), ConfigError> {
-        let at_most = |small: (&'static str, u64), large: (&'static str, u64)| {
-            let fits = small.1 <= large.1;
-            fits.then_some(()).ok_or(ConfigError::Relation { small, large })
-        };
-        if self.profile == Profile::Kernel {
-            at_most(("max_message", self.max_message), ("the kernel's limit", KERNEL_MAX_MESSAGE))?;
-        }
-        let send_peer = ("max_send_bytes_per_peer", self.max_send_bytes_per_peer);
-        let receive_peer = ("max_receive_bytes_per_peer", self.max_receive_bytes_per_peer);
-        at_most(("max_message", self.max_message), send_peer)?;
-        at_most(("max_message", self.max_message), receive_peer)?;
-        at_most(send_peer, ("max_send_bytes", self.max_send_bytes))?;
-        at_most(receive_peer, ("max_receive_bytes", self.max_receive_bytes))?;
-        at_most(
-            ("unsched_bytes_min", self.unsched_bytes_min),
-            ("unsched_bytes_max", self.unsched_bytes_max),
-        )?;
-        at_most(("resend_usecs", self.resend_usecs), ("timeout_usecs", self.timeout_usecs))?;
-        at_most(
-            ("peer_idle_secs_min", self.peer_idle_secs_min),
-            ("peer_idle_secs_max", self.peer_idle_secs_max),
-        )
+        let of = |name| self.values().find(|(parameter, _)| parameter.name == name);
+        let value = |name: &'static str| (name, of(name).expect("a parameter").1);
+        let kernel = ("the kernel's limit", KERNEL_MAX_MESSAGE);
+        let most = (self.profile == Profile::Kernel).then_some((value("max_message"), kernel));
+        let pairs = AT_MOST.iter().map(|(small, large)| (value(small), value(large)));
+        let wrong = most.into_iter().chain(pairs).find(|(small, large)| small.1 > large.1);
+        wrong.map_or(Ok(()), |(small, large)| Err(ConfigError::Relation { small, large }))
     }
 }
+
+/// Parameters of which the first one of each pair is at most the second one.
+const AT_MOST: [(&str, &str); 7] = [
+    ("max_message", "max_send_bytes_per_peer"),
+    ("max_message", "max_receive_bytes_per_peer"),
+    ("max_send_bytes_per_peer", "max_send_bytes"),
+    ("max_receive_bytes_per_peer", "max_receive_bytes"),
+    ("unsched_bytes_min", "unsched_bytes_max"),
+    ("resend_usecs", "timeout_usecs"),
+    ("peer_idle_secs_min", "peer_idle_secs_max"),
+];
 
 /// Longest message that the kernel module accepts. Source: docs/reference/homa-module.md, *Packet types*.
 pub(crate) const KERNEL_MAX_MESSAGE: u64 = 1_000_000;
@@ -454,25 +455,13 @@ impl From<Config> for ConfigBuilder {
     }
 }
 
+/// The name of a profile in a file.
 #[cfg(feature = "serde")]
-mod profile_name {
-    //! The name of a profile in a file.
-
-    use apus_wire::Profile;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(super) fn serialize<S: Serializer>(profile: &Profile, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(profile)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Profile, D::Error> {
-        match String::deserialize(from)?.as_str() {
-            "udp" => Ok(Profile::Udp),
-            "kernel" => Ok(Profile::Kernel),
-            other => Err(serde::de::Error::unknown_variant(other, &["udp", "kernel"])),
-        }
-    }
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Profile", rename_all = "lowercase")]
+enum ProfileName {
+    Udp,
+    Kernel,
 }
 
 #[cfg(test)]

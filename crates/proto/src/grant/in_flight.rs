@@ -16,33 +16,42 @@ use crate::rpc::InFlightShare;
 /// The bytes on their way, and their limits (GRANT-15).
 #[derive(Debug)]
 pub(super) struct InFlight {
-    /// `informed_incoming`; 0 if nothing is counted.
-    configured: u64,
-    /// That, or `max_incoming` if it is less.
+    /// `informed_incoming`, or what was learned instead; 0 if nothing is counted.
+    wanted: u64,
+    /// With one level: what the link carries in a round-trip time, as `informed_incoming` says it.
+    round_trip: Option<u64>,
+    /// `wanted`, or `max_incoming` if it is less.
     limit: u64,
-    step: u32,
     bytes: u64,
     grantable: u64,
 }
 
 impl InFlight {
     pub(super) fn new(config: &Config) -> Self {
-        let configured = if config.informs() { config.informed_incoming() } else { 0 };
-        Self { configured, limit: configured, step: step_of(configured), bytes: 0, grantable: 0 }
+        let wanted = if config.informs() { config.informed_incoming() } else { 0 };
+        let round_trip = config.learns_one_level().then(|| wanted * 10 / ROUND_TRIP_TENTHS);
+        Self { wanted, round_trip, limit: wanted, bytes: 0, grantable: 0 }
+    }
+
+    /// Unscheduled bytes leave `free` thousandths of the link. Returns whether limits follow from that (GRANT-20);
+    /// [`InFlight::set_max_incoming`] must be called then.
+    pub(super) fn set_free(&mut self, free: u64) -> bool {
+        let Some(round_trip) = self.round_trip else { return false };
+        self.wanted = (round_trip * free.clamp(LEAST_FREE, 1_000) / 1_000).max(1);
+        true
     }
 
     /// All messages together may be granted `bytes`: more than that is never on the way, and a step of more would never fit.
     pub(super) fn set_max_incoming(&mut self, bytes: u64) {
-        self.limit = self.configured.min(bytes);
-        self.step = step_of(self.limit);
+        self.limit = self.wanted.min(bytes);
     }
 
     /// Whether senders are listened to.
     pub(super) const fn is_on(&self) -> bool {
-        self.configured > 0
+        self.wanted > 0
     }
 
-    /// `informed_incoming`, or `max_incoming` if it is less.
+    /// Bytes that may be on the way: `informed_incoming`, what was learned instead, or `max_incoming` if it is less.
     pub(super) fn limit(&self) -> u32 {
         u32::try_from(self.limit).unwrap_or(u32::MAX)
     }
@@ -53,22 +62,20 @@ impl InFlight {
     }
 
     /// Least bytes of a GRANT.
-    pub(super) const fn step(&self) -> u32 {
-        self.step
+    pub(super) fn step(&self) -> u32 {
+        u32::try_from(self.limit.div_ceil(STEPS)).unwrap_or(u32::MAX)
     }
 
     /// The part of `waiting` bytes at a sender that its message has too much: one step may wait, since GRANTs come in steps.
-    pub(super) const fn excess(&self, waiting: u32) -> u32 {
-        waiting.saturating_sub(self.step)
+    pub(super) fn excess(&self, waiting: u32) -> u32 {
+        waiting.saturating_sub(self.step())
     }
 
     /// The share of a message with `outstanding` granted and not received bytes, of which `waiting` were at its sender: no more than
     /// the limit, whatever is announced (GRANT-16).
     pub(super) fn share(&self, outstanding: u32, waiting: u32, grantable: bool) -> InFlightShare {
-        InFlightShare {
-            bytes: outstanding.saturating_sub(self.excess(waiting)).min(self.limit()),
-            grantable,
-        }
+        let bytes = outstanding.saturating_sub(self.excess(waiting)).min(self.limit());
+        InFlightShare { bytes, grantable }
     }
 
     /// A message that had the share `old` has `new` from now on. Returns whether there is more room.
@@ -100,15 +107,16 @@ impl InFlight {
     }
 }
 
-/// The step for this limit.
-fn step_of(limit: u64) -> u32 {
-    u32::try_from(limit.div_ceil(STEPS)).unwrap_or(u32::MAX)
-}
+/// `informed_incoming` is this number of tenths of what the link carries in a round-trip time, as its description says.
+const ROUND_TRIP_TENTHS: u64 = 18;
+
+/// Thousandths of the link that are left to granted bytes at least. Chosen by us: long messages must move on in any case.
+const LEAST_FREE: u64 = 100;
 
 /// A step is one part in this number of the limit. Chosen by us: two packets of 1.5 kB at 10 Gbit/s. Steps of
 /// three packets make messages of the mean length 4 % slower, and one packet costs twice as many GRANTs (perf-log,
 /// 2026-11-28).
-const STEPS: u64 = 6;
+pub(super) const STEPS: u64 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -152,6 +160,22 @@ mod tests {
         assert_eq!((in_flight.limit(), in_flight.step(), in_flight.room(0)), (2_000, 334, 2_000));
         in_flight.set_max_incoming(1_000_000);
         assert_eq!((in_flight.limit(), in_flight.step()), (18_000, 3_000));
+    }
+
+    /// GRANT-20.
+    #[test]
+    fn with_one_level_unscheduled_bytes_take_their_part_of_the_link_from_granted_ones() {
+        let limits = |levels| {
+            let config = Config::builder().informed_incoming(18_000).num_priorities(levels);
+            let mut in_flight = InFlight::new(&config.build().unwrap());
+            [1_000, 457, 0].map(|free| {
+                in_flight.set_free(free);
+                in_flight.set_max_incoming(68_000);
+                in_flight.limit()
+            })
+        };
+        assert_eq!(limits(1), [10_000, 4_570, 1_000]);
+        assert_eq!(limits(2), [18_000; 3]);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! - **MARKS-1** The bytes on the way of a sender are the sum of `on_way` of its incoming messages.
 //! - **MARKS-2** A limit is never less than `marked_incoming`, nor than a step of a sixth of the most that a sender may have.
 
+use super::in_flight::STEPS;
 use crate::config::Config;
 use crate::message::MessageIn;
 use crate::peer::PeerId;
@@ -105,16 +106,14 @@ impl Marks {
 
     /// The least that a sender may always have on the way (MARKS-2).
     fn floor(&self) -> u32 {
-        self.least.max(self.most.div_ceil(STEPS)).max(1)
+        self.least.max(self.most.div_ceil(STEPS as u32)).max(1)
     }
 
     /// `bytes` scheduled bytes have arrived from a sender in the packet that is being handled. Returns whether its limit has become
     /// higher.
     pub(super) fn arrived(&mut self, peer: PeerId, bytes: u32) -> bool {
         let (is_marked, floor, most) = (self.packet_is_marked, self.floor(), self.most);
-        if !self.is_on() {
-            return false;
-        }
+        // Without `marked_incoming` there are none.
         let Some(sender) = self.senders.get_mut(peer) else { return false };
         if is_marked && sender.limit.is_none() {
             sender.limit = Some(Limit::first(most));
@@ -144,17 +143,11 @@ impl Marks {
 
     /// The limit of `peer`; `None` if nothing limits it.
     pub(super) fn limit(&self, peer: PeerId) -> Option<u32> {
-        if !self.is_on() {
-            return None;
-        }
         self.senders.get(peer)?.limit.map(|limit| limit.bytes)
     }
 
     /// Bytes that may be granted to messages of `peer`; `None` if nothing limits them.
     pub(super) fn room(&self, peer: PeerId) -> Option<u32> {
-        if !self.is_on() {
-            return None;
-        }
         let sender = self.senders.get(peer)?;
         let room = u64::from(sender.limit?.bytes).saturating_sub(sender.on_way);
         Some(u32::try_from(room).unwrap_or(u32::MAX))
@@ -165,9 +158,6 @@ impl Marks {
         if self.is_on() { message.outstanding().saturating_sub(waiting.unwrap_or(0)) } else { 0 }
     }
 }
-
-/// The least limit is one part in this number of the most that a sender has on the way: GRANTs come in such steps (GRANT-15).
-const STEPS: u32 = 6;
 
 #[cfg(test)]
 mod tests {

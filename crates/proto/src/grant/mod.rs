@@ -41,6 +41,7 @@ use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
 use crate::rpc::{GrantEntry, InFlightShare, Rpc, RpcKey, Rpcs};
+use crate::time::USEC;
 use apus_wire::Waiting;
 use backlog::Backlog;
 use candidates::{Candidates, Key};
@@ -127,24 +128,15 @@ enum Granted {
 
 impl Granter {
     pub(crate) fn new(config: &Config) -> Self {
-        let follows_link = config.max_incoming() == 0;
-        let mut oldest = OldestShare::new(config);
-        let mut in_flight = InFlight::new(config);
-        let mut marks = Marks::new(config);
-        if !follows_link {
-            in_flight.set_max_incoming(config.max_incoming());
-            oldest.set_max_incoming(in_flight.cap(config.max_incoming()));
-            marks.set_most(in_flight.cap(config.max_incoming()));
-        }
-        Self {
+        let mut granter = Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
-            in_flight,
-            marks,
-            follows_link,
+            in_flight: InFlight::new(config),
+            marks: Marks::new(config),
+            follows_link: config.max_incoming() == 0,
             link_bytes: 0,
             buffer_share: u64::MAX,
-            oldest,
+            oldest: OldestShare::new(config),
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
             elsewhere: Elsewhere::default(),
@@ -154,7 +146,9 @@ impl Granter {
             content: SmallVec::new(),
             content_among: 0,
             parked: Parked::default(),
-        }
+        };
+        granter.set_max_incoming(config.max_incoming());
+        granter
     }
 
     /// The link carries `mbps` Mbit/s.
@@ -172,13 +166,27 @@ impl Granter {
     /// GRANT-5: computes `max_incoming` from the link's rate and the socket's buffer.
     fn follow(&mut self) {
         if self.follows_link {
-            let bytes = self.link_bytes.min(self.buffer_share).max(MIN_INCOMING);
-            self.backlog.set_limit(bytes);
-            self.window.set_max_incoming(bytes);
-            self.in_flight.set_max_incoming(bytes);
-            self.oldest.set_max_incoming(self.in_flight.cap(bytes));
-            self.marks.set_most(self.in_flight.cap(bytes));
-            self.content.clear();
+            self.set_max_incoming(self.link_bytes.min(self.buffer_share).max(MIN_INCOMING));
+        }
+    }
+
+    /// All messages together may be granted `bytes`.
+    fn set_max_incoming(&mut self, bytes: u64) {
+        self.backlog.set_limit(bytes);
+        self.window.set_max_incoming(bytes);
+        self.in_flight.set_max_incoming(bytes);
+        self.oldest.set_max_incoming(self.in_flight.cap(bytes));
+        self.marks.set_most(self.in_flight.cap(bytes));
+        self.content.clear();
+    }
+
+    /// `bytes` bytes have arrived without a GRANT in `nanos` nanoseconds. With one level, granted ones get the rest (GRANT-20).
+    pub(crate) fn note_unscheduled(&mut self, bytes: u64, nanos: u64) {
+        let carried = (nanos / USEC).saturating_mul(self.link_bytes) / INCOMING_MICROS;
+        let free = carried.saturating_sub(bytes) / (carried / 1_000).max(1);
+        if self.in_flight.set_free(free) {
+            self.set_max_incoming(self.window.max_incoming);
+            self.dirty = true;
         }
     }
 

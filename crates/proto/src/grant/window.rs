@@ -9,7 +9,7 @@ use crate::message::MessageIn;
 pub(super) struct Window {
     /// Fixed size, or 0.
     fixed: u64,
-    max_incoming: u64,
+    pub(super) max_incoming: u64,
     increment: u32,
 }
 

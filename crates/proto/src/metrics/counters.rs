@@ -35,6 +35,11 @@ impl Metadata {
     }
 }
 
+/// Adds each of `more` to the counter in its place.
+pub(super) fn add_each(sums: &mut [u64], more: &[u64]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
 /// Declares a group of counters, or of gauges: a struct of plain integers with the names and meanings of its fields.
 #[doc(hidden)]
 #[macro_export]

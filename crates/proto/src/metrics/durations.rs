@@ -4,12 +4,11 @@
 //! of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse ones are those that OpenTelemetry
 //! recommends for the durations of RPCs; they are counted separately, so that they are exact.
 
-/// Fine buckets in an octave.
-const PER_OCTAVE: u64 = 8;
-/// Binary digits of that.
-const DIGITS: u32 = PER_OCTAVE.trailing_zeros();
+use super::counters::add_each;
+use crate::octaves::{self, PER_OCTAVE};
+
 /// Fine buckets: eight below 8 ns, then 34 octaves. What is longer counts in the last one.
-const FINE: usize = 8 * 35;
+const FINE: usize = PER_OCTAVE as usize * 35;
 
 /// Upper bounds of the coarse buckets in nanoseconds, the last one (without a bound) aside: what OpenTelemetry
 /// recommends for `rpc.client.call.duration` and `rpc.server.call.duration`.
@@ -56,9 +55,7 @@ impl CoarseHistogram {
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
+        add_each(&mut self.counts, &other.counts);
         self.nanos = self.nanos.saturating_add(other.nanos);
     }
 
@@ -103,9 +100,7 @@ impl DurationHistogram {
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.fine.iter_mut().zip(&other.fine) {
-            *mine += theirs;
-        }
+        add_each(&mut self.fine, &other.fine);
         self.coarse.add(&other.coarse);
     }
 
@@ -125,26 +120,13 @@ impl DurationHistogram {
 
 /// The fine bucket that a duration belongs to.
 const fn bucket(nanos: u64) -> usize {
-    if nanos < PER_OCTAVE {
-        return nanos as usize;
-    }
-    let octave = nanos.ilog2() - DIGITS;
-    let within = (nanos >> octave) - PER_OCTAVE;
-    let index = (octave as u64 + 1) * PER_OCTAVE + within;
-    if index < FINE as u64 { index as usize } else { FINE - 1 }
+    let index = octaves::bucket(nanos);
+    if index < FINE { index } else { FINE - 1 }
 }
 
 /// The longest duration that belongs to a fine bucket.
 const fn longest(index: usize) -> u64 {
-    let index = index as u64;
-    if index + 1 >= FINE as u64 {
-        return u64::MAX;
-    }
-    if index < PER_OCTAVE {
-        return index;
-    }
-    let (octave, within) = (index / PER_OCTAVE - 1, index % PER_OCTAVE);
-    ((PER_OCTAVE + within + 1) << octave) - 1
+    if index + 1 >= FINE { u64::MAX } else { octaves::largest(index) }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod sizes;
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use apus_wire::{Kind, PRIORITIES};
-use counters::counters;
+use counters::{add_each, counters};
 
 pub use counters::Metadata;
 pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
@@ -273,14 +273,11 @@ impl Metrics {
     /// Adds the counters and gauges of another transport: of all shards of an endpoint, for example. Of the exemplars the later
     /// ones remain, if both transports have the same clock.
     pub fn add(&mut self, other: &Self) {
-        let each = |sum: &mut [u64], more: &[u64]| {
-            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-        };
-        each(&mut self.packets_sent, &other.packets_sent);
-        each(&mut self.packets_received, &other.packets_received);
-        each(&mut self.priority_bytes, &other.priority_bytes);
-        each(&mut self.priority_packets, &other.priority_packets);
-        each(&mut self.drops.0, &other.drops.0);
+        add_each(&mut self.packets_sent, &other.packets_sent);
+        add_each(&mut self.packets_received, &other.packets_received);
+        add_each(&mut self.priority_bytes, &other.priority_bytes);
+        add_each(&mut self.priority_packets, &other.priority_packets);
+        add_each(&mut self.drops.0, &other.drops.0);
         self.progress.add(&other.progress);
         self.recovery.add(&other.recovery);
         self.scheduling.add(&other.scheduling);

@@ -1,5 +1,7 @@
 //! Histogram of message lengths.
 
+use super::counters::add_each;
+
 /// Messages by length, in the buckets of the kernel module (docs/reference/homa-module.md, *Metrics*): 64 of 64 bytes,
 /// then 1 KiB each up to 128 KiB, and one for what is longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +42,7 @@ impl SizeHistogram {
 
     /// Adds the messages of another histogram.
     pub fn add(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
+        add_each(&mut self.counts, &other.counts);
         self.bytes += other.bytes;
     }
 

@@ -1,7 +1,7 @@
 //! The priorities at which a peer wants unscheduled packets.
 
 use crate::extent::extent;
-use apus_wire::{Cutoffs, PRIORITIES};
+use apus_wire::{Cutoffs, PRIORITIES, Profile};
 
 /// The cutoffs that a peer announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) struct PeerCutoffs {
     table: [u32; PRIORITIES],
     /// Version that DATA packets to it repeat; 0 before the first announcement (Rules for peers, item 8).
     pub(crate) version: u16,
+    /// Length of the longest message that begins unscheduled (PRIO-16).
+    pub(crate) longest_unscheduled: u32,
 }
 
 impl PeerCutoffs {
@@ -17,14 +19,17 @@ impl PeerCutoffs {
     pub(crate) fn unknown(highest: u8) -> Self {
         let mut table = [0; PRIORITIES];
         table[usize::from(highest.saturating_sub(1))] = u32::MAX;
-        Self { table, version: 0 }
+        Self { table, version: 0, longest_unscheduled: u32::MAX }
     }
 
     /// Takes an announcement. Level 0 has no limit, whatever the announcement says
-    /// (HM `homa_incoming.c` `homa_cutoffs_pkt`, PRIO-7).
-    pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
+    /// (HM `homa_incoming.c` `homa_cutoffs_pkt`, PRIO-7). In the udp profile, longer messages than it says begin scheduled; with 0 the
+    /// level is left to scheduled packets.
+    pub(crate) fn update(&mut self, cutoffs: &Cutoffs, profile: Profile) {
         self.table = cutoffs.unscheduled;
-        self.table[0] = u32::MAX;
+        let longest = std::mem::replace(&mut self.table[0], u32::MAX);
+        let is_said = longest > 0 && profile == Profile::Udp;
+        self.longest_unscheduled = if is_said { longest } else { u32::MAX };
         self.version = cutoffs.version;
     }
 
@@ -47,7 +52,7 @@ mod tests {
         let mut cutoffs = PeerCutoffs::unknown(7);
         assert_eq!((cutoffs.level(1, 7), cutoffs.level(1 << 26, 7), cutoffs.version), (6, 6, 0));
         let unscheduled = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
-        cutoffs.update(&Cutoffs { unscheduled, version: 3 });
+        cutoffs.update(&Cutoffs { unscheduled, version: 3 }, Profile::Udp);
         let levels = [1, 200, 201, 2_800, 15_001, 1_000_001].map(|len| cutoffs.level(len, 7));
         assert_eq!(levels, [7, 7, 6, 6, 4, 0]);
         assert_eq!(cutoffs.version, 3);

@@ -88,6 +88,8 @@ pub(crate) struct Peer {
     pub(crate) live_rpcs: u32,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
     pub(crate) send: Outgoing,
+    /// Packets from it that switches have marked.
+    pub(crate) marks: u64,
     /// Bytes reserved for messages that are being received from it.
     pub(crate) receive_bytes: u64,
     /// When a command or a packet last concerned it.

@@ -149,6 +149,7 @@ impl Peers {
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,
             send: super::Outgoing::default(),
+            marks: 0,
             receive_bytes: 0,
             last_used: now,
             heard: now,

@@ -7,13 +7,12 @@
 use super::OwnCutoffs;
 use crate::config::Config;
 use crate::extent::extent;
+use crate::octaves;
 use crate::time::{Instant, USEC};
-use apus_wire::PRIORITIES;
+use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
-/// Size classes per power of two: cutoffs are exact to 12.5 %.
-const PER_POWER: u32 = 8;
 /// Classes for all lengths that a `u32` holds.
-const CLASSES: usize = (33 * PER_POWER) as usize;
+const CLASSES: usize = octaves::bucket(u32::MAX as u64) + 1;
 
 /// Sizes of the messages that have arrived since the cutoffs were computed last.
 #[derive(Debug)]
@@ -48,16 +47,25 @@ impl Sampler {
         if self.interval > 0 {
             let unscheduled = if length == 0 { extent(0) } else { unscheduled.min(length) };
             let length = extent(length);
-            self.unscheduled[class(length)] += u64::from(unscheduled);
+            self.unscheduled[octaves::bucket(length.into())] += u64::from(unscheduled);
             self.total += u64::from(length);
             self.messages += 1;
         }
     }
 
-    /// Computes the cutoffs anew if it is time and enough messages have arrived. Returns whether they changed.
+    /// If the cutoffs are due to be computed anew: returns the bytes that have come without a GRANT since they were last, with the
+    /// headers of a packet for each message, and the nanoseconds since then.
+    pub(crate) fn due(&self, now: Instant) -> Option<(u64, u64)> {
+        // Without an interval no message counts.
+        let nanos = now.since(self.since);
+        let is_due = self.messages >= self.min_messages && nanos >= self.interval;
+        let headers = self.messages * (DATA_HEADER_LEN as u64 + WIRE_OVERHEAD);
+        is_due.then(|| (self.unscheduled.iter().sum::<u64>() + headers, nanos))
+    }
+
+    /// Computes the cutoffs anew if that is due. Returns whether they changed.
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
-        let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
-        if !is_time || self.interval == 0 {
+        if self.due(now).is_none() {
             return false;
         }
         let table = self.table();
@@ -88,12 +96,12 @@ impl Sampler {
         let mut filled = 0;
         for (class, bytes) in self.unscheduled.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
             sum += bytes;
-            table[level] = longest(class);
+            table[level] = octaves::largest(class) as u32;
             // This level is full; the next class begins the next one. A class may fill several.
             while level > lowest && sum * parts >= unscheduled * part * (filled + 1) {
                 filled += 1;
                 level -= 1;
-                table[level] = longest(class);
+                table[level] = octaves::largest(class) as u32;
             }
         }
         table
@@ -118,28 +126,6 @@ fn unscheduled_levels(levels: u64, unscheduled: u64, total: u64) -> u64 {
     }
 }
 
-/// The class of a length: its power of two and the three bits below the highest one.
-const fn class(length: u32) -> usize {
-    if length < PER_POWER {
-        return length as usize;
-    }
-    let power = length.ilog2();
-    let below = (length >> (power - 3)) & (PER_POWER - 1);
-    ((power - 2) * PER_POWER + below) as usize
-}
-
-/// The longest length of a class.
-const fn longest(class: usize) -> u32 {
-    let class = class as u64;
-    let per_power = PER_POWER as u64;
-    if class < per_power {
-        return class as u32;
-    }
-    let shift = class / per_power - 1;
-    let next = (per_power + class % per_power + 1) << shift;
-    if next > u32::MAX as u64 { u32::MAX } else { next as u32 - 1 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,19 +138,6 @@ mod tests {
     }
 
     const LATER: Instant = Instant::from_nanos(2_000_000_000);
-
-    #[test]
-    fn a_class_holds_lengths_up_to_its_longest() {
-        let mut last = 0;
-        for length in (0..5_000).chain([65_535, 65_536, 1 << 30, u32::MAX]) {
-            let class = class(length);
-            assert!(class >= last && class < CLASSES, "{length}");
-            assert!(
-                longest(class) >= length && longest(class) <= length.saturating_add(length / 8)
-            );
-            last = class;
-        }
-    }
 
     /// Requirement PRIO-8.
     #[test]

@@ -11,6 +11,9 @@ pub(crate) struct OwnCutoffs {
     scheduled_levels: u8,
 }
 
+/// The part of `informed_incoming` up to which messages begin unscheduled (PRIO-16). Chosen by us, from sweeps (ADR 63).
+const LONGEST_PART: u64 = 12;
+
 impl OwnCutoffs {
     /// The configured table, version 1. With fewer than eight levels its highest entries count
     /// (PRIO-11).
@@ -18,9 +21,13 @@ impl OwnCutoffs {
         let levels = config.num_priorities() as usize;
         let mut table = [0; PRIORITIES];
         table[..levels].copy_from_slice(&config.unsched_cutoffs()[PRIORITIES - levels..]);
-        let mut own =
-            Self { announced: Cutoffs { unscheduled: table, version: 0 }, scheduled_levels: 0 };
+        let announced = Cutoffs { unscheduled: table, version: 0 };
+        let mut own = Self { announced, scheduled_levels: 0 };
         own.replace(table);
+        if config.learns_one_level() {
+            let longest = config.informed_incoming().div_ceil(LONGEST_PART);
+            own.announced.unscheduled[0] = longest as u32;
+        }
         own
     }
 
@@ -38,14 +45,14 @@ impl OwnCutoffs {
     pub(crate) fn replace(&mut self, mut table: [u32; PRIORITIES]) {
         let lowest = table.iter().position(|cutoff| *cutoff > 0).unwrap_or(0);
         table[lowest] = u32::MAX;
-        let version = self.announced.version.checked_add(1).unwrap_or(1);
-        self.announced = Cutoffs { unscheduled: table, version };
+        self.announced.unscheduled = table;
         self.scheduled_levels = lowest as u8;
+        self.announce_again();
     }
 
     /// Announces the same table anew, with the present room.
     pub(crate) fn announce_again(&mut self) {
-        self.replace(self.announced.unscheduled);
+        self.announced.version = self.announced.version.checked_add(1).unwrap_or(1);
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn on_cutoffs(
     if !shows_session(&peers[peer], header) {
         return Err(DropReason::StaleSession);
     }
-    peers[peer].cutoffs.update(cutoffs);
+    peers[peer].cutoffs.update(cutoffs, header.profile());
     peers[peer].unscheduled.set_room(header.sequence);
     peers[peer].reads_shared_datagrams = header.sequence > 0;
     Ok(())

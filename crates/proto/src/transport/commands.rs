@@ -4,6 +4,7 @@ use super::Transport;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
 use crate::lifecycle::{refuse_live, remove_client};
+use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
 use crate::peer::{Address, PeerId, peer_address};
@@ -221,6 +222,8 @@ impl Transport {
         let usual = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
         let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
         let peer = &mut self.tables.peers[peer];
+        let is_long = length > peer.cutoffs.longest_unscheduled;
+        let bytes = if is_long { bytes.min(FIRST_BYTES) } else { bytes };
         let unscheduled = if peer.variant.is_stripped() {
             // No GRANT will arrive (WIRE-26).
             peer.unscheduled.take(length, length)

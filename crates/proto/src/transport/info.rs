@@ -134,12 +134,9 @@ impl Transport {
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
-        let entry = self
-            .tables
-            .rpcs
-            .get(rpc)
-            .filter(|entry| self.observation.notes.are_wanted_of(entry.id))?;
-        Some((entry.sender_id(), self.tables.peers[entry.peer].address))
+        let entry = self.tables.rpcs.get(rpc)?;
+        let is_selected = self.observation.notes.are_wanted_of(entry.id);
+        is_selected.then(|| (entry.sender_id(), self.tables.peers[entry.peer].address))
     }
 
     /// Returns the configuration.

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::inbound::Inbound;
 use crate::lifecycle::Context;
 use crate::observation::Observation;
-use crate::peer::{Address, Peers, first_id};
+use crate::peer::{Address, Peers, first_id, peer_address};
 use crate::probe::ProbeKind;
 use crate::rpc::{Rpcs, Tables};
 use crate::rx;
@@ -112,6 +112,10 @@ impl Transport {
         self.inbound.granter.set_packet_mark(true);
         let count = self.handle_datagram(now, from, datagram);
         self.inbound.granter.set_packet_mark(false);
+        let address = peer_address(self.outbound.identity.profile, from);
+        if let Some(peer) = self.tables.peers.find(address) {
+            self.tables.peers[peer].marks += count as u64;
+        }
         count
     }
 

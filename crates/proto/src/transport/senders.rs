@@ -1,7 +1,7 @@
 //! Introspection: the peers whose messages are arriving, and what they may send.
 
 use super::Transport;
-use crate::peer::{Address, PeerId};
+use crate::peer::{Address, Peer, PeerId};
 use crate::rpc::Rpc;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ pub struct Senders {
     pub first: Vec<SenderInfo>,
 }
 
-/// What one peer may send: sums over its messages that have begun to arrive and are not complete. A message that one packet
-/// carries never counts.
+/// What one peer may send: sums over its messages that have begun to arrive and are not complete, and the marks of its packets. A
+/// message that one packet carries never counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SenderInfo {
@@ -34,17 +34,21 @@ pub struct SenderInfo {
     /// Bytes that wait at it, as the newest packet of each message says (WIRE-34). `None` if it says nothing, or if
     /// `informed_incoming` is 0.
     pub reported_backlog: Option<u64>,
+    /// Packets of the peer, of any message, that switches have marked (ECN) since the endpoint knows it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub marks: u64,
 }
 
 impl SenderInfo {
-    const fn new(peer: Address) -> Self {
-        Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None }
+    const fn new(peer: &Peer) -> Self {
+        let (peer, marks) = (peer.address, peer.marks);
+        Self { peer, messages: 0, credit: 0, credit_used: 0, reported_backlog: None, marks }
     }
 
-    /// Adds a message that is arriving, and of which `outstanding` bytes may be on the way.
-    fn add(&mut self, rpc: &Rpc, outstanding: u32) {
+    /// Adds a message that is arriving, of which `outstanding` bytes are granted and have not arrived.
+    fn add(&mut self, rpc: &Rpc, credit: u32, outstanding: u32) {
         self.messages += 1;
-        self.credit += u64::from(outstanding);
+        self.credit += u64::from(credit);
         self.credit_used += u64::from(outstanding);
         if let Some(waiting) = rpc.grant.at_sender {
             *self.reported_backlog.get_or_insert(0) += u64::from(waiting);
@@ -66,27 +70,20 @@ impl Transport {
     pub fn senders(&self, most: usize) -> Senders {
         let rpcs = &self.tables.rpcs;
         let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
-        for (_, rpc) in rpcs.iter() {
+        let credits: BTreeMap<_, _> = self.inbound.granter.credits(rpcs).into_iter().collect();
+        for (name, rpc) in rpcs.iter() {
             if let Some(message) = &rpc.incoming {
-                let address = self.tables.peers[rpc.peer].address;
-                let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(address));
-                sender.add(rpc, if rpc.grant.silent { 0 } else { message.outstanding() });
-            }
-        }
-        for (rpc, credit) in self.inbound.granter.credits(rpcs) {
-            let rpc = &rpcs[rpc];
-            let outstanding = rpc.incoming.as_ref().map_or(0, |message| message.outstanding());
-            if let Some(sender) = by_peer.get_mut(&rpc.peer) {
-                sender.credit = sender.credit - u64::from(outstanding) + u64::from(credit);
+                let peer = &self.tables.peers[rpc.peer];
+                let outstanding = if rpc.grant.silent { 0 } else { message.outstanding() };
+                let credit = credits.get(&name).copied().unwrap_or(outstanding);
+                let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(peer));
+                sender.add(rpc, credit, outstanding);
             }
         }
         let count = by_peer.len();
         let mut first: Vec<SenderInfo> = by_peer.into_values().collect();
-        if most < count {
-            first.select_nth_unstable_by_key(most, SenderInfo::order);
-            first.truncate(most);
-        }
         first.sort_unstable_by_key(SenderInfo::order);
+        first.truncate(most);
         Senders { count, first }
     }
 }

@@ -5,6 +5,7 @@
 //! PRIO-15). Source: SIGCOMM 2018 section 3.6.
 
 use crate::config::Config;
+use crate::limits::FIRST_BYTES;
 use apus_wire::{Profile, Waiting};
 
 /// The unscheduled bytes of the responses of all calls together.
@@ -13,10 +14,6 @@ pub(super) struct Incast {
     /// `incast_unsched_bytes`; 0 if nothing is limited.
     bytes: u64,
 }
-
-/// Bytes that a response may always send. Chosen by us: "a few hundred bytes" in SIGCOMM 2018; with its headers, such a packet is
-/// little longer than that of a request, so that responses come no faster than requests leave.
-const LEAST: u64 = 128;
 
 impl Incast {
     pub(super) fn new(config: &Config) -> Self {
@@ -30,7 +27,7 @@ impl Incast {
         if self.bytes == 0 || calls == 0 {
             return Waiting::UNSAID;
         }
-        let share = (self.bytes / calls).max(LEAST);
+        let share = (self.bytes / calls).max(u64::from(FIRST_BYTES));
         Waiting::of_bytes(u32::try_from(share).unwrap_or(u32::MAX))
     }
 }

@@ -8,11 +8,7 @@
 use super::reservation::Reservation;
 use crate::config::Config;
 use crate::time::{Instant, USEC};
-use apus_wire::Kind;
-
-/// Bytes that a packet occupies on an Ethernet link in addition to those that the driver is given: preamble,
-/// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.
-const WIRE_OVERHEAD: u64 = 38 + 20 + 8;
+use apus_wire::{DATA_HEADER_LEN, WIRE_OVERHEAD};
 
 /// The part of the bound on the interface's queue that is not said to wait. Chosen by us: if all is said, receivers grant more
 /// than fills their links, and queues before them are 10 % longer; beyond a half, links idle (perf-log, 2026-11-28).
@@ -140,7 +136,7 @@ impl Pacer {
         if is_alone || self.reserved.is_some_and(|reserved| reserved.is_usable()) {
             return;
         }
-        let header = Kind::Data.header_len() as u64 + WIRE_OVERHEAD;
+        let header = DATA_HEADER_LEN as u64 + WIRE_OVERHEAD;
         let time = |bytes: u64| bytes * self.picos_per_byte / 1_000;
         let packet = time(u64::from(bytes.min(segment)) + header);
         let most = (self.max_backlog / 2 / packet.max(1)).max(1);
@@ -272,7 +268,7 @@ mod tests {
     fn a_message_that_is_held_back_has_a_piece_of_the_link_after_what_others_gave_it() {
         let mut pacer = pacer(8_000); // 1 byte per nanosecond
         let now = Instant::from_nanos(1_000_000);
-        let packet = 1_000 + Kind::Data.header_len() as u64 + WIRE_OVERHEAD;
+        let packet = 1_000 + DATA_HEADER_LEN as u64 + WIRE_OVERHEAD;
         pacer.sent(now, 1, 20_000 - WIRE_OVERHEAD);
         pacer.reserve(now, 9_000, 1_000);
         assert_eq!(pacer.take_unpublished(), 0, "it is alone");

@@ -433,3 +433,31 @@ fn a_step_of_a_sender_that_says_nothing_fits_into_its_limit() {
     // The least limit, and 1,500 bytes more after a window without marks.
     assert!(output.contains("GRANT s1 98500"), "{output}");
 }
+
+/// GRANT-20: the first GRANT of a long message to a receiver with `config`, on a link of 1 Gbit/s, after 200 messages of
+/// 1,000 bytes, one in each `gap`: the first half ends the time before them.
+fn granted_after(config: &str, gap: &str) -> String {
+    let mut script = format!(
+        "config informed_incoming=18000 max_incoming=68000 cutoffs_interval_usecs=50 cutoffs_min_messages=100 {config}
+        link 1000
+        meet P
+        "
+    );
+    for message in 2..202 {
+        script += &format!("+{gap}\nP: DATA s{message} 0..1000/1000 cutoffs=1 wait=0\n");
+    }
+    script += "P: DATA s1 0..128/90000 unsched=128 cutoffs=1 wait=0";
+    let output = run(&script);
+    let grant = output.lines().find(|line| line.contains("GRANT")).unwrap();
+    grant.split_whitespace().nth(4).unwrap().to_owned()
+}
+
+/// GRANT-20: with one level, granted bytes get the part of the link that unscheduled ones leave. 1,122 bytes for each message
+/// in 15 us are 0.598 of 1 Gbit/s, and 0.402 are free; 10,000 bytes are on the way without them, and 1,000 at least.
+#[test]
+fn unscheduled_bytes_leave_less_on_the_way_if_there_is_one_level() {
+    assert_eq!(granted_after("num_priorities=1", "15us"), "4148");
+    assert_eq!(granted_after("num_priorities=1", "1ms"), "10038");
+    assert_eq!(granted_after("num_priorities=1", "5us"), "1128");
+    assert_eq!(granted_after("num_priorities=2", "15us"), "18128");
+}

@@ -147,6 +147,63 @@ fn fewer_levels() {
     ");
 }
 
+/// PRIO-16: messages that are longer than the peer's announcement says begin with 128 bytes, and wait for GRANTs.
+#[test]
+fn long_messages_to_a_peer_with_one_level_begin_scheduled() {
+    assert_snapshot!(run("
+        meet P
+        P: CUTOFFS c1 5 longest=1500
+        call P 1500
+        call P 1501
+        P: GRANT c2 1501 level=0
+        P: CUTOFFS c1 6
+        call P 1501
+    "), @"
+    > P: CUTOFFS c1 5 longest=1500
+    > call P 1500
+      -> P DATA c1 0..1500/1500 packets=2 cutoffs=5 prio=6
+    > call P 1501
+      -> P DATA c2 0..128/1501 incoming=128 cutoffs=5 prio=6
+    > P: GRANT c2 1501 level=0
+      -> P DATA c2 128..1501/1501 incoming=128 cutoffs=5 prio=0
+    > P: CUTOFFS c1 6
+    > call P 1501
+      -> P DATA c3 0..1501/1501 packets=2 cutoffs=6 prio=6
+    ");
+}
+
+/// PRIO-16, PRIO-7: in the kernel profile level 0 takes messages of any length, whatever a host says.
+#[test]
+fn a_kernels_lowest_cutoff_makes_no_message_wait() {
+    let output = run("
+        config profile=kernel
+        call P 5000
+        P: CUTOFFS c1 5 longest=1500
+        call P 5000
+    ");
+    assert!(output.contains("0..5000/5000") && !output.contains("0..128"), "{output}");
+}
+
+/// PRIO-16: a receiver with one level announces what may begin unscheduled, if senders say what waits and it learns.
+#[test]
+fn a_receiver_with_one_level_says_what_may_begin_unscheduled() {
+    let announced = |config: &str| {
+        let output = run(&format!("config {config}\nmeet P\n+2ms\nP: DATA s1 0..10/10 cutoffs=0"));
+        output.lines().find(|line| line.contains("CUTOFFS")).unwrap().to_owned()
+    };
+    let said = announced("num_priorities=1 informed_incoming=18000");
+    assert!(said.contains("v1 [1500, 0, 0, 0, 0, 0, 0, 0]"), "{said}");
+    let any = "v1 [4294967295, ";
+    for config in [
+        "num_priorities=1",
+        "num_priorities=2 informed_incoming=18000",
+        "num_priorities=1 informed_incoming=18000 cutoffs_interval_usecs=0",
+    ] {
+        let said = announced(config);
+        assert!(said.contains(any), "{config}: {said}");
+    }
+}
+
 /// PRIO-15, WIRE-35: a request says how many bytes of its response may leave without a GRANT. One leaves in any case, and the
 /// usual ones at most.
 #[test]

@@ -134,3 +134,30 @@ fn silent_senders_have_no_credit_and_complete_messages_are_not_counted() {
         assert!(reported.starts_with(expected), "{output}");
     }
 }
+
+/// Marks are those of the sender's packets, whatever message they belong to; no others count, and complete messages do.
+#[test]
+fn marks_are_counted_for_each_sender() {
+    assert_snapshot!(run("
+        config max_incoming=40000 grant_increment=5000
+        meet P
+        meet Q
+        P: DATA s2 0..1000/1000 marked
+        P: DATA s1 0..1000/3000 unsched=1000 marked
+        Q: DATA s1 0..1000/8000 unsched=1000
+        P: DATA s1 1000..2000/3000 unsched=1000
+        senders 9
+    "), @"
+    > P: DATA s2 0..1000/1000 marked
+      !! request s2 from P: 1000 B
+    > P: DATA s1 0..1000/3000 unsched=1000 marked
+      -> P GRANT s1 3000 level=0 prio=7
+    > Q: DATA s1 0..1000/8000 unsched=1000
+      -> Q GRANT s1 8000 level=0 prio=7
+    > P: DATA s1 1000..2000/3000 unsched=1000
+    > senders 9
+      2 of 2:
+      Q messages=1 credit=7000 used=7000 backlog=None
+      P messages=1 credit=1000 used=1000 backlog=None marks=2
+    ");
+}

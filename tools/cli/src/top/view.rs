@@ -224,6 +224,7 @@ mod tests {
                 credit: 4_616,
                 credit_used: 17_000,
                 reported_backlog: Some(16_384),
+                marks: 8_642,
             },
         };
         let figures = Figures {
@@ -277,7 +278,9 @@ mod tests {
         let mut model = model();
         let shown = screen(&mut model, 170, 40);
         assert!(shown.contains("messages are arriving from 40 peers, those with"), "{shown}");
-        for part in ["credit KB", "in use KB", "backlog KB", "4.62", "17.0", "16.4"] {
+        for part in
+            ["credit KB", "in use KB", "backlog KB", "4.62", "17.0", "16.4", "marks", "8642"]
+        {
             assert!(shown.contains(part), "{part}:\n{shown}");
         }
         assert_eq!(shown.matches("10.0.0.9:5000").count(), 7, "a quarter of the screen:\n{shown}");

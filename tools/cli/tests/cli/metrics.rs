@@ -122,12 +122,13 @@ fn senders_have_a_table() {
         }
         assert!(client.0.try_wait().unwrap().is_none(), "the call has ended: {shown}");
     };
-    for part in ["credit KB", "in use KB", "backlog KB", &service.address()] {
+    for part in ["credit KB", "in use KB", "backlog KB", "marks", &service.address()] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let json = object(&run(folder.path(), &["metrics", &pid, "--interval", "0.05", "--json"]));
     let row = &json["processes"][0]["senders"]["rows"][0];
     assert!(row["credit"].is_u64() && row["reported_backlog"].is_u64(), "{json}");
+    assert_eq!(row["marks"], 0, "{json}");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //!
 //! Requirements PRIO-6, PRIO-8, PRIO-11, PRIO-14. DATA repeats the version of the cutoffs that its sender knows, 0 if it knows
 //! none. Valid cutoffs, learned ones as well, begin with levels for scheduled packets (0), go on with one that takes messages
-//! of any length, do not rise from there on, and use no more levels than the host is configured for.
+//! of any length, do not rise from there on, and use no more levels than the host is configured for. With one level it may say
+//! what begins unscheduled instead (PRIO-16).
 
 use std::collections::HashSet;
 
+use apus_proto::{Config, Profile};
 use apus_wire::{Body, PRIORITIES};
 use foldhash::fast::FixedState;
 
@@ -32,13 +34,14 @@ impl CutoffsChecker {
             Body::Cutoffs(cutoffs) => {
                 self.announced.insert((host, wire.peer, cutoffs.version));
                 let levels = directory.scenario.config.num_priorities() as usize;
+                let lowest = longest_unscheduled(&directory.scenario.config);
                 let is_ours = !directory.runs_module(host) && directory.scenario.is_honest(host);
-                let is_valid = !is_ours || is_valid(&cutoffs.unscheduled, levels);
+                let is_valid = !is_ours || is_valid(&cutoffs.unscheduled, levels, lowest);
                 Violation::unless(is_valid, ViolationKind::Permission, wire.call, || {
                     (
                         format!(
                             "host {host} announces cutoffs for {levels} levels that do not rise, the \
-                             lowest without a limit (PRIO-8, PRIO-11)"
+                             lowest for messages up to {lowest:?} bytes (PRIO-8, PRIO-11, PRIO-16)"
                         ),
                         format!("{:?}", cutoffs.unscheduled),
                     )
@@ -67,13 +70,23 @@ impl CutoffsChecker {
     }
 }
 
-/// Returns whether a host with this number of levels may announce such cutoffs.
-fn is_valid(table: &[u32; PRIORITIES], levels: usize) -> bool {
+/// Returns the length of the longest message that begins unscheduled, `None` if all do (PRIO-16).
+fn longest_unscheduled(config: &Config) -> Option<u32> {
+    let informs = config.profile() == Profile::Udp && config.informed_incoming() > 0;
+    let begins = config.num_priorities() == 1 && informs && config.cutoffs_interval_usecs() > 0;
+    begins.then(|| config.informed_incoming().div_ceil(12) as u32)
+}
+
+/// Returns whether a host with this number of levels, of which the lowest takes messages up to `lowest` bytes, may announce such
+/// cutoffs.
+fn is_valid(table: &[u32; PRIORITIES], levels: usize, lowest: Option<u32>) -> bool {
     let (used, unused) = table.split_at(levels);
     let scheduled = used.iter().take_while(|cutoff| **cutoff == 0).count();
     let unscheduled = &used[scheduled..];
     // In the kernel profile lengths are signed (PRIO-6).
-    unscheduled.first().is_some_and(|lowest| *lowest >= i32::MAX as u32)
+    let no_limit = |cutoff: u32| cutoff >= i32::MAX as u32;
+    let takes = |cutoff| lowest.map_or_else(|| no_limit(cutoff), |lowest| cutoff == lowest);
+    unscheduled.first().is_some_and(|cutoff| takes(*cutoff))
         && unscheduled.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] > 0)
         && unused.iter().all(|cutoff| *cutoff == 0)
 }
@@ -105,7 +118,7 @@ mod tests {
             ([0, 0, 0, 0, MAX, 15_000, 15_000, 1], 8),
             ([0, 0, 0, 0, 0, 0, 0, MAX], 8),
         ] {
-            assert!(is_valid(&table, levels), "{table:?}");
+            assert!(is_valid(&table, levels, None), "{table:?}");
         }
         for (table, levels) in [
             ([MAX, 200, 0, 0, 0, 0, 0, 0], 1),
@@ -114,7 +127,10 @@ mod tests {
             ([0, 0, 0, 0, MAX, 2_800, 15_000, 1], 8),
             ([0; 8], 8),
         ] {
-            assert!(!is_valid(&table, levels), "{table:?}");
+            assert!(!is_valid(&table, levels, None), "{table:?}");
         }
+        let one = [1_500, 0, 0, 0, 0, 0, 0, 0];
+        assert!(is_valid(&one, 1, Some(1_500)) && !is_valid(&one, 1, None));
+        assert!(!is_valid(&[MAX, 0, 0, 0, 0, 0, 0, 0], 1, Some(1_500)));
     }
 }

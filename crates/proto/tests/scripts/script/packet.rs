@@ -15,7 +15,7 @@ impl Script {
     /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `marked` (by a switch), `retransmit`, `ack=c3`, `cutoffs=1`,
     ///   `length=…` to lie
     /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `brief` (without a level),
-    ///   `CUTOFFS c1 VERSION`, `room=5000`
+    ///   `CUTOFFS c1 VERSION`, `room=5000`, `longest=1500` (that begins unscheduled)
     /// - `ACK s1 s2 …`, `NEED_ACK c1`, `BUSY c1`, `RPC_UNKNOWN c1`, `FREEZE c1`
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
@@ -61,7 +61,7 @@ impl Script {
         };
         let mut acks = AckList::EMPTY;
         let (mut range, mut level, mut version) = (None, 0, None);
-        let (mut sequence, mut dport, mut brief) = (0, OUR_PORT, false);
+        let (mut sequence, mut dport, mut brief, mut longest) = (0, OUR_PORT, false, 0);
         for word in &words[2..] {
             match key_value(word) {
                 ("unsched", n) => data.incoming = n.parse().unwrap(),
@@ -85,6 +85,7 @@ impl Script {
                     sequence = n.parse().unwrap();
                 }
                 ("room", n) => sequence = n.parse().unwrap(),
+                ("longest", n) => longest = n.parse().unwrap(),
                 ("session", n) => {
                     let flags = match kind {
                         Kind::Data => Flags::SESSION,
@@ -135,7 +136,7 @@ impl Script {
             Kind::RpcUnknown => Body::RpcUnknown,
             Kind::Busy => Body::Busy,
             Kind::Cutoffs => {
-                let unscheduled = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
+                let unscheduled = [longest, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
                 Body::Cutoffs(Cutoffs { unscheduled, version: version.unwrap() as u16 })
             }
             Kind::Freeze => Body::Freeze,

@@ -234,12 +234,13 @@ impl Script {
         self.print(format_args!("  {} of {}:", senders.first.len(), senders.count));
         for sender in senders.first {
             self.print(format_args!(
-                "  {} messages={} credit={} used={} backlog={:?}",
+                "  {} messages={} credit={} used={} backlog={:?}{}",
                 name(sender.peer),
                 sender.messages,
                 sender.credit,
                 sender.credit_used,
                 sender.reported_backlog,
+                if sender.marks > 0 { format!(" marks={}", sender.marks) } else { String::new() },
             ));
         }
     }
