@@ -26,7 +26,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
     }
     check_after_overflow(cx);
     for _ in 0..CHECKS_PER_CALL {
-        let Some((rpc, late)) = cx.timers.silence.due(&cx.tables.rpcs, cx.now) else { break };
+        let Some((rpc, late)) = cx.timers.silence.due(cx.now) else { break };
         // TIME-4: the endpoint was stopped, and could neither ask nor hear. Without this, a peer that was stopped for the
         // same time would have no longer than a few RESENDs to respond.
         if late >= cx.timers.resend_interval.most() {

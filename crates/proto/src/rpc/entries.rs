@@ -2,9 +2,6 @@
 //!
 //! Each struct belongs to one module, which is the only one that reads or writes its fields.
 
-use super::RpcKey;
-use crate::time::Instant;
-
 /// The granter's state of one incoming message (`grant`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GrantEntry {
@@ -36,13 +33,4 @@ pub(crate) struct InFlightShare {
     pub(crate) bytes: u32,
     /// Whether the message needs further GRANTs.
     pub(crate) grantable: bool,
-}
-
-/// An RPC's place in the list of watched RPCs (`timer/silence`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SilenceLink {
-    /// When it is checked; [`Instant::ZERO`] if it is not watched.
-    pub(crate) due: Instant,
-    pub(crate) before: Option<RpcKey>,
-    pub(crate) after: Option<RpcKey>,
 }

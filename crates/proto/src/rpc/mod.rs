@@ -11,7 +11,7 @@ mod table;
 mod tables;
 
 pub(crate) use binding::Binding;
-pub(crate) use entries::{GrantEntry, InFlightShare, SilenceLink};
+pub(crate) use entries::{GrantEntry, InFlightShare};
 pub use key::RpcKey;
 pub(crate) use state::{ClientState, ServerState, State, Step};
 pub(crate) use table::Rpcs;
@@ -57,8 +57,8 @@ pub(crate) struct Rpc {
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
-    /// Place in the list of RPCs whose silence is watched.
-    pub(crate) timer: SilenceLink,
+    /// Place in the row of RPCs whose silence is watched; 0 if it is not.
+    pub(crate) silence_place: u64,
     /// Its key in the send queue, if it is queued.
     pub(crate) queued: Option<u32>,
     /// The granter's state of the incoming message.
@@ -166,7 +166,7 @@ impl Rpc {
             side: new.side,
             incoming: new.incoming,
             outgoing: new.outgoing,
-            timer: SilenceLink::default(),
+            silence_place: 0,
             queued: None,
             grant: GrantEntry::default(),
         }
