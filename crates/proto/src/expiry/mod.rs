@@ -14,8 +14,7 @@ use idle_acks::send_idle_acks;
 pub(crate) use suspect::{ask, interval, note_returned};
 use suspect::{check_suspects, fail_unreached};
 
-/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten,
-/// HM `homa_timer.c` `homa_timer`).
+/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, HM `homa_timer.c` `homa_timer`).
 const CHECKS_PER_CALL: usize = 256;
 
 /// Does what has become due: a bounded amount of work.

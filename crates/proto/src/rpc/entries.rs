@@ -15,8 +15,7 @@ pub(crate) struct GrantEntry {
     pub(crate) at_sender: Option<u32>,
     /// Its bytes on the way as they are counted, if its sender says what waits there.
     pub(crate) in_flight: InFlightShare,
-    /// Whether it has needed a grant: only then it counts
-    /// (HM `homa_grant.c` `homa_grant_init_rpc`).
+    /// Whether it has needed a grant: only then it counts (HM `homa_grant.c` `homa_grant_init_rpc`).
     pub(crate) scheduled: bool,
     /// Whether data has arrived since the last run.
     pub(crate) touched: bool,

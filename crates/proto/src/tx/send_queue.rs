@@ -7,11 +7,9 @@
 //!
 //! # Invariants
 //!
-//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order
-//!   it is the key.
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order it is the key.
 //! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long
-//!   plus [`MAX_ENDED`].
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long plus [`MAX_ENDED`].
 //! - **SENDQUEUE-4** [`Shortest::first`] precedes all others; there are none without it.
 
 use crate::config::Config;
@@ -91,8 +89,7 @@ pub(crate) struct Choice {
     pub(crate) oldest: bool,
     /// Whether it goes before its turn, with one packet (SEND-11).
     pub(crate) early: bool,
-    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has
-    /// earned.
+    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has earned.
     pub(crate) most: u32,
 }
 
