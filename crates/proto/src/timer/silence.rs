@@ -13,7 +13,7 @@
 //!
 //! - **SILENCE-1** The row holds exactly the RPCs whose place is set, each at its place, and gaps; neither end is a gap.
 //! - **SILENCE-2** Due times do not decrease along the row, also if the period becomes shorter.
-//! - **SILENCE-3** There are at most [`GAPS`] gaps for each RPC, and [`MORE_GAPS`] more.
+//! - **SILENCE-3** When an RPC is added there are at most [`GAPS`] gaps for each, and [`MORE_GAPS`] more.
 
 use crate::rpc::{RpcKey, Rpcs};
 use crate::time::Instant;
@@ -107,5 +107,56 @@ impl Silence {
 
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::peer::Peers;
+    use crate::rpc::{NewRpc, Server, Side, Tables};
+    use crate::secret::Secret;
+
+    /// SILENCE-1, SILENCE-2, SILENCE-3; the model is a list.
+    #[test]
+    fn rpcs_are_checked_in_order_and_those_that_end_leave_few_gaps() {
+        let peers = Peers::new(&Config::default(), 1, Secret::new(1));
+        let mut tables = Tables::new(Rpcs::new(1), peers);
+        let address = ([10, 0, 0, 1], 1).into();
+        let (peer, _) = tables.peers.find_or_insert(address, Instant::ZERO).unwrap();
+        let mut silence = Silence::new(800);
+        let mut model: Vec<RpcKey> = Vec::new();
+        let mut longest = 0;
+        for i in 0..3_000 {
+            let now = Instant::from_nanos(1_000 + i);
+            let side = Side::Server(Server::incoming(1, None));
+            let new =
+                NewRpc { peer, id: 2 * i, peer_port: 1, side, incoming: None, outgoing: None };
+            let rpc = tables.create(now, new);
+            silence.watch(&mut tables.rpcs, rpc, now);
+            model.push(rpc);
+            let (row, others) = (silence.row.len() - 1, silence.len() - 1);
+            assert!(row <= (GAPS + 1) * others + MORE_GAPS, "SILENCE-3: {row} for {others}");
+            longest = longest.max(row);
+            if i % 8 != 0 {
+                let ended = model.remove(i as usize * 7 % model.len());
+                silence.forget(&mut tables.rpcs, ended);
+            }
+            if i % 5 == 0 {
+                let first = model.remove(0);
+                silence.watch(&mut tables.rpcs, first, now);
+                model.push(first);
+            }
+        }
+        assert!(longest < 3_000 / 2, "gaps were closed");
+        assert_eq!(silence.len(), model.len());
+        for rpc in model {
+            let due = silence.due(Instant::from_nanos(1_000_000));
+            assert_eq!(due.map(|(first, _)| first), Some(rpc), "SILENCE-2");
+            silence.forget(&mut tables.rpcs, rpc);
+            silence.forget(&mut tables.rpcs, rpc);
+        }
+        assert_eq!((silence.next(), silence.row.len()), (None, 0));
     }
 }
