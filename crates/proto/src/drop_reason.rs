@@ -5,9 +5,8 @@ use apus_wire::ParseError;
 /// Declares the enum, its list and its names in one place.
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
-        /// Why an arriving packet was not used, or not as its sender wished. Always caused by a peer
-        /// or the network, never an error of the caller: it is counted (see
-        /// [`crate::Metrics::dropped`]).
+        /// Why an arriving packet was not used, or not as its sender wished. Always caused by a peer or the network, never an
+        /// error of the caller: it is counted (see [`crate::Metrics::dropped`]).
         ///
         /// Requirement `BAD-1`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,8 +39,7 @@ drop_reasons! {
     UnknownVersion => "unknown_versions",
     /// A packet of a kernel module that is too old to be understood (WIRE-27).
     OlderLayout => "older_layouts",
-    /// Data past the end of its message, a message or a packet without bytes, a priority or a count
-    /// out of range.
+    /// Data past the end of its message, a message or a packet without bytes, a priority or a count out of range.
     Malformed => "malformed",
     /// Sent to another Homa port.
     WrongPort => "wrong_port",
@@ -53,8 +51,7 @@ drop_reasons! {
     Finished => "finished",
     /// All bytes of a DATA packet had arrived before (HM `homa_incoming.c` `homa_add_packet`; `packet_discards`).
     Duplicate => "duplicate_packets",
-    /// A DATA packet disagrees with earlier ones about the message's length
-    /// (HM `homa_incoming.c` `homa_message_in_init`).
+    /// A DATA packet disagrees with earlier ones about the message's length (HM `homa_incoming.c` `homa_message_in_init`).
     LengthMismatch => "length_mismatches",
     /// A DATA packet would open more gaps than a message may have.
     TooManyGaps => "too_many_gaps",
@@ -74,15 +71,13 @@ drop_reasons! {
     /// A request that needs a new peer while its host has as many as a host may have, all of them busy; it was refused
     /// (CAP-18).
     HostPeers => "host_peers",
-    /// A request while more of them wait for the application than it serves in good time; it was refused
-    /// (CAP-16).
+    /// A request while more of them wait for the application than it serves in good time; it was refused (CAP-16).
     Overloaded => "overloaded",
     /// A request that needs a new peer while `max_peers` are in use, and none is idle; it was refused.
     TooManyPeers => "too_many_peers",
     /// A request of a client whose version does not know sessions of 48 bits (WIRE-33); it was refused.
     ClientTooOld => "client_too_old",
-    /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is
-    /// complete.
+    /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is complete.
     WrongState => "wrong_state",
     /// An ACK from the server, a CONFIRM without a question, or the like: the wrong end speaks (BAD-3).
     WrongRole => "wrong_role",

@@ -12,9 +12,8 @@ use bytes::Bytes;
 #[non_exhaustive]
 #[repr(u64)]
 pub enum Event {
-    /// A request has arrived. Answer it with [`crate::Transport::reply`] or drop it with
-    /// [`crate::Transport::abandon`]. The bytes of `payload` count as received until
-    /// [`crate::Transport::payload_consumed`].
+    /// A request has arrived. Answer it with [`crate::Transport::reply`] or drop it with [`crate::Transport::abandon`]. The
+    /// bytes of `payload` count as received until [`crate::Transport::payload_consumed`].
     Request {
         /// Names the RPC in the answer.
         rpc: RpcKey,
@@ -23,8 +22,7 @@ pub enum Event {
         /// The whole request, or its first bytes if only they are kept ([`crate::Transport::set_payload_prefix`]).
         payload: Bytes,
     },
-    /// A call has completed. The bytes of `payload` count as received until
-    /// [`crate::Transport::payload_consumed`].
+    /// A call has completed. The bytes of `payload` count as received until [`crate::Transport::payload_consumed`].
     Response {
         /// The call; it has ended.
         rpc: RpcKey,
@@ -45,7 +43,6 @@ pub enum Event {
     /// A peer has become known: its packet limit is set with
     /// [`crate::Transport::set_packet_limit`]. Until then packets to it are of a safe size.
     NewPeer(Address),
-    /// A command was refused for lack of room ([`crate::CommandError::is_back_pressure`]), and there
-    /// is room now.
+    /// A command was refused for lack of room ([`crate::CommandError::is_back_pressure`]), and there is room now.
     Room,
 }

@@ -140,8 +140,7 @@ pub enum ProbeKind {
     },
     /// The request is sent again from its start, since the server does not know it.
     Restart,
-    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or
-    /// fails.
+    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or fails.
     PeerRestart,
     /// The packet is not used.
     Dropped(DropReason),

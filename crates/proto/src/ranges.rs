@@ -9,9 +9,8 @@ use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
 ///
-/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer.
-/// Both sets are usually empty, and otherwise a few ranges long, so that a sorted
-/// array is faster than a tree.
+/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer. Both sets are usually
+/// empty, and otherwise a few ranges long, so that a sorted array is faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     ranges: Vec<Range<u64>>,

@@ -55,8 +55,7 @@ impl AddAssign<Duration> for Instant {
     }
 }
 
-/// The time from `earlier` until this instant; zero if `earlier` is later, like
-/// [`std::time::Instant::duration_since`].
+/// The time from `earlier` until this instant; zero if `earlier` is later, like [`std::time::Instant::duration_since`].
 impl Sub for Instant {
     type Output = Duration;
 

@@ -1,9 +1,8 @@
 //! Bounds on how long packets have waited unread in a socket.
 //!
-//! The transport must not take them for lost, however long the processor was busy or taken away. The socket does not say
-//! when a packet has arrived, so an engine derives bounds: a socket that a receive leaves empty holds nothing that had
-//! arrived before the receive; and when as many bytes were read as a socket can hold, all that it held before has been
-//! read.
+//! The transport must not take them for lost, however long the processor was busy or taken away. The socket does not say when a
+//! packet has arrived, so an engine derives bounds: a socket that a receive leaves empty holds nothing that had arrived before
+//! the receive; and when as many bytes were read as a socket can hold, all that it held before has been read.
 
 use crate::time::Instant;
 
@@ -48,8 +47,7 @@ impl UnreadBounds {
         self.clock = now;
     }
 
-    /// Notes a round in which nothing arrived. `polled` says whether the socket was polled, `now` is the clock if it was
-    /// read.
+    /// Notes a round in which nothing arrived. `polled` says whether the socket was polled, `now` is the clock if it was read.
     #[inline]
     pub fn note_idle(&mut self, polled: bool, now: Option<Instant>) {
         self.empty |= polled;

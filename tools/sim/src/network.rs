@@ -106,6 +106,12 @@ pub trait Network {
     /// Resets the counters.
     fn reset_counters(&mut self) {}
 
+    /// Returns the number of packets with payload that reached their hosts since the counters were reset, as
+    /// [`Network::counters`] does, without the counters of all hosts.
+    fn data_packets(&self) -> u64 {
+        self.counters().data_packets
+    }
+
     /// Returns the counters; all 0 for a network without queues and packets.
     fn counters(&self) -> Counters {
         Counters::default()

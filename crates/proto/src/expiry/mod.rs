@@ -14,8 +14,7 @@ use idle_acks::send_idle_acks;
 pub(crate) use suspect::{ask, interval, note_returned};
 use suspect::{check_suspects, fail_unreached};
 
-/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten,
-/// HM `homa_timer.c` `homa_timer`).
+/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, HM `homa_timer.c` `homa_timer`).
 const CHECKS_PER_CALL: usize = 256;
 
 /// Does what has become due: a bounded amount of work.
@@ -26,7 +25,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
     }
     check_after_overflow(cx);
     for _ in 0..CHECKS_PER_CALL {
-        let Some((rpc, late)) = cx.timers.silence.due(&cx.tables.rpcs, cx.now) else { break };
+        let Some((rpc, late)) = cx.timers.silence.due(cx.now) else { break };
         // TIME-4: the endpoint was stopped, and could neither ask nor hear. Without this, a peer that was stopped for the
         // same time would have no longer than a few RESENDs to respond.
         if late >= cx.timers.resend_interval.most() {

@@ -1,10 +1,9 @@
 //! The messages that wait for grants, and which of them are active.
 //!
-//! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same
-//! peer. The active messages are the first ones by (rank in the peer, bytes missing, age): no peer has
-//! a second active message while another waiting peer has none (HM `homa_grant.c` `homa_grant_find_victim`), and
-//! otherwise the shortest remaining come first, ties going to the older (HM `homa_grant.c` `homa_grant_outranks`).
-//! Requirements GRANT-2, GRANT-3.
+//! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same peer. The active
+//! messages are the first ones by (rank in the peer, bytes missing, age): no peer has a second active message while another
+//! waiting peer has none (HM `homa_grant.c` `homa_grant_find_victim`), and otherwise the shortest remaining come first, ties
+//! going to the older (HM `homa_grant.c` `homa_grant_outranks`). Requirements GRANT-2, GRANT-3.
 //!
 //! # Invariants
 //!
@@ -36,8 +35,7 @@ pub(super) struct Candidates {
     by_birth: BTreeSet<(u64, RpcKey)>,
 }
 
-/// The messages of one peer. Usually there is one, whose key changes with every packet: replacing it costs
-/// nothing.
+/// The messages of one peer. Usually there is one, whose key changes with every packet: replacing it costs nothing.
 #[derive(Debug)]
 enum Row {
     One(Key),

@@ -1,11 +1,10 @@
 //! Grants: which sender may transmit, and how far.
 //!
-//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as GRANTs
-//! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
-//! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
-//! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
-//! oldest message, so that the longest do not starve ([`oldest`]). If senders say how many granted bytes wait with them, what
-//! is on the way without those is limited further ([`in_flight`]).
+//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as GRANTs allow. At any time a few
+//! messages are *active*: the shortest remaining ones, spread over peers ([`candidates`]). Each active message may have a
+//! window of granted bytes on the way ([`window`]), all messages together no more than `max_incoming` ([`backlog`]), and a
+//! small share goes to the oldest message, so that the longest do not starve ([`oldest`]). If senders say how many granted
+//! bytes wait with them, what is on the way without those is limited further ([`in_flight`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
 //! that a message gets at most one GRANT per batch (HM `homa_grant.c` `homa_grant_check_rpc`, GRANT-6).
@@ -22,9 +21,8 @@
 //! - **GRANTER-5** (CAP-20) While messages wait for room, one message is assured of its room, unless memory has not enough
 //!   for that. Those that wait take turns, by age.
 //!
-//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
-//! back until data arrives again. Chosen by us, because the kernel lets eight dead senders hold all grants
-//! until they time out.
+//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming` back until data arrives
+//! again. Chosen by us, because the kernel lets eight dead senders hold all grants until they time out.
 
 mod backlog;
 mod candidates;
@@ -264,8 +262,7 @@ impl Granter {
         self.dirty || !self.touched.is_empty() || self.parked.has_more()
     }
 
-    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are
-    /// raised already.
+    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are raised already.
     pub(crate) fn run(
         &mut self,
         rpcs: &mut Rpcs,
@@ -302,8 +299,7 @@ impl Granter {
         }
     }
 
-    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not in
-    /// `granted` yet.
+    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not in `granted` yet.
     fn grant_active(
         &mut self,
         rpcs: &mut Rpcs,

@@ -1,5 +1,4 @@
-//! The oldest message's share of the grants, with which the longest messages make progress while shorter ones keep
-//! arriving.
+//! The oldest message's share of the grants, with which the longest messages make progress while shorter ones keep arriving.
 
 use super::window::Window;
 use crate::config::Config;
@@ -7,9 +6,8 @@ use crate::message::MessageIn;
 
 /// A share of the granted bytes goes to the oldest message (HM `homa_grant.c` `homa_grant_check_fifo`, GRANT-8).
 ///
-/// The kernel gives one increment per interval of link time. Here the share is earned by the scheduled
-/// bytes that arrive: under load, when it matters, this is the same, and it needs neither a timer nor
-/// the rate of the link.
+/// The kernel gives one increment per interval of link time. Here the share is earned by the scheduled bytes that arrive: under
+/// load, when it matters, this is the same, and it needs neither a timer nor the rate of the link.
 #[derive(Debug)]
 pub(super) struct OldestShare {
     /// Bytes out of 1000.
@@ -55,8 +53,7 @@ impl OldestShare {
 
     /// Bytes that the oldest message should be granted now; `None` if its share is not due.
     ///
-    /// A message that already has its window and two increments on the way gets nothing: its sender
-    /// does not use them.
+    /// A message that already has its window and two increments on the way gets nothing: its sender does not use them.
     pub(super) fn due(&mut self, message: &MessageIn, window: u32) -> Option<u32> {
         let enough = window.saturating_add(2 * self.increment);
         if message.outstanding() > enough {

@@ -86,8 +86,7 @@ pub(crate) enum Inserted {
 }
 
 impl MessageIn {
-    /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its
-    /// bytes are retained.
+    /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its bytes are retained.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
         let unscheduled = incoming.min(length);
         Self {
@@ -156,8 +155,7 @@ impl MessageIn {
 
     /// Bytes that the sender may transmit and that have not arrived.
     ///
-    /// A packet that starts below the limit may go beyond it (HM `homa_outgoing.c` `homa_xmit_data`), hence the
-    /// saturation.
+    /// A packet that starts below the limit may go beyond it (HM `homa_outgoing.c` `homa_xmit_data`), hence the saturation.
     pub(crate) const fn outstanding(&self) -> u32 {
         self.granted.saturating_sub(self.received)
     }
@@ -275,8 +273,7 @@ impl MessageIn {
         &data[..retained.min(data.len())]
     }
 
-    /// Extends the prefix to `end`; `retained` are the retained bytes of the extension. Islands that
-    /// it covers are left alone.
+    /// Extends the prefix to `end`; `retained` are the retained bytes of the extension. Islands that it covers are left alone.
     fn extend_prefix(&mut self, end: u32, retained: &[u8]) {
         let needed = self.content.len() + retained.len();
         if needed > self.content.capacity() {

@@ -39,8 +39,7 @@ pub(crate) struct MessageOut {
     sent: u32,
     /// Payload bytes of a full packet.
     segment: u32,
-    /// Whether `segment` has changed since the first packet left, so that retransmissions cannot
-    /// keep the old boundaries.
+    /// Whether `segment` has changed since the first packet left, so that retransmissions cannot keep the old boundaries.
     reshaped: bool,
     /// Level for scheduled packets, from the newest GRANT (PRIO-4).
     pub(crate) scheduled_priority: u8,
@@ -227,10 +226,9 @@ impl MessageOut {
         Some(self.cut(start..end))
     }
 
-    /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch
-    /// it. Bytes that have never left are excluded (OUTGOING-3), those that left at an instant for which
-    /// `on_its_way` holds, and all but the first packets of bytes that were sent again and do not arrive (TIME-17). Returns
-    /// whether any wait to be sent again.
+    /// SEND-7: marks `range` to be sent again, in the packets of the first transmission that touch it. Bytes that have never
+    /// left are excluded (OUTGOING-3), those that left at an instant for which `on_its_way` holds, and all but the first
+    /// packets of bytes that were sent again and do not arrive (TIME-17). Returns whether any wait to be sent again.
     ///
     /// A receiver asks when a message has been silent, so the time of the last new bytes stands for all of them.
     pub(crate) fn request_resend(

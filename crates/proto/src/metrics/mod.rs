@@ -1,8 +1,7 @@
 //! Counters of the core.
 //!
-//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take
-//! differences. Groups and names follow the kernel module's metrics (docs/reference/homa-module.md, *Metrics*) where
-//! they have a meaning here.
+//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take differences. Groups and names follow
+//! the kernel module's metrics (docs/reference/homa-module.md, *Metrics*) where they have a meaning here.
 
 mod counters;
 mod durations;
@@ -101,9 +100,8 @@ counters! {
         assured_messages,
         /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
-        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`):
-        /// divided by the time that has passed, the average number that waited. High values mean an overloaded
-        /// receiver.
+        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
+        /// the time that has passed, the average number that waited. High values mean an overloaded receiver.
         grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,

@@ -4,10 +4,9 @@ use crate::time::Instant;
 use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
 
-/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along
-/// (HM `homa_outgoing.c` `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet takes the oldest ones
-/// (HM `homa_incoming.c` `homa_ack_pkt`, `homa_peer.c` `homa_peer_add_ack`, RPC-9). If there is no DATA for a while, they
-/// leave in ACK packets of their own (RPC-18).
+/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (HM `homa_outgoing.c`
+/// `homa_tx_data_pkt_alloc`); when too many wait, an ACK packet takes the oldest ones (HM `homa_incoming.c` `homa_ack_pkt`,
+/// `homa_peer.c` `homa_peer_add_ack`, RPC-9). If there is no DATA for a while, they leave in ACK packets of their own (RPC-18).
 #[derive(Debug)]
 pub(crate) struct Acks {
     /// Each ack, and when its response was complete.

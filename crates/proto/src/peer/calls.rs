@@ -99,8 +99,7 @@ impl Calls {
         self.ended.insert(id);
     }
 
-    /// What packets of call `id` say about the oldest call that may be alive, AMO-8
-    /// ([`UdpFields::low_water`]).
+    /// What packets of call `id` say about the oldest call that may be alive, AMO-8 ([`UdpFields::low_water`]).
     pub(crate) fn low_water(&self, id: u64) -> u32 {
         let distance = id.saturating_sub(self.ended.low()) / 2;
         u32::try_from(distance)

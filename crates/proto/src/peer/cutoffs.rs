@@ -14,8 +14,7 @@ pub(crate) struct PeerCutoffs {
 }
 
 impl PeerCutoffs {
-    /// Before the peer has announced anything, all messages use the level below `highest`
-    /// (HM `homa_peer.c` `homa_peer_alloc`).
+    /// Before the peer has announced anything, all messages use the level below `highest` (HM `homa_peer.c` `homa_peer_alloc`).
     pub(crate) fn unknown(highest: u8) -> Self {
         let mut table = [0; PRIORITIES];
         table[usize::from(highest.saturating_sub(1))] = u32::MAX;
@@ -33,9 +32,8 @@ impl PeerCutoffs {
         self.version = cutoffs.version;
     }
 
-    /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one, up
-    /// to `highest`, that takes messages of this length. A cutoff of 0 leaves a level to scheduled packets, and takes no
-    /// empty message either.
+    /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one, up to `highest`, that takes
+    /// messages of this length. A cutoff of 0 leaves a level to scheduled packets, and takes no empty message either.
     pub(crate) fn level(&self, length: u32, highest: u8) -> u8 {
         let length = extent(length);
         (0..=highest).rev().find(|level| self.table[usize::from(*level)] >= length).unwrap_or(0)

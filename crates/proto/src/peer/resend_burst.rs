@@ -1,10 +1,9 @@
 //! Whether a peer may be sent RESENDs now.
 //!
-//! TIME-6: one burst of RESENDs is under way per peer at a time (described in HM `protocol.md` and enforced by no
-//! code): after an incast with losses, all messages of a peer fall silent together, and asking for all of them at once
-//! would cause the next loss. A burst ends when the peer answers, or when it has not answered for an interval. The
-//! second burst without an answer may have been lost; from the third on the interval doubles, so that a peer that was
-//! stopped does not find a pile of RESENDs.
+//! TIME-6: one burst of RESENDs is under way per peer at a time (described in HM `protocol.md` and enforced by no code): after
+//! an incast with losses, all messages of a peer fall silent together, and asking for all of them at once would cause the next
+//! loss. A burst ends when the peer answers, or when it has not answered for an interval. The second burst without an answer
+//! may have been lost; from the third on the interval doubles, so that a peer that was stopped does not find a pile of RESENDs.
 
 use crate::limits::{MAX_RESEND_BURST, MAX_RESEND_BYTES};
 use crate::time::{Instant, USEC};

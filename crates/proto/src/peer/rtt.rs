@@ -9,10 +9,9 @@ use crate::time::Instant;
 /// The minimum is taken over this time and the same time before it.
 const MIN_WINDOW: u64 = 10_000_000_000;
 
-/// A message's first GRANT waits for shorter messages, and then says nothing about the network: a sample counts as at
-/// most this many times the minimum. Chosen by us: longer queues than that are drained before missing bytes are
-/// requested. Without a bound, losses that are not requested delay GRANTs, which lengthens the RTO,
-/// which delays requests for losses.
+/// A message's first GRANT waits for shorter messages, and then says nothing about the network: a sample counts as at most this
+/// many times the minimum. Chosen by us: longer queues than that are drained before missing bytes are requested. Without a
+/// bound, losses that are not requested delay GRANTs, which lengthens the RTO, which delays requests for losses.
 const GRANT_FACTOR: u64 = 4;
 
 /// Estimates of a peer's round-trip time, in nanoseconds.

@@ -1,14 +1,13 @@
 //! The finished requests of a client host in the kernel profile.
 //!
-//! There a counter numbers the calls of a whole host (HM `homa_rpc.c` `homa_rpc_alloc_client`), or those of one
-//! endpoint of apus; a server receives few of them. So finished ids do not form ranges: between two there are calls to
-//! other servers, and possibly a call to this one that has not arrived yet. Which is not known, but the counter tells
-//! how long ago an id was given out. Memory is therefore bounded by how far the counter has advanced, not by the number
-//! of gaps: finished ids are kept in *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when
-//! there are too many. An id is refused unseen only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls
-//! more, 262,144, or many more if few of them arrive here: a module that makes a million a second needs a quarter of a
-//! second for that, and gives up a call whose server has been silent for 100 ms
-//! (HM `homa_timer.c` `homa_timer_check_rpc`).
+//! There a counter numbers the calls of a whole host (HM `homa_rpc.c` `homa_rpc_alloc_client`), or those of one endpoint of
+//! apus; a server receives few of them. So finished ids do not form ranges: between two there are calls to other servers, and
+//! possibly a call to this one that has not arrived yet. Which is not known, but the counter tells how long ago an id was given
+//! out. Memory is therefore bounded by how far the counter has advanced, not by the number of gaps: finished ids are kept in
+//! *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when there are too many. An id is refused unseen
+//! only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few of them arrive here:
+//! a module that makes a million a second needs a quarter of a second for that, and gives up a call whose server has been
+//! silent for 100 ms (HM `homa_timer.c` `homa_timer_check_rpc`).
 //!
 //! Endpoints of apus begin in ranges of their own (ADR 12), far from each other and from the module. The highest
 //! bits distinguish the counters, so that a busy one does not close what a quiet one has not finished.

@@ -1,10 +1,9 @@
 //! The variant of the kernel module that a peer runs (kernel profile).
 //!
-//! The header has no version; the variant is inferred from the packets of the peer. Today's module announces in each
-//! DATA packet the number of bytes sent without grants, which is at least one; the stripped module of the upstream
-//! kernel knows no grants and leaves the field 0. Its RESENDs end before the level. A receiver with grants
-//! is recognised by any packet that a stripped one does not send. Source: docs/reference/homa-module.md, *Variants*;
-//! requirement WIRE-26.
+//! The header has no version; the variant is inferred from the packets of the peer. Today's module announces in each DATA
+//! packet the number of bytes sent without grants, which is at least one; the stripped module of the upstream kernel knows no
+//! grants and leaves the field 0. Its RESENDs end before the level. A receiver with grants is recognised by any packet that a
+//! stripped one does not send. Source: docs/reference/homa-module.md, *Variants*; requirement WIRE-26.
 
 use apus_wire::Body;
 

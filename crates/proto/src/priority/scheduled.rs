@@ -3,9 +3,8 @@
 /// Level for the message of rank `rank` (0: fewest missing bytes) among `active` ones, with
 /// `levels` levels for scheduled packets.
 ///
-/// When fewer messages are active than there are levels, the lowest ones are used, so that a new and
-/// shorter message finds a free level above them and overtakes at once (HM `homa_grant.c` `homa_grant_priority`,
-/// PRIO-9).
+/// When fewer messages are active than there are levels, the lowest ones are used, so that a new and shorter message finds a
+/// free level above them and overtakes at once (HM `homa_grant.c` `homa_grant_priority`, PRIO-9).
 pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u8 {
     let used = if active < levels as usize { active } else { levels as usize };
     used.saturating_sub(1).saturating_sub(rank) as u8

@@ -2,9 +2,6 @@
 //!
 //! Each struct belongs to one module, which is the only one that reads or writes its fields.
 
-use super::RpcKey;
-use crate::time::Instant;
-
 /// The granter's state of one incoming message (`grant`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GrantEntry {
@@ -18,8 +15,7 @@ pub(crate) struct GrantEntry {
     pub(crate) at_sender: Option<u32>,
     /// Its bytes on the way as they are counted, if its sender says what waits there.
     pub(crate) in_flight: InFlightShare,
-    /// Whether it has needed a grant: only then it counts
-    /// (HM `homa_grant.c` `homa_grant_init_rpc`).
+    /// Whether it has needed a grant: only then it counts (HM `homa_grant.c` `homa_grant_init_rpc`).
     pub(crate) scheduled: bool,
     /// Whether data has arrived since the last run.
     pub(crate) touched: bool,
@@ -36,13 +32,4 @@ pub(crate) struct InFlightShare {
     pub(crate) bytes: u32,
     /// Whether the message needs further GRANTs.
     pub(crate) grantable: bool,
-}
-
-/// An RPC's place in the list of watched RPCs (`timer/silence`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SilenceLink {
-    /// When it is checked; [`Instant::ZERO`] if it is not watched.
-    pub(crate) due: Instant,
-    pub(crate) before: Option<RpcKey>,
-    pub(crate) after: Option<RpcKey>,
 }

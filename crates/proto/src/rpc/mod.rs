@@ -1,7 +1,6 @@
 //! Remote procedure calls: a request and a response, seen from one end.
 //!
-//! Both ends keep the same [`Rpc`]; what only the client
-//! or only the server needs is in [`Side`].
+//! Both ends keep the same [`Rpc`]; what only the client or only the server needs is in [`Side`].
 
 mod binding;
 mod entries;
@@ -11,7 +10,7 @@ mod table;
 mod tables;
 
 pub(crate) use binding::Binding;
-pub(crate) use entries::{GrantEntry, InFlightShare, SilenceLink};
+pub(crate) use entries::{GrantEntry, InFlightShare};
 pub use key::RpcKey;
 pub(crate) use state::{ClientState, ServerState, State, Step};
 pub(crate) use table::Rpcs;
@@ -32,15 +31,13 @@ pub(crate) struct Rpc {
     pub(crate) id: u64,
     /// Homa port of the other end.
     pub(crate) peer_port: u16,
-    /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c` `homa_grant_outranks`) and finds the
-    /// oldest.
+    /// Order of creation at this end; breaks ties in SRPT order (HM `homa_grant.c` `homa_grant_outranks`) and finds the oldest.
     pub(crate) birth: u64,
     /// Its place among the RPCs with its peer (`tables`).
     place: u32,
     /// When it was created.
     pub(crate) started: Instant,
-    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY
-    /// (HM `homa_incoming.c` `homa_dispatch_pkts`).
+    /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (HM `homa_incoming.c` `homa_dispatch_pkts`).
     pub(crate) heard: Instant,
     /// When the peer was last asked (RESEND or NEED_ACK).
     pub(crate) asked: Instant,
@@ -52,13 +49,12 @@ pub(crate) struct Rpc {
     pub(crate) waits_to_ask: bool,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet
-    /// needs none.
+    /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet needs none.
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
-    /// Place in the list of RPCs whose silence is watched.
-    pub(crate) timer: SilenceLink,
+    /// Place in the row of RPCs whose silence is watched; 0 if it is not.
+    pub(crate) silence_place: u64,
     /// Its key in the send queue, if it is queued.
     pub(crate) queued: Option<u32>,
     /// The granter's state of the incoming message.
@@ -166,7 +162,7 @@ impl Rpc {
             side: new.side,
             incoming: new.incoming,
             outgoing: new.outgoing,
-            timer: SilenceLink::default(),
+            silence_place: 0,
             queued: None,
             grant: GrantEntry::default(),
         }

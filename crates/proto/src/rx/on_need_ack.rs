@@ -11,9 +11,8 @@ use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, State};
 use crate::tx::Sender;
 use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
-/// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`,
-/// `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the
-/// request (requirement AMO-1).
+/// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c`
+/// `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the request (requirement AMO-1).
 pub(super) fn on_need_ack(
     cx: &mut Context<'_>,
     from: Source,
@@ -43,9 +42,8 @@ pub(super) fn on_need_ack(
             let (silence, rtt) = (cx.silence(rpc), &cx.tables.peers[peer].rtt);
             let waits = no_room || cx.in_flight().covers(rtt, silence);
             if waits || !cx.sender().request_missing(rpc) {
-                // The response is probably on its way, or the server waits for this endpoint or for room in it: the
-                // kernel asks every millisecond, and what would be dropped again must not take its link from
-                // everything else.
+                // The response is probably on its way, or the server waits for this endpoint or for room in it: the kernel asks
+                // every millisecond, and what would be dropped again must not take its link from everything else.
                 cx.sender().control(rpc, Body::Busy);
             }
             Ok(())
@@ -178,8 +176,7 @@ pub(super) fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     }
 }
 
-/// The call is over, or was never made: releases the server's state, and takes along the acks
-/// that wait for this peer.
+/// The call is over, or was never made: releases the server's state, and takes along the acks that wait for this peer.
 pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source, header: &Header) {
     let list = match from.peer {
         Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),

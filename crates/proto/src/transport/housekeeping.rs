@@ -100,9 +100,8 @@ impl Transport {
     /// Reports that nothing waited unread at `at`: what is handled from now on has arrived since. A RESEND then says
     /// nothing about bytes that have left since `at`: it may have waited (TIME-7).
     ///
-    /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from
-    /// what an engine knows. Without this report and [`Transport::finish_reading`] each
-    /// packet counts as handled when it arrives.
+    /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from what
+    /// an engine knows. Without this report and [`Transport::finish_reading`] each packet counts as handled when it arrives.
     pub fn begin_reading(&mut self, at: Instant) {
         self.timers.arrears.begin(at);
     }
@@ -114,9 +113,8 @@ impl Transport {
         self.timers.arrears.finish(at);
     }
 
-    /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes
-    /// are asked for as soon as everything has been read that arrived before, and not only after the usual silence
-    /// (TIME-14).
+    /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes are
+    /// asked for as soon as everything has been read that arrived before, and not only after the usual silence (TIME-14).
     pub const fn handle_overflow(&mut self, at: Instant) {
         self.timers.arrears.overflow(at);
     }
@@ -148,15 +146,13 @@ impl Transport {
         }
     }
 
-    /// Sets whether requests are accepted, which is the default. Otherwise they are refused with
-    /// [`Refusal::NotServing`].
+    /// Sets whether requests are accepted, which is the default. Otherwise they are refused with [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {
         self.inbound.serving = serving;
     }
 
-    /// Sets how many requests are accepted from now on; further ones are refused with
-    /// [`Refusal::Overloaded`] until it is set again (CAP-16). The default, [`usize::MAX`], accepts
-    /// all.
+    /// Sets how many requests are accepted from now on; further ones are refused with [`Refusal::Overloaded`] until it is set
+    /// again (CAP-16). The default, [`usize::MAX`], accepts all.
     ///
     /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
@@ -170,14 +166,12 @@ impl Transport {
         self.inbound.budget.send.bytes()
     }
 
-    /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the
-    /// rest is counted and discarded (CAP-15). The default, [`usize::MAX`], retains everything; 0 retains
-    /// nothing.
+    /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the rest is counted
+    /// and discarded (CAP-15). The default, [`usize::MAX`], retains everything; 0 retains nothing.
     ///
-    /// For callers that measure and never read payload, such as a simulator or a sink of load: memory is then
-    /// proportional to the number of live messages, and not to their bytes. Events carry the retained bytes.
-    /// Everything else is the same: the packets that are sent, the order of events, and the
-    /// counters, which count whole lengths.
+    /// For callers that measure and never read payload, such as a simulator or a sink of load: memory is then proportional to
+    /// the number of live messages, and not to their bytes. Events carry the retained bytes. Everything else is the same: the
+    /// packets that are sent, the order of events, and the counters, which count whole lengths.
     ///
     /// [`Transport::payload_consumed`] still takes the length of the event's payload, 0 if nothing is retained. Discarded bytes
     /// count as consumed when their message is complete, so that messages which the application does not consume do not

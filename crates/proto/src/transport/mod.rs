@@ -53,10 +53,9 @@ const ASSUMED_LINK_MBPS: u64 = 25_000;
 impl Transport {
     /// Returns a transport for the endpoint with Homa port `port`.
     ///
-    /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC
-    /// ids, session numbers and hash seeds. Peers must not be able to guess it, and no two lives of an
-    /// endpoint may have the same: take all 128 bits from the operating system. Nothing that a peer
-    /// learns reveals anything else (AMO-9).
+    /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC ids, session numbers and
+    /// hash seeds. Peers must not be able to guess it, and no two lives of an endpoint may have the same: take all 128 bits
+    /// from the operating system. Nothing that a peer learns reveals anything else (AMO-9).
     #[must_use]
     pub fn new(config: Config, port: u16, seed: u128) -> Self {
         let secret = Secret::new(seed);
@@ -77,11 +76,9 @@ impl Transport {
         }
     }
 
-    /// Handles the packets of a datagram from `from`, given without IP and UDP headers. Returns their number, at least
-    /// 1.
+    /// Handles the packets of a datagram from `from`, given without IP and UDP headers. Returns their number, at least 1.
     ///
-    /// Cannot fail: each packet is used, or counted as dropped with a
-    /// [`crate::DropReason`]; see [`Transport::metrics`].
+    /// Cannot fail: each packet is used, or counted as dropped with a [`crate::DropReason`]; see [`Transport::metrics`].
     pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &[u8]) -> usize {
         self.advance(now);
         let mut count = 0;

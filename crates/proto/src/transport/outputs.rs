@@ -48,7 +48,7 @@ impl Transport {
                 next = (at, reason);
             }
         };
-        consider(self.timers.silence.next(&self.tables.rpcs), TimeoutReason::Silence);
+        consider(self.timers.silence.next(), TimeoutReason::Silence);
         consider(self.timers.suspicions.next(), TimeoutReason::Silence);
         let overflow = self.timers.arrears.is_overflow_check_due();
         consider(overflow.then_some(Instant::ZERO), TimeoutReason::Silence);

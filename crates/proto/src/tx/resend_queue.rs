@@ -3,8 +3,7 @@
 use crate::rpc::RpcKey;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// RPCs with bytes to be sent again, the fewest bytes left first (SEND-1), each at most once. May hold RPCs that have
-/// ended.
+/// RPCs with bytes to be sent again, the fewest bytes left first (SEND-1), each at most once. May hold RPCs that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct ResendQueue {
     order: BTreeSet<(u32, RpcKey)>,

@@ -7,11 +7,10 @@
 //!
 //! # Invariants
 //!
-//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order
-//!   it is the key.
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order it is the key.
 //! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long
-//!   plus [`MAX_ENDED`].
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long plus [`MAX_ENDED`].
+//! - **SENDQUEUE-4** [`Shortest::first`] precedes all others; there are none without it.
 
 use crate::config::Config;
 use crate::message::MessageOut;
@@ -25,7 +24,7 @@ pub(crate) struct SendQueue {
     short: VecDeque<RpcKey>,
     /// Number of those that have not ended (SENDQUEUE-3).
     short_live: usize,
-    by_remaining: BTreeSet<(u32, u64, RpcKey)>,
+    by_remaining: Shortest,
     by_birth: BTreeSet<(u64, RpcKey)>,
     /// Messages that send one packet before their turn (SEND-11), first come first served. May hold messages that have
     /// nothing to send any more; they are skipped.
@@ -40,6 +39,48 @@ pub(crate) struct SendQueue {
     fifo_credit: i64,
 }
 
+/// Bytes that are left, order of creation, RPC.
+type Place = (u32, u64, RpcKey);
+
+/// The order, the first message apart from the tree of the others: a message that transmits is nearly always the first and
+/// stays it, so that its packets change no tree.
+#[derive(Debug, Default)]
+struct Shortest {
+    first: Option<Place>,
+    others: BTreeSet<Place>,
+}
+
+impl Shortest {
+    fn insert(&mut self, place: Place) {
+        if self.first.is_some_and(|first| first < place) {
+            self.others.insert(place);
+        } else {
+            self.others.extend(self.first.replace(place));
+        }
+    }
+
+    fn remove(&mut self, place: Place) {
+        if self.first == Some(place) {
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(&place);
+        }
+    }
+
+    fn change(&mut self, from: Place, to: Place) {
+        if self.first == Some(from) && to < from {
+            self.first = Some(to);
+        } else {
+            self.remove(from);
+            self.insert(to);
+        }
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+}
+
 /// A message chosen from the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
@@ -48,8 +89,7 @@ pub(crate) struct Choice {
     pub(crate) oldest: bool,
     /// Whether it goes before its turn, with one packet (SEND-11).
     pub(crate) early: bool,
-    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has
-    /// earned.
+    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has earned.
     pub(crate) most: u32,
 }
 
@@ -58,7 +98,7 @@ impl SendQueue {
         Self {
             short: VecDeque::new(),
             short_live: 0,
-            by_remaining: BTreeSet::new(),
+            by_remaining: Shortest::default(),
             by_birth: BTreeSet::new(),
             early: VecDeque::new(),
             informs: config.informs(),
@@ -75,6 +115,14 @@ impl SendQueue {
         let sendable = entry.outgoing.as_ref().filter(|message| message.is_sendable());
         let wanted = sendable.map(MessageOut::remaining);
         if wanted == entry.queued {
+            return;
+        }
+        if let (Some(before), Some(remaining)) = (entry.queued, wanted)
+            && before.min(remaining) >= self.defer_min
+        {
+            entry.queued = wanted;
+            let place = |left| (left, entry.birth, rpc);
+            self.by_remaining.change(place(before), place(remaining));
             return;
         }
         self.remove(rpc, entry);
@@ -106,7 +154,7 @@ impl SendQueue {
     pub(crate) fn remove(&mut self, rpc: RpcKey, entry: &mut Rpc) {
         match entry.queued.take() {
             Some(remaining) if remaining >= self.defer_min => {
-                self.by_remaining.remove(&(remaining, entry.birth, rpc));
+                self.by_remaining.remove((remaining, entry.birth, rpc));
                 self.by_birth.remove(&(entry.birth, rpc));
             }
             Some(_) => self.short_live -= 1,
@@ -131,7 +179,7 @@ impl SendQueue {
 
     /// Whether a message goes before a retransmission of one that has `left` bytes to send.
     pub(super) fn goes_before(&self, left: u32) -> bool {
-        let shortest = self.by_remaining.first().map(|(remaining, ..)| *remaining);
+        let shortest = self.by_remaining.first.map(|(remaining, ..)| remaining);
         self.short_live > 0 && left >= self.defer_min
             || shortest.is_some_and(|shortest| shortest < left)
     }
@@ -139,7 +187,7 @@ impl SendQueue {
     /// `rpc`'s message has been granted bytes. If others go first, it sends one packet before its turn, which tells its
     /// receiver how much waits (SEND-11).
     pub(crate) fn announce(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
-        let is_first = self.by_remaining.first().is_some_and(|(.., first)| *first == rpc);
+        let is_first = self.by_remaining.first.is_some_and(|(.., first)| first == rpc);
         let may_wait = self.informs && self.early.len() < MAX_EARLY && !self.early.contains(&rpc);
         if !is_first && may_wait && self.is_in_order(rpcs, rpc) {
             self.early.push_back(rpc);
@@ -162,7 +210,7 @@ impl SendQueue {
             }
             self.early.pop_front();
         }
-        let shortest = self.by_remaining.first().map(|(_, _, rpc)| *rpc)?;
+        let (_, _, shortest) = self.by_remaining.first?;
         let oldest = self.by_birth.first().map(|(_, rpc)| *rpc)?;
         if oldest != shortest && self.fifo_credit >= FIFO_STEP {
             let most = (self.fifo_credit / 1_000) as u32;
@@ -188,7 +236,7 @@ impl SendQueue {
 
     /// Whether the order, short messages aside, is empty.
     pub(crate) fn has_long(&self) -> bool {
-        !self.by_remaining.is_empty()
+        !self.by_birth.is_empty()
     }
 
     /// Messages in the queue.
@@ -216,6 +264,37 @@ const EARNED_FOR: i64 = 64_000;
 mod tests {
     use super::*;
     use crate::{Call, Instant, Transport};
+    use proptest::prelude::*;
+    use slotmap::SlotMap;
+
+    proptest! {
+        /// The model is a tree of all.
+        #[test]
+        fn the_order_behaves_like_one_tree(
+            steps in proptest::collection::vec((0usize..6, 0u32..8), 1..60),
+        ) {
+            let mut slots = SlotMap::<RpcKey, ()>::with_key();
+            let rpcs: Vec<RpcKey> = (0..6).map(|_| slots.insert(())).collect();
+            let mut places: [Option<Place>; 6] = [None; 6];
+            let (mut order, mut model) = (Shortest::default(), BTreeSet::new());
+            for (which, left) in steps {
+                let to = (left > 0).then_some((left, which as u64, rpcs[which]));
+                match (places[which], to) {
+                    (Some(from), Some(to)) => order.change(from, to),
+                    (Some(from), None) => order.remove(from),
+                    (None, Some(to)) => order.insert(to),
+                    (None, None) => {}
+                }
+                if let Some(from) = places[which] {
+                    model.remove(&from);
+                }
+                model.extend(to);
+                places[which] = to;
+                prop_assert_eq!(order.first, model.first().copied(), "SENDQUEUE-4");
+                prop_assert_eq!(order.len(), model.len());
+            }
+        }
+    }
 
     /// SENDQUEUE-3: while the network takes nothing, calls that begin and end leave nothing behind.
     #[test]

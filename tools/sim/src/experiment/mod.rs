@@ -292,7 +292,7 @@ impl Experiment {
                 break;
             }
             if message.number == window.start {
-                packets = network.counters().data_packets;
+                packets = network.data_packets();
                 network.reset_counters();
                 began = (now, measurement.wire_bytes);
                 measurement.begin();
@@ -306,7 +306,7 @@ impl Experiment {
             if unreported.0 >= PROGRESS_EVERY.0 || unreported.1 >= PROGRESS_EVERY.1 {
                 unreported = (0, 0);
                 let share = f64::from(message.number) / f64::from(window.end);
-                let packets = packets + network.counters().data_packets;
+                let packets = packets + network.data_packets();
                 progress(Progress { share, packets });
             }
         }

@@ -299,6 +299,10 @@ impl<H: Host> Network for Fabric<H> {
         self.reset_counts();
     }
 
+    fn data_packets(&self) -> u64 {
+        self.counts.data_packets
+    }
+
     fn counters(&self) -> Counters {
         self.counters_so_far()
     }

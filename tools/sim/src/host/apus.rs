@@ -97,9 +97,15 @@ impl Default for Frame {
     }
 }
 
-/// State that all hosts of a fabric share.
+/// State that all hosts of a fabric share. Each refers to one copy: one of their own would not stay in the cache.
 #[derive(Clone, Debug)]
 pub struct Shared {
+    pub(super) state: Rc<State>,
+}
+
+/// The state itself.
+#[derive(Debug)]
+pub(super) struct State {
     config: Config,
     pub(super) answer: Answer,
     rate: Rate,
@@ -107,7 +113,7 @@ pub struct Shared {
     /// Zeros for the longest message. Never written and rarely read, so that they occupy no memory.
     pub(super) zeros: Bytes,
     /// Buffer in which a packet is assembled for the transport that receives it.
-    pub(super) scratch: Rc<RefCell<Vec<u8>>>,
+    pub(super) scratch: RefCell<Vec<u8>>,
 }
 
 impl Shared {
@@ -122,20 +128,21 @@ impl Shared {
         longest: u32,
     ) -> Self {
         let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
-        Self {
+        let state = State {
             config,
             answer,
             rate,
             packets,
             zeros: Bytes::from(vec![0; longest as usize]),
-            scratch: Rc::new(RefCell::new(scratch)),
-        }
+            scratch: RefCell::new(scratch),
+        };
+        Self { state: Rc::new(state) }
     }
 
     /// Returns the payload of the message with this label.
     fn payload(&self, label: Label) -> Payload {
         let beginning = Bytes::copy_from_slice(&label.write());
-        Payload::from_iter([beginning, self.zeros.slice(..label.bytes as usize - LABEL)])
+        Payload::from_iter([beginning, self.state.zeros.slice(..label.bytes as usize - LABEL)])
     }
 }
 
@@ -164,9 +171,9 @@ impl ApusHost {
     /// Returns a process of a host, without any history.
     pub(super) fn process(id: HostId, shared: Shared, seed: u64, process: u8) -> Self {
         let port = PORT + u16::from(process);
-        let mut transport = Transport::new(shared.config.clone(), port, seed.into());
+        let mut transport = Transport::new(shared.state.config.clone(), port, seed.into());
         transport.set_payload_prefix(LABEL);
-        transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
+        transport.set_link_rate(u32::try_from(shared.state.rate.mbps()).unwrap_or(u32::MAX));
         Self {
             id,
             process,
@@ -232,7 +239,7 @@ impl ApusHost {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
                 Event::NewPeer(peer) => {
-                    let longest = DATA_HEADER_LEN + self.shared.packets.payload as usize;
+                    let longest = DATA_HEADER_LEN + self.shared.state.packets.payload as usize;
                     self.transport.set_packet_limit(peer, longest);
                 }
                 Event::Room => self.retry(now),
@@ -246,10 +253,10 @@ impl ApusHost {
         self.transport.payload_consumed(payload.len());
         let Some(label) = Label::read(payload) else { return };
         self.outcomes.push_back(Outcome::Delivered(label.number));
-        let payload = match self.shared.answer {
-            Answer::Nothing => self.shared.zeros.slice(..1).into(),
+        let payload = match self.shared.state.answer {
+            Answer::Nothing => self.shared.state.zeros.slice(..1).into(),
             Answer::Echo => self.shared.payload(label),
-            Answer::Bytes(bytes) => self.shared.zeros.slice(..bytes as usize).into(),
+            Answer::Bytes(bytes) => self.shared.state.zeros.slice(..bytes as usize).into(),
         };
         // Responses have as much room of their own as requests: the response to an accepted request
         // is refused only if its client has ended the call.
@@ -283,7 +290,7 @@ impl Host for ApusHost {
         let header_len = usize::from(frame.header_len);
         let end = header_len + packet.payload as usize;
         {
-            let mut scratch = self.shared.scratch.borrow_mut();
+            let mut scratch = self.shared.state.scratch.borrow_mut();
             // Copying a constant length needs no call. What follows the label is payload that is
             // never read.
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
@@ -310,7 +317,7 @@ impl Host for ApusHost {
         let write = Writer {
             from: self.id,
             process: self.process,
-            packets: &self.shared.packets,
+            packets: &self.shared.state.packets,
             transmit: &transmit,
         };
         let (header, others) = transmit.headers().split_at(header_len);

@@ -111,7 +111,7 @@ impl ModuleHost {
     /// Returns a host without any history.
     #[must_use]
     pub fn new(id: HostId, shared: Shared) -> Self {
-        let module = Module::new(PORT, shared.packets.payload, 2);
+        let module = Module::new(PORT, shared.state.packets.payload, 2);
         Self { id, shared, module, outcomes: VecDeque::new() }
     }
 
@@ -141,10 +141,10 @@ impl ModuleHost {
     fn serve(&mut self, now: Nanos, rpc: ModuleRpcKey, payload: &Bytes) {
         let Some(label) = Label::read(payload) else { return };
         self.outcomes.push_back(Outcome::Delivered(label.number));
-        let payload = match self.shared.answer {
-            Answer::Nothing => self.shared.zeros.slice(..1),
+        let payload = match self.shared.state.answer {
+            Answer::Nothing => self.shared.state.zeros.slice(..1),
             Answer::Echo => Self::payload(label),
-            Answer::Bytes(bytes) => self.shared.zeros.slice(..bytes as usize),
+            Answer::Bytes(bytes) => self.shared.state.zeros.slice(..bytes as usize),
         };
         self.module.reply(now, rpc, payload);
     }
@@ -164,7 +164,7 @@ impl Host for ModuleHost {
         let header_len = usize::from(frame.header_len);
         let end = header_len + packet.payload as usize;
         {
-            let mut scratch = self.shared.scratch.borrow_mut();
+            let mut scratch = self.shared.state.scratch.borrow_mut();
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             // Objections are irrelevant here: the module drops packets silently.
@@ -180,7 +180,7 @@ impl Host for ModuleHost {
             from: self.id,
             to: host_at(SocketAddr::new(leaving.to, PORT)),
             flow: 0,
-            wire_bytes: wire_bytes(&self.shared.packets, header.len(), payload.len()),
+            wire_bytes: wire_bytes(&self.shared.state.packets, header.len(), payload.len()),
             payload: payload.len() as u32,
             priority: leaving.priority,
             ecn_capable: false,

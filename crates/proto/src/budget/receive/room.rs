@@ -114,8 +114,7 @@ impl ReceiveRoom<'_> {
         true
     }
 
-    /// Keeps the room up to the end of a long message for it, if no other message has that. Returns whether it is assured
-    /// now.
+    /// Keeps the room up to the end of a long message for it, if no other message has that. Returns whether it is assured now.
     pub(crate) fn assure(&mut self, message: &mut MessageIn) -> bool {
         self.budget.assure(self.config, message)
     }
