@@ -174,7 +174,7 @@ impl Header {
     }
 
     /// Reads the common header and the packet's kind.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(profile: Profile, bytes: &[u8]) -> Result<(Self, Kind), ParseError> {
         if bytes.len() < HEADER_LEN {
             let have = bytes.len();
@@ -235,6 +235,7 @@ impl Header {
     }
 }
 
+#[inline(always)]
 fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
     let version = bytes[13] >> 4;
     if version != UDP_VERSION {

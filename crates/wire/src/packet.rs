@@ -76,6 +76,15 @@ impl<'a> Packet<'a> {
     ///
     /// A [`ParseError`] that says how the packet is wrong; never panics (invariant CODEC-1).
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
+        // Each profile has code of its own: shared code would decide between them field by field.
+        match profile {
+            Profile::Udp => Self::parse_as(Profile::Udp, bytes),
+            Profile::Kernel => Self::parse_as(Profile::Kernel, bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn parse_as(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
         if profile == Profile::Kernel {
             older::refuse_entries(kind, bytes)?;

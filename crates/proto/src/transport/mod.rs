@@ -85,16 +85,18 @@ impl Transport {
     pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &[u8]) -> usize {
         self.advance(now);
         let mut count = 0;
-        let mut packets = Packet::all(self.outbound.identity.profile, datagram);
-        // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
-        while let Some(packet) = &packets.next() {
+        let profile = self.outbound.identity.profile;
+        let mut packets = Packet::all(profile, datagram);
+        while let Some(bytes) = packets.next_bytes() {
             count += 1;
-            match packet {
+            // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
+            match &Packet::parse(profile, bytes) {
                 Ok(packet) => rx::receive(&mut self.context(), from, packet),
                 Err(error) => {
                     let reason = (*error).into();
                     self.observation.metrics.count_drop(reason);
                     self.observation.notes.add(None, from, ProbeKind::Dropped(reason));
+                    break;
                 }
             }
         }
