@@ -65,7 +65,7 @@ pub(crate) struct Rpc {
     pub(crate) grant: GrantEntry,
 }
 
-/// An RPC to be created.
+/// An RPC to be created. Its messages are written to their place afterwards: a long value moves slowly.
 #[derive(Debug)]
 pub(crate) struct NewRpc {
     /// The other end.
@@ -76,10 +76,6 @@ pub(crate) struct NewRpc {
     pub(crate) peer_port: u16,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The incoming message, if its first packet has arrived and more will follow.
-    pub(crate) incoming: Option<Box<MessageIn>>,
-    /// The outgoing message, if it exists.
-    pub(crate) outgoing: Option<MessageOut>,
 }
 
 /// What only one of the ends has.
@@ -113,6 +109,15 @@ pub(crate) struct Server {
     pub(crate) session: u64,
     /// Bytes of the response that may leave without a GRANT, if its client limits them (PRIO-15).
     pub(crate) response_limit: Option<u32>,
+}
+
+impl Side {
+    const fn role(&self) -> Role {
+        match self {
+            Self::Client(_) => Role::Client,
+            Self::Server(_) => Role::Server,
+        }
+    }
 }
 
 impl Client {
@@ -149,7 +154,7 @@ impl Server {
 }
 
 impl Rpc {
-    #[inline]
+    #[inline(always)]
     fn new(now: Instant, birth: u64, place: u32, new: NewRpc) -> Self {
         Self {
             peer: new.peer,
@@ -164,8 +169,8 @@ impl Rpc {
             put_off: 0,
             waits_to_ask: false,
             side: new.side,
-            incoming: new.incoming,
-            outgoing: new.outgoing,
+            incoming: None,
+            outgoing: None,
             timer: SilenceLink::default(),
             queued: None,
             grant: GrantEntry::default(),
@@ -174,10 +179,7 @@ impl Rpc {
 
     /// This endpoint's role.
     pub(crate) const fn role(&self) -> Role {
-        match self.side {
-            Side::Client(_) => Role::Client,
-            Side::Server(_) => Role::Server,
-        }
+        self.side.role()
     }
 
     /// The state.

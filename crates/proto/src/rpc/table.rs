@@ -40,14 +40,17 @@ impl Rpcs {
         }
     }
 
-    /// Adds the RPC that `new` makes with its place in the order of creation.
-    #[inline]
-    pub(super) fn insert(&mut self, new: impl FnOnce(u64) -> Rpc) -> RpcKey {
+    /// Adds the RPC that `new` makes with its place in the order of creation, and that packets name so.
+    #[inline(always)]
+    pub(super) fn insert(
+        &mut self,
+        (peer, id, role): (PeerId, u64, Role),
+        new: impl FnOnce(u64) -> Rpc,
+    ) -> RpcKey {
         self.births += 1;
-        let rpc = new(self.births);
-        let key = wire_key(rpc.peer, rpc.id, rpc.role());
-        self.clients += usize::from(rpc.role() == Role::Client);
-        let id = self.slots.insert(rpc);
+        self.clients += usize::from(role == Role::Client);
+        let key = wire_key(peer, id, role);
+        let id = self.slots.insert(new(self.births));
         let previous = self.by_wire.insert(key, id);
         debug_assert!(previous.is_none(), "RPCS-1: the id is in use");
         id

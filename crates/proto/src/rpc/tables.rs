@@ -27,16 +27,20 @@ impl Tables {
     }
 
     /// Adds an RPC. Its peer's silence is not watched yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn create(&mut self, now: Instant, new: NewRpc) -> RpcKey {
-        let peer = new.peer;
-        let of_peer = self.by_peer.entry(peer).expect("the peer is known").or_default();
-        let place = of_peer.len() as u32;
-        let rpc = self.rpcs.insert(|birth| Rpc::new(now, birth, place, new));
-        of_peer.push(rpc);
+        let (peer, ours) = (new.peer, new.side.role());
         let (entry, host) = self.peers.with_host(peer);
-        host.rpc_begins(entry, self.rpcs[rpc].role());
+        host.rpc_begins(entry, ours);
         entry.last_used = now;
+        if !self.by_peer.contains_key(peer) {
+            self.by_peer.insert(peer, Vec::new());
+        }
+        let of_peer = &mut self.by_peer[peer];
+        let place = of_peer.len() as u32;
+        let name = (peer, new.id, ours);
+        let rpc = self.rpcs.insert(name, |birth| Rpc::new(now, birth, place, new));
+        of_peer.push(rpc);
         rpc
     }
 

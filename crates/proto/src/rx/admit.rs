@@ -199,17 +199,10 @@ fn create_server(
     server: Server,
     incoming: Option<Box<MessageIn>>,
 ) -> RpcKey {
-    let watch = incoming.is_some();
-    let new = NewRpc {
-        peer,
-        id: header.sender_id.client_id(),
-        peer_port: header.sport,
-        side: Side::Server(server),
-        incoming,
-        outgoing: None,
-    };
-    let rpc = cx.tables.create(cx.now, new);
-    if watch {
+    let (id, side) = (header.sender_id.client_id(), Side::Server(server));
+    let rpc = cx.tables.create(cx.now, NewRpc { peer, id, peer_port: header.sport, side });
+    if incoming.is_some() {
+        cx.tables.rpcs[rpc].incoming = incoming;
         cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);
     }
     cx.observation.metrics.progress.server_requests_started += 1;

@@ -47,29 +47,39 @@ impl Silence {
     /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
-        let tick = (self.period / TICKS).max(1);
         if self.len == 0 {
             self.origin = now;
         }
-        let since = now.plus(self.period).since(self.origin).next_multiple_of(tick);
-        let last = self.last.map_or(Instant::ZERO, |last| rpcs[last].timer.due);
-        let due = self.origin.plus(since).max(last);
-        let link = SilenceLink { due, before: self.last, after: None };
-        rpcs[rpc].timer = link;
+        let mut due = self.tick_at(now.plus(self.period));
         match self.last {
-            Some(last) => rpcs[last].timer.after = Some(rpc),
+            Some(last) => {
+                let last = &mut rpcs[last].timer;
+                last.after = Some(rpc);
+                due = due.max(last.due);
+            }
             None => self.first = Some(rpc),
         }
+        rpcs[rpc].timer = SilenceLink { due, before: self.last, after: None };
         self.last = Some(rpc);
         self.len += 1;
     }
 
+    /// The first tick that is not before `at`.
+    fn tick_at(&self, at: Instant) -> Instant {
+        let tick = (self.period / TICKS).max(1);
+        self.origin.plus(at.since(self.origin).next_multiple_of(tick))
+    }
+
     /// Stops watching `rpc`.
+    #[inline]
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
-        let link = std::mem::take(&mut rpcs[rpc].timer);
-        if link.due == Instant::ZERO {
-            return;
+        if rpcs[rpc].timer.due != Instant::ZERO {
+            self.unlink(rpcs, rpc);
         }
+    }
+
+    fn unlink(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
+        let link = std::mem::take(&mut rpcs[rpc].timer);
         match link.before {
             Some(before) => rpcs[before].timer.after = link.after,
             None => self.first = link.after,

@@ -153,12 +153,10 @@ impl Transport {
         let binding = Binding::new(self.tables.peers[peer].calls.session());
         let Call { idempotent, cookie, deadline, .. } = call;
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
-        let outgoing = self.message_out(peer, call.payload, None);
         let now = self.now;
         let peer_port = call.to.port();
-        let outgoing = Some(outgoing);
-        let new = NewRpc { peer, id, peer_port, side, incoming: None, outgoing };
-        let rpc = self.tables.create(now, new);
+        let rpc = self.tables.create(now, NewRpc { peer, id, peer_port, side });
+        self.put_message_out(rpc, peer, call.payload, None);
         self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
         if let Some(deadline) = call.deadline {
             self.timers.deadlines.insert(deadline, rpc);
@@ -189,11 +187,10 @@ impl Transport {
         let length = payload.len() as u64;
         self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
         let limit = self.tables.rpcs[rpc].server().and_then(|server| server.response_limit);
-        let outgoing = self.message_out(peer, payload, limit);
+        self.put_message_out(rpc, peer, payload, limit);
         let now = self.now;
         let entry = &mut self.tables.rpcs[rpc];
         entry.step(Step::Reply);
-        entry.outgoing = Some(outgoing);
         entry.hear(now);
         let nanos = now.since(entry.started);
         self.observation.count_served(&self.tables, rpc, now, nanos);
@@ -214,9 +211,10 @@ impl Transport {
         Ok(length)
     }
 
-    /// A message to `peer`, of which `limit` bytes, if that is given, may leave without a GRANT (PRIO-15), and one in any case.
-    #[inline]
-    fn message_out(&mut self, peer: PeerId, payload: Payload, limit: Option<u32>) -> MessageOut {
+    /// Puts a message to `peer` into `rpc`. Of it `limit` bytes, if that is given, may leave without a GRANT (PRIO-15), and one in
+    /// any case.
+    #[inline(always)]
+    fn put_message_out(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload, limit: Option<u32>) {
         let length = extent(payload.len() as u32);
         let usual = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
         let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
@@ -227,7 +225,8 @@ impl Transport {
         } else {
             peer.unscheduled.take(bytes.min(length), peer.segment)
         };
-        MessageOut::new(payload, unscheduled, peer.segment)
+        let message = MessageOut::new(payload, unscheduled, peer.segment);
+        self.tables.rpcs[rpc].outgoing = Some(message);
     }
 
     /// Number of bytes that may leave without a GRANT: what the link carries in a round-trip time, so that
