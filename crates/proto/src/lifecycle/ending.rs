@@ -127,27 +127,27 @@ pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
 }
 
 /// Takes an RPC out of every table and returns what it had reserved.
+#[inline(always)]
 fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
     let rpcs = &mut cx.tables.rpcs;
     rpcs.get(rpc)?;
     cx.timers.silence.forget(rpcs, rpc);
     let entry = &mut rpcs[rpc];
-    cx.inbound.granter.forget(rpc, entry);
-    cx.outbound.messages.remove(rpc, entry);
     let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
-    let (peer, ours) = (entry.peer, entry.role());
+    let ours = entry.role();
+    cx.outbound.messages.remove(rpc, entry);
+    // Only a message that is arriving has anything to be granted, or reserved.
+    if let Some(message) = &entry.incoming {
+        let reservation = message.reservation();
+        cx.inbound.granter.forget(rpc, entry);
+        cx.inbound.budget.receive.end(&mut cx.tables.peers, removed.peer, reservation);
+    }
     let outgoing = entry.outgoing.as_ref().map(|message| (message.length(), message.unread()));
-    let reservation = entry.incoming.as_ref().map(|message| message.reservation());
-    cx.tables.remove(rpc);
-    let budget = &mut cx.inbound.budget;
-    let entry = &mut cx.tables.peers[peer];
+    let peer = cx.tables.remove(cx.now, rpc);
     if let Some((length, unread)) = outgoing {
-        entry.unscheduled.release(unread);
-        budget.release_send(entry, ours, u64::from(length), &mut cx.observation.events);
+        peer.unscheduled.release(unread);
+        let (bytes, events) = (u64::from(length), &mut cx.observation.events);
+        cx.inbound.budget.release_send(peer, ours, bytes, events);
     }
-    if let Some(reservation) = reservation {
-        budget.receive.end(&mut cx.tables.peers, peer, reservation);
-    }
-    cx.tables.peers[peer].last_used = cx.now;
     Some(removed)
 }

@@ -6,7 +6,7 @@
 //!   with its sender concerns no others, however many there are.
 
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
-use crate::peer::{PeerId, Peers};
+use crate::peer::{Peer, PeerId, Peers};
 use crate::time::Instant;
 use apus_wire::Role;
 use slotmap::SecondaryMap;
@@ -44,11 +44,12 @@ impl Tables {
         rpc
     }
 
-    /// Removes an RPC, if it is live.
-    #[inline]
-    pub(crate) fn remove(&mut self, rpc: RpcKey) {
-        let Some(entry) = self.rpcs.get(rpc) else { return };
+    /// Removes a live RPC. Returns its peer.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, now: Instant, rpc: RpcKey) -> &mut Peer {
+        let entry = &self.rpcs[rpc];
         let (peer, place, ours) = (entry.peer, entry.place, entry.role());
+        self.rpcs.remove(rpc, (peer, entry.id, ours));
         if let Some(of_peer) = self.by_peer.get_mut(peer) {
             let removed = of_peer.swap_remove(place as usize);
             debug_assert_eq!(removed, rpc, "TABLES-1");
@@ -56,9 +57,10 @@ impl Tables {
                 self.rpcs[*moved].place = place;
             }
         }
-        self.rpcs.remove(rpc);
         let (entry, host) = self.peers.with_host(peer);
         host.rpc_ends(entry, ours);
+        entry.last_used = now;
+        entry
     }
 
     /// The live RPCs with `peer`, in either role.

@@ -63,7 +63,8 @@ pub(super) fn on_response(
 /// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
 /// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
 fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
-    let in_flight = cx.in_flight();
+    let asked = cx.tables.rpcs[rpc].unanswered();
+    let in_flight = asked.map(|_| cx.in_flight());
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);
@@ -72,7 +73,8 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) 
     if !request.resent {
         let elapsed = cx.now.since(request.last_sent);
         let unanswered = cx.now.since(entry.asked);
-        let is_behind = entry.asks > 0 && !again && !in_flight.covers(&peer.rtt, unanswered);
+        let is_behind =
+            !again && in_flight.is_some_and(|in_flight| !in_flight.covers(&peer.rtt, unanswered));
         if is_behind {
             peer.rtt.sample(cx.now, elapsed);
         } else {

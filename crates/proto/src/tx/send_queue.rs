@@ -90,6 +90,7 @@ impl SendQueue {
         }
     }
 
+    #[inline]
     fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
         if self.short.len() > 2 * self.short_live + MAX_ENDED {
             // While the network takes nothing, RPCs that end are not skipped.
@@ -103,19 +104,26 @@ impl SendQueue {
     }
 
     /// Takes `rpc`, whose state is `entry`, out.
+    #[inline]
     pub(crate) fn remove(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        match entry.queued.take() {
-            Some(remaining) if remaining >= self.defer_min => {
-                self.by_remaining.remove(&(remaining, entry.birth, rpc));
-                self.by_birth.remove(&(entry.birth, rpc));
-            }
-            Some(_) => self.short_live -= 1,
-            None => {}
+        if let Some(remaining) = entry.queued {
+            self.remove_queued(rpc, entry, remaining);
+        }
+    }
+
+    fn remove_queued(&mut self, rpc: RpcKey, entry: &mut Rpc, remaining: u32) {
+        entry.queued = None;
+        if remaining < self.defer_min {
+            self.short_live -= 1;
+        } else {
+            self.by_remaining.remove(&(remaining, entry.birth, rpc));
+            self.by_birth.remove(&(entry.birth, rpc));
         }
         debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "SENDQUEUE-2");
     }
 
-    /// Takes the next short message.
+    /// Takes the RPC with the next short message.
+    #[inline]
     pub(crate) fn pop_short(&mut self, rpcs: &mut Rpcs) -> Option<RpcKey> {
         while let Some(rpc) = self.short.pop_front() {
             if let Some(entry) = rpcs.get_mut(rpc)

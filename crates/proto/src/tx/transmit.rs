@@ -88,15 +88,19 @@ impl<'a> Transmit<'a> {
     }
 }
 
-/// Replaces the content of `out` by the headers of the packets of a burst, of which `first` is the first. Returns
+/// Writes the headers of the packets of a burst, of which `first` is the first, to the beginning of `out`. Returns
 /// the length of one.
 pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
-    out.clear();
-    out.resize(MAX_HEADER_LEN, 0);
+    if out.len() < MAX_HEADER_LEN {
+        out.resize(MAX_HEADER_LEN, 0);
+    }
     let Some(buffer) = out.first_chunk_mut() else { unreachable!("it was made that long") };
     let len = first.emit_header(buffer);
-    out.truncate(len);
-    for i in 1..cut.packets() {
+    let packets = cut.packets();
+    if packets > 1 {
+        out.truncate(len);
+    }
+    for i in 1..packets {
         let at = out.len();
         out.extend_from_within(..len);
         Data::set_offset(&mut out[at..], cut.range.start + i * cut.segment);
