@@ -30,6 +30,7 @@ struct Removed {
 }
 
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
+#[inline(always)]
 pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let started = entry.started;
@@ -99,6 +100,7 @@ pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
 }
 
 /// A server RPC ends.
+#[inline(always)]
 pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
     let Some(removed) = remove(cx, rpc) else { return };
     let Side::Server(server) = removed.side else { return };
@@ -113,6 +115,7 @@ pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
 }
 
 /// Removes a call, notes that its id is finished, and returns its cookie.
+#[inline(always)]
 pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
     let removed = remove(cx, rpc)?;
     let Side::Client(client) = removed.side else { return None };

@@ -86,12 +86,18 @@ impl Peers {
     }
 
     /// The peer at `address`, if it is known.
+    #[inline(always)]
     pub(crate) fn find(&mut self, address: Address) -> Option<PeerId> {
         if let Some((last, id)) = self.last
             && last == address
         {
             return Some(id);
         }
+        self.search(address)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, address: Address) -> Option<PeerId> {
         let id = *self.by_address.get(&Named(address))?;
         self.last = Some((address, id));
         Some(id)

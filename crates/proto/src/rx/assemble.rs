@@ -13,7 +13,7 @@ use crate::rpc::{RpcKey, ServerState, Side, State, Step};
 use apus_wire::Data;
 
 /// The message that `peer` sent in one packet, if it did; there is room for it.
-#[inline]
+#[inline(always)]
 pub(super) fn in_one_packet(
     inbound: &mut Inbound,
     peer: &mut Peer,
@@ -106,7 +106,7 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage)
 
 /// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
 /// (HM `homa_timer.c` `homa_timer_check_rpc`).
-#[inline]
+#[inline(always)]
 pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let in_service = State::Server(ServerState::InService);

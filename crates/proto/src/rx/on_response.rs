@@ -13,7 +13,7 @@ use apus_wire::{Data, Header, Profile, Role};
 
 pub(super) fn on_response(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
@@ -62,6 +62,7 @@ pub(super) fn on_response(
 ///
 /// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
 /// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
+#[inline(always)]
 fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
     let asked = cx.tables.rpcs[rpc].unanswered();
     let in_flight = asked.map(|_| cx.in_flight());

@@ -91,7 +91,7 @@ impl Transport {
             count += 1;
             // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
-                Ok(packet) => rx::receive(&mut self.context(), from, packet),
+                Ok(packet) => rx::receive(&mut self.context(), &from, packet),
                 Err(error) => {
                     let reason = (*error).into();
                     self.observation.metrics.count_drop(reason);
