@@ -6,9 +6,8 @@ use super::Context;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
 use crate::message::CompleteMessage;
-use crate::peer::PeerId;
 use crate::probe::ProbeKind;
-use crate::rpc::{RpcKey, Side};
+use crate::rpc::{Rpc, RpcKey, Side};
 use apus_wire::{Ack, Body, Flags, Profile, Refusal};
 
 /// How a server RPC ends.
@@ -20,13 +19,6 @@ pub(crate) enum Ending {
     Discarded,
     /// It was given up before it could be executed; the client may send it again.
     GivenUp,
-}
-
-/// What is still of interest when an RPC has been removed.
-struct Removed {
-    peer: PeerId,
-    id: u64,
-    side: Side,
 }
 
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
@@ -102,55 +94,52 @@ pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
 /// A server RPC ends.
 #[inline(always)]
 pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
-    let Some(removed) = remove(cx, rpc) else { return };
-    let Side::Server(server) = removed.side else { return };
-    let metrics = &mut cx.observation.metrics;
+    let Some(entry) = remove(cx, rpc, ending != Ending::GivenUp) else { return };
+    cx.tables.rpcs.recycle(entry);
+    let progress = &mut cx.observation.metrics.progress;
     match ending {
-        Ending::Acknowledged => metrics.progress.server_responses_done += 1,
-        Ending::Discarded | Ending::GivenUp => metrics.progress.server_rpcs_discarded += 1,
-    }
-    if ending != Ending::GivenUp {
-        cx.tables.peers[removed.peer].serving.finish(server.session, removed.id, cx.now);
+        Ending::Acknowledged => progress.server_responses_done += 1,
+        Ending::Discarded | Ending::GivenUp => progress.server_rpcs_discarded += 1,
     }
 }
 
-/// Removes a call, notes that its id is finished, and returns its cookie.
+/// Removes a call, and returns its cookie.
 #[inline(always)]
 pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
-    let removed = remove(cx, rpc)?;
-    let Side::Client(client) = removed.side else { return None };
-    if let Some(deadline) = client.deadline {
+    let entry = remove(cx, rpc, true)?;
+    let ended = entry.client().map(|client| (client.cookie, client.deadline));
+    cx.tables.rpcs.recycle(entry);
+    let (cookie, deadline) = ended?;
+    if let Some(deadline) = deadline {
         cx.timers.deadlines.remove(deadline, rpc);
     }
-    if cx.outbound.identity.profile == Profile::Udp {
-        cx.tables.peers[removed.peer].calls.end(removed.id);
-    }
     cx.inbound.budget.room_again(&mut cx.observation.events);
-    Some(client.cookie)
+    Some(cookie)
 }
 
-/// Takes an RPC out of every table and returns what it had reserved.
+/// Takes an RPC out of every table, returns what it had reserved, and notes that its id is finished if it `is_finished`.
 #[inline(always)]
-fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
-    let rpcs = &mut cx.tables.rpcs;
-    rpcs.get(rpc)?;
-    cx.timers.silence.forget(rpcs, rpc);
-    let entry = &mut rpcs[rpc];
-    let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
-    let ours = entry.role();
-    cx.outbound.messages.remove(rpc, entry);
+fn remove(cx: &mut Context<'_>, rpc: RpcKey, is_finished: bool) -> Option<Box<Rpc>> {
+    let (mut entry, peer) = cx.tables.take(cx.now, rpc)?;
+    match &entry.side {
+        Side::Client(_) if cx.outbound.identity.profile == Profile::Udp => peer.calls.end(entry.id),
+        Side::Server(server) if is_finished => {
+            peer.serving.finish(server.session, entry.id, cx.now);
+        }
+        _ => {}
+    }
+    if let Some(message) = &entry.outgoing {
+        peer.unscheduled.release(message.unread());
+        let (bytes, events) = (u64::from(message.length()), &mut cx.observation.events);
+        cx.inbound.budget.release_send(peer, entry.role(), bytes, events);
+    }
+    cx.timers.silence.unlink(&mut cx.tables.rpcs, std::mem::take(&mut entry.timer));
+    cx.outbound.messages.remove(rpc, &mut entry);
     // Only a message that is arriving has anything to be granted, or reserved.
     if let Some(message) = &entry.incoming {
         let reservation = message.reservation();
-        cx.inbound.granter.forget(rpc, entry);
-        cx.inbound.budget.receive.end(&mut cx.tables.peers, removed.peer, reservation);
+        cx.inbound.granter.forget(rpc, &mut entry);
+        cx.inbound.budget.receive.end(&mut cx.tables.peers, entry.peer, reservation);
     }
-    let outgoing = entry.outgoing.as_ref().map(|message| (message.length(), message.unread()));
-    let peer = cx.tables.remove(cx.now, rpc);
-    if let Some((length, unread)) = outgoing {
-        peer.unscheduled.release(unread);
-        let (bytes, events) = (u64::from(length), &mut cx.observation.events);
-        cx.inbound.budget.release_send(peer, ours, bytes, events);
-    }
-    Some(removed)
+    Some(entry)
 }

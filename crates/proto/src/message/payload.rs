@@ -84,6 +84,7 @@ impl Payload {
     ///
     /// If the range lies outside of the payload.
     #[must_use]
+    #[inline]
     pub fn pieces(&self, range: Range<usize>) -> PayloadPieces<'_> {
         assert!(range.start <= range.end && range.end <= self.len, "range outside of the payload");
         PayloadPieces { slices: self.slices.as_slice(), start: range.start, end: range.end }
@@ -110,6 +111,7 @@ impl PayloadPieces<'_> {
 impl<'a> Iterator for PayloadPieces<'a> {
     type Item = &'a [u8];
 
+    #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         while self.start < self.end {
             let (slice, rest) = self.slices.split_first()?;

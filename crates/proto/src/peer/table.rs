@@ -203,6 +203,7 @@ impl Peers {
     }
 
     /// A peer and its host.
+    #[inline]
     pub(crate) fn with_host(&mut self, id: PeerId) -> (&mut Peer, &mut Host) {
         let peer = &mut self.slots[id];
         let host = &mut self.hosts[peer.host];

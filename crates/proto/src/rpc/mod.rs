@@ -154,7 +154,6 @@ impl Server {
 }
 
 impl Rpc {
-    #[inline(always)]
     fn new(now: Instant, birth: u64, place: u32, new: NewRpc) -> Self {
         Self {
             peer: new.peer,
@@ -175,6 +174,19 @@ impl Rpc {
             queued: None,
             grant: GrantEntry::default(),
         }
+    }
+
+    /// Becomes another RPC: this one has ended (RPCS-2).
+    #[inline(always)]
+    fn begin_again(&mut self, now: Instant, birth: u64, place: u32, new: NewRpc) {
+        debug_assert!(self.incoming.is_none() && self.outgoing.is_none(), "RPCS-2");
+        debug_assert!(self.queued.is_none() && self.timer.due == Instant::ZERO, "RPCS-2");
+        let NewRpc { peer, id, peer_port, side } = new;
+        (self.peer, self.id, self.peer_port, self.side) = (peer, id, peer_port, side);
+        (self.birth, self.place) = (birth, place);
+        (self.started, self.heard, self.asked) = (now, now, now);
+        (self.asks, self.put_off, self.waits_to_ask) = (0, 0, false);
+        self.grant = GrantEntry::default();
     }
 
     /// This endpoint's role.

@@ -33,34 +33,31 @@ impl Tables {
         let (entry, host) = self.peers.with_host(peer);
         host.rpc_begins(entry, ours);
         entry.last_used = now;
-        if !self.by_peer.contains_key(peer) {
-            self.by_peer.insert(peer, Vec::new());
-        }
-        let of_peer = &mut self.by_peer[peer];
-        let place = of_peer.len() as u32;
-        let name = (peer, new.id, ours);
-        let rpc = self.rpcs.insert(name, |birth| Rpc::new(now, birth, place, new));
+        let Some(of_peer) = self.by_peer.get_mut(peer) else {
+            let rpc = self.rpcs.insert(now, 0, new);
+            self.by_peer.insert(peer, vec![rpc]);
+            return rpc;
+        };
+        let rpc = self.rpcs.insert(now, of_peer.len() as u32, new);
         of_peer.push(rpc);
         rpc
     }
 
-    /// Removes a live RPC. Returns its peer.
+    /// Takes an RPC out, if it is live. [`Rpcs::recycle`] follows.
     #[inline(always)]
-    pub(crate) fn remove(&mut self, now: Instant, rpc: RpcKey) -> &mut Peer {
-        let entry = &self.rpcs[rpc];
-        let (peer, place, ours) = (entry.peer, entry.place, entry.role());
-        self.rpcs.remove(rpc, (peer, entry.id, ours));
-        if let Some(of_peer) = self.by_peer.get_mut(peer) {
-            let removed = of_peer.swap_remove(place as usize);
+    pub(crate) fn take(&mut self, now: Instant, rpc: RpcKey) -> Option<(Box<Rpc>, &mut Peer)> {
+        let entry = self.rpcs.take(rpc)?;
+        if let Some(of_peer) = self.by_peer.get_mut(entry.peer) {
+            let removed = of_peer.swap_remove(entry.place as usize);
             debug_assert_eq!(removed, rpc, "TABLES-1");
-            if let Some(moved) = of_peer.get(place as usize) {
-                self.rpcs[*moved].place = place;
+            if let Some(moved) = of_peer.get(entry.place as usize) {
+                self.rpcs[*moved].place = entry.place;
             }
         }
-        let (entry, host) = self.peers.with_host(peer);
-        host.rpc_ends(entry, ours);
-        entry.last_used = now;
-        entry
+        let (peer, host) = self.peers.with_host(entry.peer);
+        host.rpc_ends(peer, entry.role());
+        peer.last_used = now;
+        Some((entry, peer))
     }
 
     /// The live RPCs with `peer`, in either role.

@@ -42,7 +42,6 @@ use on_resend::on_resend;
 use on_rpc_unknown::on_rpc_unknown;
 
 /// Gives a packet to its handler.
-#[inline]
 pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>) {
     let header = &packet.header;
     let profile = cx.outbound.identity.profile;

@@ -31,24 +31,27 @@ pub(crate) struct Silence {
     period: u64,
     /// A tick: when the first RPC of an empty list was watched.
     origin: Instant,
+    /// The tick at which the RPC was due that was watched last: a division less for all that follow within it.
+    tick: Instant,
     len: usize,
 }
 
 impl Silence {
     pub(crate) const fn new(period: u64) -> Self {
-        Self { first: None, last: None, period, origin: Instant::ZERO, len: 0 }
+        Self { first: None, last: None, period, origin: Instant::ZERO, tick: Instant::ZERO, len: 0 }
     }
 
     /// Sets the nanoseconds between two checks of an RPC.
     pub(crate) const fn set_period(&mut self, period: u64) {
         self.period = period;
+        self.tick = Instant::ZERO;
     }
 
     /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
         if self.len == 0 {
-            self.origin = now;
+            (self.origin, self.tick) = (now, Instant::ZERO);
         }
         let mut due = self.tick_at(now.plus(self.period));
         match self.last {
@@ -65,21 +68,28 @@ impl Silence {
     }
 
     /// The first tick that is not before `at`.
-    fn tick_at(&self, at: Instant) -> Instant {
-        let tick = (self.period / TICKS).max(1);
-        self.origin.plus(at.since(self.origin).next_multiple_of(tick))
+    #[inline(always)]
+    fn tick_at(&mut self, at: Instant) -> Instant {
+        let length = (self.period / TICKS).max(1);
+        if at > self.tick || self.tick.since(at) >= length {
+            self.tick = self.origin.plus(at.since(self.origin).next_multiple_of(length));
+        }
+        self.tick
     }
 
     /// Stops watching `rpc`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
-        if rpcs[rpc].timer.due != Instant::ZERO {
-            self.unlink(rpcs, rpc);
-        }
+        let link = std::mem::take(&mut rpcs[rpc].timer);
+        self.unlink(rpcs, link);
     }
 
-    fn unlink(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
-        let link = std::mem::take(&mut rpcs[rpc].timer);
+    /// Takes the RPC with this link out, if it is watched.
+    #[inline(always)]
+    pub(crate) fn unlink(&mut self, rpcs: &mut Rpcs, link: SilenceLink) {
+        if link.due == Instant::ZERO {
+            return;
+        }
         match link.before {
             Some(before) => rpcs[before].timer.after = link.after,
             None => self.first = link.after,

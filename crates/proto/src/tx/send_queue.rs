@@ -70,6 +70,7 @@ impl SendQueue {
     }
 
     /// Puts `rpc` where its outgoing message belongs now, or takes it out if nothing may be sent.
+    #[inline(always)]
     pub(crate) fn update(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
         let sendable = entry.outgoing.as_ref().filter(|message| message.is_sendable());
@@ -82,25 +83,29 @@ impl SendQueue {
             entry.queued = Some(remaining);
             let birth = entry.birth;
             if remaining < self.defer_min {
-                self.push_short(rpcs, rpc);
+                if self.short.len() > 2 * self.short_live + MAX_ENDED {
+                    self.forget_ended(rpcs);
+                }
+                self.short.push_back(rpc);
+                self.short_live += 1;
             } else {
-                self.by_remaining.insert((remaining, birth, rpc));
-                self.by_birth.insert((birth, rpc));
+                self.insert_long(remaining, birth, rpc);
             }
         }
     }
 
-    #[inline]
-    fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
-        if self.short.len() > 2 * self.short_live + MAX_ENDED {
-            // While the network takes nothing, RPCs that end are not skipped.
-            let is_short = |remaining| remaining < self.defer_min;
-            self.short.retain(|rpc| {
-                rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short))
-            });
-        }
-        self.short.push_back(rpc);
-        self.short_live += 1;
+    #[inline(never)]
+    fn insert_long(&mut self, remaining: u32, birth: u64, rpc: RpcKey) {
+        self.by_remaining.insert((remaining, birth, rpc));
+        self.by_birth.insert((birth, rpc));
+    }
+
+    /// Takes short messages out that have ended: while the network takes nothing, they are not skipped.
+    #[cold]
+    fn forget_ended(&mut self, rpcs: &Rpcs) {
+        let is_short = |remaining| remaining < self.defer_min;
+        self.short
+            .retain(|rpc| rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short)));
     }
 
     /// Takes `rpc`, whose state is `entry`, out.

@@ -55,12 +55,14 @@ impl<'a> Transmit<'a> {
 
     /// Returns the payload bytes of each packet but the last one; 0 in control packets.
     #[must_use]
+    #[inline]
     pub fn segment(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.segment as usize)
     }
 
     /// Returns the payload bytes of all packets.
     #[must_use]
+    #[inline]
     pub fn payload_len(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
     }
@@ -81,6 +83,7 @@ impl<'a> Transmit<'a> {
     /// Returns the payload of all packets, one behind the other, in the pieces in which the application gave
     /// it.
     #[must_use]
+    #[inline]
     pub fn payload(&self) -> PayloadPieces<'a> {
         self.data.as_ref().map_or_else(PayloadPieces::none, |(payload, cut)| {
             payload.pieces(cut.range.start as usize..cut.range.end as usize)
