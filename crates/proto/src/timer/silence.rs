@@ -48,6 +48,7 @@ impl Silence {
     }
 
     /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
+    #[inline(always)]
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
         if self.len == 0 {

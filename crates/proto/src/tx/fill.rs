@@ -22,7 +22,8 @@ const ECN_CAPABLE: u8 = 0b10;
 /// A burst of DATA packets that has been decided on.
 struct Burst {
     rpc: RpcKey,
-    cut: Cut,
+    /// Its packets; `None` of a short message: all that may leave.
+    cut: Option<Cut>,
     retransmit: bool,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Filler<'a> {
             });
         }
         let burst = self.next_burst()?;
-        Some(self.make_up(burst))
+        self.make_up(burst)
     }
 
     /// The part of the context that sends control packets.
@@ -146,7 +147,7 @@ impl<'a> Filler<'a> {
             match cut {
                 Some((cut, left)) => {
                     self.outbound.resends.put(rpc, left);
-                    return Some(Burst { rpc, cut, retransmit: true });
+                    return Some(Burst { rpc, cut: Some(cut), retransmit: true });
                 }
                 None => self.outbound.resends.remove(rpc),
             }
@@ -158,11 +159,7 @@ impl<'a> Filler<'a> {
     #[inline(always)]
     fn next_short(&mut self) -> Option<Burst> {
         let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
-        let (cut, has_more) = self.cut(rpc, u32::MAX)?;
-        if has_more {
-            self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        }
-        Some(Burst { rpc, cut, retransmit: false })
+        Some(Burst { rpc, cut: None, retransmit: false })
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
@@ -184,30 +181,25 @@ impl<'a> Filler<'a> {
             let wait = self.outbound.pacer.next_room() - self.now;
             self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
         }
-        let (cut, _) = self.cut(rpc, room?.min(choice.most))?;
+        let cut = self.cut(rpc, room?.min(choice.most))?;
         self.outbound.messages.sent(choice, cut.bytes());
         if choice.oldest {
             self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
         }
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        Some(Burst { rpc, cut, retransmit: false })
+        Some(Burst { rpc, cut: Some(cut), retransmit: false })
     }
 
-    /// Cuts the next burst off a message. Returns also whether more of it may leave.
-    #[inline(always)]
-    fn cut(&mut self, rpc: RpcKey, room: u32) -> Option<(Cut, bool)> {
+    /// Cuts the next burst off a message.
+    fn cut(&mut self, rpc: RpcKey, room: u32) -> Option<Cut> {
         let entry = &mut self.tables.rpcs[rpc];
         let segment = self.tables.peers[entry.peer].segment;
-        let message = entry.outgoing.as_mut()?;
-        message.set_segment(segment);
-        let bytes = room.min(self.config.burst_bytes() as u32);
-        let cut = message.next_cut(bytes, MAX_BURST_PACKETS as u32)?;
-        Some((cut, message.is_sendable()))
+        next_cut(entry.outgoing.as_mut()?, segment, room, self.config)
     }
 
     /// Makes a burst up into headers and payload, and counts it as sent.
     #[inline(always)]
-    fn make_up(mut self, burst: Burst) -> Transmit<'a> {
+    fn make_up(mut self, burst: Burst) -> Option<Transmit<'a>> {
         let Burst { rpc, cut, retransmit } = burst;
         let now = self.now;
         let highest = self.config.highest_priority();
@@ -215,6 +207,11 @@ impl<'a> Filler<'a> {
         let entry = &mut self.tables.rpcs[rpc];
         let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let peer = &mut self.tables.peers[entry.peer];
+        let is_short = cut.is_none();
+        let cut = match cut {
+            Some(cut) => cut,
+            None => next_cut(entry.outgoing.as_mut()?, peer.segment, u32::MAX, self.config)?,
+        };
         let to = peer.address;
         let identity = &self.outbound.identity;
         // Who does not show the session is not believed.
@@ -223,9 +220,8 @@ impl<'a> Filler<'a> {
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
         header.sequence = cut.range.start;
 
-        let Some(message) = &mut entry.outgoing else {
-            unreachable!("a burst is cut off an outgoing message")
-        };
+        let message = entry.outgoing.as_mut()?;
+        let has_more = is_short && message.is_sendable();
         message.note_sent(&cut, now, retransmit);
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
@@ -263,6 +259,9 @@ impl<'a> Filler<'a> {
         let packet = Packet { header, body: Body::Data(data, &[]) };
         let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
 
+        if has_more {
+            self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        }
         if self.observation.notes.are_wanted() {
             self.note_burst(rpc, &cut, priority, retransmit);
         }
@@ -272,7 +271,7 @@ impl<'a> Filler<'a> {
         let traffic_class = self.traffic_class(priority) | ecn;
         let headers = &self.outbound.headers[..header_len * cut.packets() as usize];
         let data = self.tables.rpcs[rpc].outgoing.as_ref().map(|message| (message.payload(), cut));
-        Transmit { to, priority, traffic_class, headers, header_len, coalesce, data }
+        Some(Transmit { to, priority, traffic_class, headers, header_len, coalesce, data })
     }
 
     /// Notes a burst, and that it uses a grant.
@@ -312,6 +311,13 @@ impl<'a> Filler<'a> {
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
     }
+}
+
+/// Cuts the next burst off a message, which is sent in packets of `segment` bytes.
+#[inline(always)]
+fn next_cut(message: &mut MessageOut, segment: u32, room: u32, config: &Config) -> Option<Cut> {
+    message.set_segment(segment);
+    message.next_cut(room.min(config.burst_bytes() as u32), MAX_BURST_PACKETS as u32)
 }
 
 #[cfg(test)]
