@@ -134,7 +134,7 @@ pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Exemplar, Exemplars, Live,
-    Metadata, Metrics, Progress, Recovery, Scheduling, SizeHistogram,
+    Metadata, Metrics, Progress, Recovery, Scheduling,
 };
 pub use neighbours::{Neighbours, Published};
 pub use peer::Address;

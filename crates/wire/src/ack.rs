@@ -30,6 +30,7 @@ impl Ack {
         Self { client_id: read_u64(bytes, at), server_port: read_u16(bytes, at + 8) }
     }
 
+    #[inline]
     fn emit(self, out: &mut [u8], at: usize) {
         write_u64(out, at, self.client_id);
         write_u16(out, at + 8, self.server_port);

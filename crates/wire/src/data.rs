@@ -4,6 +4,7 @@ use crate::ack::Ack;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 use crate::error::ParseError;
 use crate::header::{HEADER_LEN, Header};
+use crate::packet::HeaderBuffer;
 use crate::profile::Profile;
 use crate::waiting::Waiting;
 
@@ -92,7 +93,8 @@ impl Data {
     }
 
     /// Writes the fields behind the common header, which the caller has written.
-    pub(crate) fn emit(&self, out: &mut [u8]) {
+    #[inline]
+    pub(crate) fn emit(&self, out: &mut HeaderBuffer) {
         write_u32(out, 28, self.message_length);
         write_u32(out, 32, self.incoming);
         Ack::emit_optional(self.ack, out, 36);

@@ -5,6 +5,7 @@ use crate::error::ParseError;
 use crate::features::Features;
 use crate::kind::Kind;
 use crate::older;
+use crate::packet::HeaderBuffer;
 use crate::profile::{Flags, Profile, UDP_VERSION};
 use crate::sender_id::SenderId;
 
@@ -204,7 +205,8 @@ impl Header {
     }
 
     /// Writes the header into the first [`HEADER_LEN`] bytes of `out`.
-    pub(crate) fn emit(&self, kind: Kind, out: &mut [u8]) {
+    #[inline]
+    pub(crate) fn emit(&self, kind: Kind, out: &mut HeaderBuffer) {
         write_u16(out, 0, self.sport);
         write_u16(out, 2, self.dport);
         write_u32(out, 4, self.sequence);

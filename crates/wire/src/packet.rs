@@ -130,7 +130,19 @@ impl<'a> Packet<'a> {
     }
 
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.
+    #[inline]
     pub fn emit_header(&self, out: &mut HeaderBuffer) -> usize {
+        if let Body::Data(data, _) = &self.body {
+            self.header.emit(Kind::Data, out);
+            data.emit(out);
+            return DATA_HEADER_LEN;
+        }
+        self.emit_control(out)
+    }
+
+    /// Writes a control packet.
+    #[inline(never)]
+    fn emit_control(&self, out: &mut HeaderBuffer) -> usize {
         let kind = self.body.kind();
         self.header.emit(kind, out);
         match &self.body {

@@ -70,8 +70,11 @@ impl<'a> Iterator for Packets<'a> {
 #[must_use]
 #[inline]
 pub fn announced_len(bytes: &[u8]) -> Option<usize> {
-    match Header::peek_kind(bytes)? {
-        Kind::Data => Data::len_to_end(bytes),
+    let kind = Header::peek_kind(bytes)?;
+    if kind == Kind::Data {
+        return Data::len_to_end(bytes);
+    }
+    match kind {
         Kind::Ack => AckList::len_by_count(bytes),
         kind => Some(kind.header_len()),
     }

@@ -7,7 +7,6 @@
 mod counters;
 mod durations;
 mod exemplars;
-mod sizes;
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
@@ -17,7 +16,6 @@ use counters::counters;
 pub use counters::Metadata;
 pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
 pub use exemplars::{Exemplar, Exemplars};
-pub use sizes::SizeHistogram;
 
 /// Number of packet kinds.
 const KINDS: usize = Kind::ALL.len();

@@ -45,6 +45,11 @@ fn pass_challenge(
     data: &Data,
 ) -> Result<Option<PeerId>, DropReason> {
     let id = header.sender_id.client_id();
+    if let Some(peer) = from.peer
+        && let Some(is_finished) = cx.tables.peers[peer].serving.check_current(id, fields)
+    {
+        return if is_finished { Err(DropReason::Finished) } else { Ok(Some(peer)) };
+    }
     let shown = shown(cx, from, id, fields, data.retransmit)?;
     if let Shown::Nothing { offer } = shown {
         if !fields.features.contains(Features::LONG_SESSIONS) {
@@ -66,9 +71,8 @@ fn pass_challenge(
     // Without room for the peer it is not refused: nothing would remember that, and a copy of the packet would be executed
     // later. Its client sends it again.
     let peer = enter(cx, from, fields, shown)?;
-    let serving = &mut cx.tables.peers[peer].serving;
-    serving.note_low_water(id, fields);
-    if serving.is_finished(id) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
+    let is_finished = cx.tables.peers[peer].serving.check_current(id, fields);
+    if is_finished == Some(true) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
 }
 
 /// The host of a request that is not known to be finished, and the number of its life (kernel profile, AMO-7).
