@@ -87,13 +87,11 @@ impl Peers {
 
     /// The peer at `address`, if it is known.
     #[inline(always)]
-    pub(crate) fn find(&mut self, address: Address) -> Option<PeerId> {
-        if let Some((last, id)) = self.last
-            && last == address
-        {
-            return Some(id);
+    pub(crate) fn find(&mut self, address: &Address) -> Option<PeerId> {
+        match &self.last {
+            Some((last, id)) if last == address => Some(*id),
+            _ => self.search(*address),
         }
-        self.search(address)
     }
 
     #[inline(never)]
@@ -127,7 +125,7 @@ impl Peers {
         address: Address,
         now: Instant,
     ) -> Option<(PeerId, bool)> {
-        if let Some(id) = self.find(address) {
+        if let Some(id) = self.find(&address) {
             return Some((id, false));
         }
         if self.slots.len() >= self.limit {
@@ -170,7 +168,7 @@ impl Peers {
 
     /// The id of the next call to `address` in the udp profile.
     pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
-        let known = self.find(address).map(|peer| self.slots[peer].calls.next_id());
+        let known = self.find(&address).map(|peer| self.slots[peer].calls.next_id());
         known.unwrap_or_else(|| self.unused_id(address))
     }
 
@@ -382,10 +380,10 @@ mod tests {
         let (busy, _) = peers.find_or_insert(address(2), secs(0)).unwrap();
         peers[busy].live_rpcs = 1;
         peers.scan(secs(119));
-        assert_eq!(peers.find(address(1)), Some(idle));
+        assert_eq!(peers.find(&address(1)), Some(idle));
         peers.scan(secs(121));
-        assert_eq!(peers.find(address(1)), None);
-        assert_eq!(peers.find(address(2)), Some(busy), "PEERS-1");
+        assert_eq!(peers.find(&address(1)), None);
+        assert_eq!(peers.find(&address(2)), Some(busy), "PEERS-1");
         peers[busy].live_rpcs = 0;
         peers.scan(secs(123));
         assert_eq!((peers.len(), peers.next_scan()), (0, Instant::NEVER));
@@ -398,7 +396,7 @@ mod tests {
         peers.find_or_insert(address(2), secs(5)).unwrap();
         assert!(peers.find_or_insert(address(3), secs(9)).is_none(), "PEERS-2");
         assert!(peers.find_or_insert(address(3), secs(12)).is_some());
-        assert_eq!(peers.find(address(1)), None);
+        assert_eq!(peers.find(&address(1)), None);
     }
 
     #[test]

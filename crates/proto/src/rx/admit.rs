@@ -157,9 +157,10 @@ fn admit_confirmed(
     cx.inbound.request_room -= 1;
     let entry = &mut cx.tables.peers[peer];
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
+        let from = entry.address;
         let server = Server::in_service(session, data.response_limit.bytes());
         let rpc = create_server(cx, peer, header, server, None);
-        deliver_request(cx, rpc, request);
+        deliver_request(cx, rpc, from, request);
         return Ok(());
     }
     let server = Server::incoming(session, data.response_limit.bytes());

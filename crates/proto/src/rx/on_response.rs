@@ -69,7 +69,7 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) 
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);
-    let Some(request) = entry.outgoing.take() else { return };
+    let Some(request) = &entry.outgoing else { return };
     let peer = &mut cx.tables.peers[peer];
     if !request.resent {
         let elapsed = cx.now.since(request.last_sent);
@@ -86,4 +86,5 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) 
     let bytes = u64::from(request.length());
     let events = &mut cx.observation.events;
     cx.inbound.budget.release_send(peer, Role::Client, bytes, events);
+    entry.outgoing = None;
 }

@@ -138,7 +138,7 @@ impl Transport {
             return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
         let address = peer_address(self.outbound.identity.profile, to);
-        let known = self.tables.peers.find(address);
+        let known = self.tables.peers.find(&address);
         let Some(peer) = known.or_else(|| self.context().peer_for(address)) else {
             return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };

@@ -86,16 +86,17 @@ impl Transport {
         self.advance(now);
         let mut count = 0;
         let profile = self.outbound.identity.profile;
+        let cx = &mut self.context();
         let mut packets = Packet::all(profile, datagram);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
             // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
-                Ok(packet) => rx::receive(&mut self.context(), &from, packet),
+                Ok(packet) => rx::receive(cx, &from, packet),
                 Err(error) => {
                     let reason = (*error).into();
-                    self.observation.metrics.count_drop(reason);
-                    self.observation.notes.add(None, from, ProbeKind::Dropped(reason));
+                    cx.observation.metrics.count_drop(reason);
+                    cx.observation.notes.add(None, from, ProbeKind::Dropped(reason));
                     break;
                 }
             }

@@ -57,7 +57,7 @@ impl<'a> Filler<'a> {
             headers.extend_from_slice(packet.bytes());
             let (to, header_len) = (packet.to, headers.len());
             let peers = &mut self.tables.peers;
-            let coalesce = peers.find(to).map_or(0, |peer| peers[peer].longest_shared_datagram());
+            let coalesce = peers.find(&to).map_or(0, |peer| peers[peer].longest_shared_datagram());
             return Some(Transmit {
                 to,
                 priority,

@@ -57,7 +57,7 @@ impl Sender<'_> {
         sequence: u32,
     ) {
         let peers = &mut self.tables.peers;
-        let peer = peers.find(to).map(|peer| &peers[peer]);
+        let peer = peers.find(&to).map(|peer| &peers[peer]);
         let session = match header.sender_id.sender().peer() {
             Role::Client => peer.and_then(|peer| peer.calls.session()),
             Role::Server => peer.and_then(|peer| peer.serving.session()),
