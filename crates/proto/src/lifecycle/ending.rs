@@ -64,10 +64,8 @@ pub(crate) fn fail_client(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind
 
 /// The call fails, and the server has said what became of the request.
 pub(crate) fn fail_client_with(cx: &mut Context<'_>, rpc: RpcKey, error: RpcError) {
-    let started = cx.tables.rpcs.get(rpc).map_or(cx.now, |entry| entry.started);
-    if cx.tables.rpcs.get(rpc).is_some() {
-        cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
-    }
+    let Some(started) = cx.tables.rpcs.get(rpc).map(|entry| entry.started) else { return };
+    cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
     let Some(cookie) = remove_client(cx, rpc) else { return };
     cx.observation.metrics.progress.client_rpcs_failed += 1;
     cx.observation.metrics.calls.fail(error.kind, cx.now.since(started));

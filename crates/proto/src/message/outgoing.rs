@@ -189,7 +189,6 @@ impl MessageOut {
     }
 
     /// Changes the size of packets that have not left yet.
-    #[inline]
     pub(crate) const fn set_segment(&mut self, segment: u32) {
         if segment != self.segment {
             self.segment = segment;
@@ -209,7 +208,6 @@ impl MessageOut {
 
     /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
     /// `max_bytes`. `None` if nothing may leave.
-    #[inline]
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
         if !self.is_sendable() {
             return None;
@@ -268,7 +266,6 @@ impl MessageOut {
     }
 
     /// Notes that the packets of `cut` leave at `now`.
-    #[inline]
     pub(crate) fn note_sent(&mut self, cut: &Cut, now: Instant, retransmit: bool) {
         if self.first_sent == Instant::ZERO {
             self.first_sent = now;

@@ -84,7 +84,6 @@ impl Payload {
     ///
     /// If the range lies outside of the payload.
     #[must_use]
-    #[inline]
     pub fn pieces(&self, range: Range<usize>) -> PayloadPieces<'_> {
         assert!(range.start <= range.end && range.end <= self.len, "range outside of the payload");
         PayloadPieces { slices: self.slices.as_slice(), start: range.start, end: range.end }

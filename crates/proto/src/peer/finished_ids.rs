@@ -39,22 +39,16 @@ impl FinishedIds {
     }
 
     /// Adds `id`.
-    #[inline(always)]
     pub(crate) fn insert(&mut self, id: u64) {
         let half = id / 2;
         if half == self.low {
             self.low += 1;
             self.absorb();
         } else if half > self.low {
-            self.insert_above(half);
-        }
-    }
-
-    #[inline(never)]
-    fn insert_above(&mut self, half: u64) {
-        self.above.insert(half..half + 1);
-        if self.above.len() > MAX_ID_RANGES {
-            self.close_lowest_gap();
+            self.above.insert(half..half + 1);
+            if self.above.len() > MAX_ID_RANGES {
+                self.close_lowest_gap();
+            }
         }
     }
 

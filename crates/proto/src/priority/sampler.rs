@@ -44,7 +44,6 @@ impl Sampler {
 
     /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT. An empty one counts as one byte
     /// (EXTENT-1): cutoffs distribute bytes, and would be none if there were none.
-    #[inline(always)]
     pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
         if self.interval > 0 {
             let unscheduled = if length == 0 { extent(0) } else { unscheduled.min(length) };
@@ -56,14 +55,11 @@ impl Sampler {
     }
 
     /// Computes the cutoffs anew if it is time and enough messages have arrived. Returns whether they changed.
-    #[inline(always)]
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
         let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
-        is_time && self.interval > 0 && self.replace(now, own)
-    }
-
-    #[cold]
-    fn replace(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
+        if !is_time || self.interval == 0 {
+            return false;
+        }
         let table = self.table();
         self.unscheduled.fill(0);
         (self.total, self.messages, self.since) = (0, 0, now);

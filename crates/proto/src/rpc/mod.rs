@@ -177,7 +177,6 @@ impl Rpc {
     }
 
     /// Becomes another RPC: this one has ended (RPCS-2).
-    #[inline(always)]
     fn begin_again(&mut self, now: Instant, birth: u64, place: u32, new: NewRpc) {
         debug_assert!(self.incoming.is_none() && self.outgoing.is_none(), "RPCS-2");
         debug_assert!(self.queued.is_none() && self.timer.due == Instant::ZERO, "RPCS-2");

@@ -78,10 +78,8 @@ impl Rpcs {
         let rpc = self.slots.remove(id)?;
         let key = wire_key(rpc.peer, rpc.id, rpc.role());
         let named = self.by_wire.find_entry(self.hasher.hash_one(key), |(known, _)| *known == key);
+        let named = named.map(|named| named.remove());
         debug_assert!(named.is_ok(), "RPCS-1");
-        if let Ok(named) = named {
-            named.remove();
-        }
         self.clients -= usize::from(rpc.role() == Role::Client);
         Some(rpc)
     }
@@ -89,7 +87,8 @@ impl Rpcs {
     /// Drops the messages of an RPC that was taken out, and keeps its memory for another one.
     #[inline(always)]
     pub(crate) fn recycle(&mut self, mut rpc: Box<Rpc>) {
-        (rpc.incoming, rpc.outgoing) = (None, None);
+        rpc.incoming = None;
+        rpc.outgoing = None;
         self.ended.push(rpc);
     }
 

@@ -88,7 +88,6 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>)
 }
 
 /// Counts DATA that was sent again although it had arrived: its bytes are there, or its RPC has ended.
-#[cold]
 fn count_needless_resend(cx: &mut Context<'_>, packet: &Packet<'_>, reason: DropReason) {
     if let Body::Data(Data { retransmit: true, .. }, _) = &packet.body
         && matches!(reason, DropReason::Duplicate | DropReason::UnknownRpc | DropReason::Finished)

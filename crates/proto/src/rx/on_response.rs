@@ -64,8 +64,7 @@ pub(super) fn on_response(
 /// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
 #[inline(always)]
 fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
-    let asked = cx.tables.rpcs[rpc].unanswered();
-    let in_flight = asked.map(|_| cx.in_flight());
+    let in_flight = cx.tables.rpcs[rpc].unanswered().map(|_| cx.in_flight());
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);

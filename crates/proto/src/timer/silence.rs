@@ -54,7 +54,11 @@ impl Silence {
         if self.len == 0 {
             (self.origin, self.tick) = (now, Instant::ZERO);
         }
-        let mut due = self.tick_at(now.plus(self.period));
+        let (at, length) = (now.plus(self.period), (self.period / TICKS).max(1));
+        if at > self.tick || self.tick.since(at) >= length {
+            self.tick = self.origin.plus(at.since(self.origin).next_multiple_of(length));
+        }
+        let mut due = self.tick;
         match self.last {
             Some(last) => {
                 let last = &mut rpcs[last].timer;
@@ -66,16 +70,6 @@ impl Silence {
         rpcs[rpc].timer = SilenceLink { due, before: self.last, after: None };
         self.last = Some(rpc);
         self.len += 1;
-    }
-
-    /// The first tick that is not before `at`.
-    #[inline(always)]
-    fn tick_at(&mut self, at: Instant) -> Instant {
-        let length = (self.period / TICKS).max(1);
-        if at > self.tick || self.tick.since(at) >= length {
-            self.tick = self.origin.plus(at.since(self.origin).next_multiple_of(length));
-        }
-        self.tick
     }
 
     /// Stops watching `rpc`.

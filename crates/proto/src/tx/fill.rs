@@ -72,17 +72,6 @@ impl<'a> Filler<'a> {
         self.make_up(burst)
     }
 
-    /// The part of the context that sends control packets.
-    fn sender(&mut self) -> Sender<'_> {
-        Sender {
-            now: self.now,
-            config: self.config,
-            tables: self.tables,
-            outbound: self.outbound,
-            observation: self.observation,
-        }
-    }
-
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
     #[inline(never)]
     fn send_grants(&mut self) {
@@ -97,20 +86,26 @@ impl<'a> Filler<'a> {
                 decisions.push(decision);
             },
         );
+        let mut sender = Sender {
+            now: self.now,
+            config: self.config,
+            tables: self.tables,
+            outbound: self.outbound,
+            observation: self.observation,
+        };
         for Decision { rpc, offset, level } in decisions {
             let levels = self.cutoffs.scheduled_levels();
             let priority = match level {
                 Level::Oldest => oldest_level(levels).min(self.config.highest_priority()),
                 Level::Scheduled { rank, active } => scheduled_level(rank, active, levels),
             };
-            self.sender().control(rpc, Body::Grant(Grant { offset, priority }));
+            sender.control(rpc, Body::Grant(Grant { offset, priority }));
         }
     }
 
     /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left first (SEND-1).
     ///
     /// Rationale: if retransmissions went first, a peer that takes queues for losses would have them fill the queues.
-    #[inline(always)]
     fn next_burst(&mut self) -> Option<Burst> {
         match self.outbound.resends.first() {
             None => self.next_short().or_else(|| self.next_long()),
@@ -156,7 +151,6 @@ impl<'a> Filler<'a> {
     }
 
     /// A message that is too short to be held back (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
-    #[inline(always)]
     fn next_short(&mut self) -> Option<Burst> {
         let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
         Some(Burst { rpc, cut: None, retransmit: false })
@@ -181,7 +175,10 @@ impl<'a> Filler<'a> {
             let wait = self.outbound.pacer.next_room() - self.now;
             self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
         }
-        let cut = self.cut(rpc, room?.min(choice.most))?;
+        let entry = &mut self.tables.rpcs[rpc];
+        let segment = self.tables.peers[entry.peer].segment;
+        let room = room?.min(choice.most);
+        let cut = next_cut(entry.outgoing.as_mut()?, segment, room, self.config)?;
         self.outbound.messages.sent(choice, cut.bytes());
         if choice.oldest {
             self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
@@ -190,15 +187,7 @@ impl<'a> Filler<'a> {
         Some(Burst { rpc, cut: Some(cut), retransmit: false })
     }
 
-    /// Cuts the next burst off a message.
-    fn cut(&mut self, rpc: RpcKey, room: u32) -> Option<Cut> {
-        let entry = &mut self.tables.rpcs[rpc];
-        let segment = self.tables.peers[entry.peer].segment;
-        next_cut(entry.outgoing.as_mut()?, segment, room, self.config)
-    }
-
     /// Makes a burst up into headers and payload, and counts it as sent.
-    #[inline(always)]
     fn make_up(mut self, burst: Burst) -> Option<Transmit<'a>> {
         let Burst { rpc, cut, retransmit } = burst;
         let now = self.now;
@@ -291,7 +280,6 @@ impl<'a> Filler<'a> {
         }
     }
 
-    #[inline(always)]
     fn count_data(&mut self, cut: &Cut, priority: u8, header_len: usize, retransmit: bool) {
         let packets = u64::from(cut.packets());
         let bytes = u64::from(cut.bytes());
@@ -314,7 +302,6 @@ impl<'a> Filler<'a> {
 }
 
 /// Cuts the next burst off a message, which is sent in packets of `segment` bytes.
-#[inline(always)]
 fn next_cut(message: &mut MessageOut, segment: u32, room: u32, config: &Config) -> Option<Cut> {
     message.set_segment(segment);
     message.next_cut(room.min(config.burst_bytes() as u32), MAX_BURST_PACKETS as u32)

@@ -109,7 +109,7 @@ impl SendQueue {
     }
 
     /// Takes `rpc`, whose state is `entry`, out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, rpc: RpcKey, entry: &mut Rpc) {
         if let Some(remaining) = entry.queued {
             self.remove_queued(rpc, entry, remaining);
@@ -128,7 +128,6 @@ impl SendQueue {
     }
 
     /// Takes the RPC with the next short message.
-    #[inline]
     pub(crate) fn pop_short(&mut self, rpcs: &mut Rpcs) -> Option<RpcKey> {
         while let Some(rpc) = self.short.pop_front() {
             if let Some(entry) = rpcs.get_mut(rpc)

@@ -106,31 +106,30 @@ impl ReceiveBudget {
         peer: PeerId,
         message: Beginning,
     ) -> Result<Reservation, Lack> {
-        if message.arrived != message.length {
-            return self.begin_long(now, config, peers, peer, message);
-        }
-        if self.committed() + charge(u64::from(message.length)) > config.max_receive_bytes() {
+        let all = self.committed() + charge(u64::from(message.length));
+        let room = if message.arrived != message.length {
+            self.begin_long(config, peers, peer, message)
+        } else if all > config.max_receive_bytes() {
+            Err(Lack::Memory)
+        } else {
+            Ok(Reservation { positions: 0, claim: Claim::Short })
+        };
+        if room == Err(Lack::Memory) {
             self.lacked = Some(now);
-            return Err(Lack::Memory);
         }
-        Ok(Reservation { positions: 0, claim: Claim::Short })
+        room
     }
 
     /// Reserves room for a message of which more will arrive.
     #[inline(never)]
     fn begin_long(
         &mut self,
-        now: Instant,
         config: &Config,
         peers: &mut Peers,
         peer: PeerId,
         message: Beginning,
     ) -> Result<Reservation, Lack> {
-        let reservation = self.first_room(config, peers, peer, message).inspect_err(|lack| {
-            if *lack == Lack::Memory {
-                self.lacked = Some(now);
-            }
-        })?;
+        let reservation = self.first_room(config, peers, peer, message)?;
         let (length, positions) = (u64::from(message.length), u64::from(reservation.positions));
         if reservation.claim != Claim::Short {
             self.long += 1;
