@@ -66,7 +66,7 @@ pub(crate) struct Rpc {
 }
 
 /// An RPC to be created. Its messages are written to their place afterwards: a long value moves slowly.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NewRpc {
     /// The other end.
     pub(crate) peer: PeerId,

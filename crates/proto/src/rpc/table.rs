@@ -10,7 +10,7 @@ use crate::peer::PeerId;
 use crate::time::Instant;
 use apus_wire::Role;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::hash_table::{HashTable, OccupiedEntry};
 use slotmap::{Key, SlotMap};
 use std::hash::BuildHasher;
 
@@ -78,7 +78,7 @@ impl Rpcs {
         let rpc = self.slots.remove(id)?;
         let key = wire_key(rpc.peer, rpc.id, rpc.role());
         let named = self.by_wire.find_entry(self.hasher.hash_one(key), |(known, _)| *known == key);
-        let named = named.map(|named| named.remove());
+        let named = named.map(OccupiedEntry::remove);
         debug_assert!(named.is_ok(), "RPCS-1");
         self.clients -= usize::from(rpc.role() == Role::Client);
         Some(rpc)
