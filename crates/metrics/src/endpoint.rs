@@ -1,8 +1,7 @@
 //! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
 
-use apus_proto::{DurationHistogram, Exemplars, SizeHistogram};
-
-use crate::{EngineMetrics, ReadTime};
+use crate::{EngineMetrics, ReadTime, SizeHistogram};
+use apus_proto::{DurationHistogram, Exemplars};
 
 /// All counters of an endpoint, read at one moment.
 #[derive(Clone, Debug, Default)]

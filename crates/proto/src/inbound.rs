@@ -67,6 +67,7 @@ impl Inbound {
     }
 
     /// Counts a message that has arrived, and renews the cutoffs when it is time.
+    #[inline(always)]
     pub(crate) fn record_message(
         &mut self,
         now: Instant,

@@ -101,7 +101,6 @@
 mod budget;
 mod config;
 mod drop_reason;
-mod ended_client;
 mod error;
 mod event;
 mod expiry;
@@ -128,16 +127,15 @@ mod transport;
 mod tx;
 mod unread_bounds;
 
-pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
+pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId, acknowledge_for_ended_client};
 pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use ended_client::acknowledge_for_ended_client;
 pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
 pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Exemplar, Exemplars, Live,
-    Metadata, Metrics, Progress, Recovery, Scheduling, SizeHistogram,
+    Metadata, Metrics, Progress, Recovery, Scheduling,
 };
 pub use neighbours::{Neighbours, Published};
 pub use peer::Address;

@@ -22,7 +22,7 @@ impl Observation {
     /// Notes what happens to a live RPC, if it is selected.
     #[inline]
     pub(crate) fn note_selected(&mut self, tables: &Tables, rpc: RpcKey, what: ProbeKind) {
-        if self.notes.are_wanted_of(tables.rpcs[rpc].id) {
+        if self.notes.are_wanted() && self.notes.are_wanted_of(tables.rpcs[rpc].id) {
             self.note(tables, rpc, what);
         }
     }
@@ -61,7 +61,7 @@ impl Observation {
         nanos: u64,
     ) {
         self.metrics.calls.answered.record(nanos, 1);
-        if self.notes.are_wanted_of(tables.rpcs[rpc].id) {
+        if self.notes.are_wanted() && self.notes.are_wanted_of(tables.rpcs[rpc].id) {
             let exemplar = exemplar(tables, rpc, now, nanos);
             self.metrics.calls.answered_exemplars.remember(exemplar);
         }
@@ -71,7 +71,7 @@ impl Observation {
     #[inline]
     pub(crate) fn count_served(&mut self, tables: &Tables, rpc: RpcKey, now: Instant, nanos: u64) {
         self.metrics.calls.served.record(nanos, 1);
-        if self.notes.are_wanted_of(tables.rpcs[rpc].id) {
+        if self.notes.are_wanted() && self.notes.are_wanted_of(tables.rpcs[rpc].id) {
             let exemplar = exemplar(tables, rpc, now, nanos);
             self.metrics.calls.served_exemplars.remember(exemplar);
         }

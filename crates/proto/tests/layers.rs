@@ -16,7 +16,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("secret", &[]),
     ("neighbours", &["time"]),
     ("unread_bounds", &["time"]),
-    ("ended_client", &[]),
     ("ranges", &[]),
     ("limits", &[]),
     ("config", &[]),

@@ -25,21 +25,25 @@ pub struct Ack {
 }
 
 impl Ack {
+    #[inline(always)]
     fn parse(bytes: &[u8], at: usize) -> Self {
         Self { client_id: read_u64(bytes, at), server_port: read_u16(bytes, at + 8) }
     }
 
+    #[inline]
     fn emit(self, out: &mut [u8], at: usize) {
         write_u64(out, at, self.client_id);
         write_u16(out, at + 8, self.server_port);
     }
 
     /// The entry at `at`; `None` if its id is 0.
+    #[inline(always)]
     pub(crate) fn parse_optional(bytes: &[u8], at: usize) -> Option<Self> {
         let ack = Self::parse(bytes, at);
         (ack.client_id != 0).then_some(ack)
     }
 
+    #[inline]
     pub(crate) fn emit_optional(ack: Option<Self>, out: &mut [u8], at: usize) {
         match ack {
             Some(ack) => ack.emit(out, at),

@@ -4,6 +4,7 @@ use crate::ack::Ack;
 use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
 use crate::error::ParseError;
 use crate::header::{HEADER_LEN, Header};
+use crate::packet::HeaderBuffer;
 use crate::profile::Profile;
 use crate::waiting::Waiting;
 
@@ -57,18 +58,21 @@ pub struct Data {
 }
 
 impl Data {
-    /// Reads the fields; `bytes` is the whole packet and at least [`DATA_HEADER_LEN`] long.
+    /// Reads the fields; `bytes` are at least the first [`DATA_HEADER_LEN`] of a packet, which has `payload` behind these.
     #[inline(always)]
-    pub(crate) fn parse(header: &Header, bytes: &[u8]) -> Result<Self, ParseError> {
+    pub(crate) fn parse(header: &Header, bytes: &[u8], payload: usize) -> Result<Self, ParseError> {
         let wire_offset = read_u32(bytes, 52);
         let offset_in_sequence = wire_offset == OFFSET_IN_SEQUENCE;
-        let data = Self {
-            message_length: read_u32(bytes, 28),
+        let offset = if offset_in_sequence { header.sequence } else { wire_offset };
+        let message_length = read_u32(bytes, 28);
+        check(header.profile(), message_length, offset, payload)?;
+        Ok(Self {
+            message_length,
             incoming: read_u32(bytes, 32),
             ack: Ack::parse_optional(bytes, 36),
             cutoff_version: read_u16(bytes, 46),
             retransmit: bytes[48] != 0,
-            offset: if offset_in_sequence { header.sequence } else { wire_offset },
+            offset,
             offset_in_sequence,
             waiting: match header.profile() {
                 Profile::Udp => Waiting::from_byte(bytes[49]),
@@ -78,9 +82,7 @@ impl Data {
                 Profile::Udp => Waiting::from_byte(bytes[50]),
                 Profile::Kernel => Waiting::UNSAID,
             },
-        };
-        data.check(header.profile(), bytes.len() - DATA_HEADER_LEN)?;
-        Ok(data)
+        })
     }
 
     /// Returns the bytes of a DATA packet that goes on to the end of its message; `None` if these are no bytes of one.
@@ -94,24 +96,9 @@ impl Data {
         Some(DATA_HEADER_LEN.saturating_add(missing as usize))
     }
 
-    /// Invariant CODEC-2 (BAD-2).
-    fn check(&self, profile: Profile, payload: usize) -> Result<(), ParseError> {
-        let message_length = self.message_length;
-        if message_length == 0 && profile == Profile::Kernel {
-            return Err(ParseError::EmptyMessage);
-        }
-        if payload == 0 && message_length > 0 {
-            return Err(ParseError::EmptyData);
-        }
-        let end = u64::from(self.offset) + payload as u64;
-        if end > u64::from(message_length) {
-            return Err(ParseError::DataBeyondEnd { end, message_length });
-        }
-        Ok(())
-    }
-
     /// Writes the fields behind the common header, which the caller has written.
-    pub(crate) fn emit(&self, out: &mut [u8]) {
+    #[inline]
+    pub(crate) fn emit(&self, out: &mut HeaderBuffer) {
         write_u32(out, 28, self.message_length);
         write_u32(out, 32, self.incoming);
         Ack::emit_optional(self.ack, out, 36);
@@ -147,4 +134,25 @@ impl Data {
     pub fn clear_ack(header: &mut [u8]) {
         Ack::emit_optional(None, header, 36);
     }
+}
+
+/// Invariant CODEC-2 (BAD-2).
+#[inline(always)]
+fn check(
+    profile: Profile,
+    message_length: u32,
+    offset: u32,
+    payload: usize,
+) -> Result<(), ParseError> {
+    if message_length == 0 && profile == Profile::Kernel {
+        return Err(ParseError::EmptyMessage);
+    }
+    if payload == 0 && message_length > 0 {
+        return Err(ParseError::EmptyData);
+    }
+    let end = u64::from(offset) + payload as u64;
+    if end > u64::from(message_length) {
+        return Err(ParseError::DataBeyondEnd { end, message_length });
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use crate::error::ParseError;
 use crate::features::Features;
 use crate::kind::Kind;
 use crate::older;
+use crate::packet::HeaderBuffer;
 use crate::profile::{Flags, Profile, UDP_VERSION};
 use crate::sender_id::SenderId;
 
@@ -174,7 +175,7 @@ impl Header {
     }
 
     /// Reads the common header and the packet's kind.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(profile: Profile, bytes: &[u8]) -> Result<(Self, Kind), ParseError> {
         if bytes.len() < HEADER_LEN {
             let have = bytes.len();
@@ -204,7 +205,8 @@ impl Header {
     }
 
     /// Writes the header into the first [`HEADER_LEN`] bytes of `out`.
-    pub(crate) fn emit(&self, kind: Kind, out: &mut [u8]) {
+    #[inline]
+    pub(crate) fn emit(&self, kind: Kind, out: &mut HeaderBuffer) {
         write_u16(out, 0, self.sport);
         write_u16(out, 2, self.dport);
         write_u32(out, 4, self.sequence);
@@ -235,6 +237,7 @@ impl Header {
     }
 }
 
+#[inline(always)]
 fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
     let version = bytes[13] >> 4;
     if version != UDP_VERSION {

@@ -76,6 +76,27 @@ impl<'a> Packet<'a> {
     ///
     /// A [`ParseError`] that says how the packet is wrong; never panics (invariant CODEC-1).
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
+        // Each profile has code of its own: shared code would decide between them field by field.
+        match profile {
+            Profile::Udp => match bytes.split_first_chunk() {
+                Some((head, payload)) if Header::peek_kind(head) == Some(Kind::Data) => {
+                    Self::parse_data(head, payload)
+                }
+                _ => Self::parse_as(Profile::Udp, bytes),
+            },
+            Profile::Kernel => Self::parse_as(Profile::Kernel, bytes),
+        }
+    }
+
+    /// Parses DATA of the udp profile: most packets.
+    #[inline(always)]
+    fn parse_data(head: &[u8; DATA_HEADER_LEN], payload: &'a [u8]) -> Result<Self, ParseError> {
+        let (header, _) = Header::parse(Profile::Udp, head)?;
+        let data = Data::parse(&header, head, payload.len())?;
+        Ok(Self { header, body: Body::Data(data, payload) })
+    }
+
+    fn parse_as(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
         if profile == Profile::Kernel {
             older::refuse_entries(kind, bytes)?;
@@ -85,7 +106,10 @@ impl<'a> Packet<'a> {
             return Err(ParseError::TooShort { kind: Some(kind), need, have });
         }
         let body = match kind {
-            Kind::Data => Body::Data(Data::parse(&header, bytes)?, &bytes[DATA_HEADER_LEN..]),
+            Kind::Data => {
+                let payload = &bytes[DATA_HEADER_LEN..];
+                Body::Data(Data::parse(&header, bytes, payload.len())?, payload)
+            }
             Kind::Grant => Body::Grant(Grant::parse(bytes)?),
             Kind::Resend => Body::Resend(Resend::parse(bytes)?),
             Kind::RpcUnknown => Body::RpcUnknown,
@@ -106,7 +130,19 @@ impl<'a> Packet<'a> {
     }
 
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.
+    #[inline]
     pub fn emit_header(&self, out: &mut HeaderBuffer) -> usize {
+        if let Body::Data(data, _) = &self.body {
+            self.header.emit(Kind::Data, out);
+            data.emit(out);
+            return DATA_HEADER_LEN;
+        }
+        self.emit_control(out)
+    }
+
+    /// Writes a control packet.
+    #[inline(never)]
+    fn emit_control(&self, out: &mut HeaderBuffer) -> usize {
         let kind = self.body.kind();
         self.header.emit(kind, out);
         match &self.body {

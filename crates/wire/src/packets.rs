@@ -32,6 +32,23 @@ impl<'a> Packets<'a> {
         };
         Self { profile, rest: Some(datagram), left }
     }
+
+    /// Returns the bytes of the next packet, for [`Packet::parse`]; `None` at the end. The iterator does the same for a caller
+    /// that can afford to move a parsed packet, which is long. A packet that is wrong is the last one: do not ask for more then.
+    #[inline]
+    pub fn next_bytes(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest.take()?;
+        self.left -= 1;
+        let len = match self.profile {
+            Profile::Kernel => rest.len(),
+            Profile::Udp => announced_len(rest).map_or(rest.len(), |len| len.min(rest.len())),
+        };
+        let (bytes, behind) = rest.split_at(len);
+        if !behind.is_empty() && self.left > 0 {
+            self.rest = Some(behind);
+        }
+        Some(bytes)
+    }
 }
 
 impl<'a> Iterator for Packets<'a> {
@@ -39,17 +56,9 @@ impl<'a> Iterator for Packets<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest.take()?;
-        self.left -= 1;
-        let (bytes, behind) = match self.profile {
-            Profile::Kernel => (rest, &[][..]),
-            Profile::Udp => {
-                rest.split_at(announced_len(rest).map_or(rest.len(), |len| len.min(rest.len())))
-            }
-        };
-        let packet = Packet::parse(self.profile, bytes);
-        if packet.is_ok() && !behind.is_empty() && self.left > 0 {
-            self.rest = Some(behind);
+        let packet = Packet::parse(self.profile, self.next_bytes()?);
+        if packet.is_err() {
+            self.rest = None;
         }
         Some(packet)
     }
@@ -61,8 +70,11 @@ impl<'a> Iterator for Packets<'a> {
 #[must_use]
 #[inline]
 pub fn announced_len(bytes: &[u8]) -> Option<usize> {
-    match Header::peek_kind(bytes)? {
-        Kind::Data => Data::len_to_end(bytes),
+    let kind = Header::peek_kind(bytes)?;
+    if kind == Kind::Data {
+        return Data::len_to_end(bytes);
+    }
+    match kind {
         Kind::Ack => AckList::len_by_count(bytes),
         kind => Some(kind.header_len()),
     }

@@ -6,9 +6,8 @@ use super::Context;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
 use crate::message::CompleteMessage;
-use crate::peer::PeerId;
 use crate::probe::ProbeKind;
-use crate::rpc::{RpcKey, Side};
+use crate::rpc::{Rpc, RpcKey, Side};
 use apus_wire::{Ack, Body, Flags, Profile, Refusal};
 
 /// How a server RPC ends.
@@ -22,14 +21,8 @@ pub(crate) enum Ending {
     GivenUp,
 }
 
-/// What is still of interest when an RPC has been removed.
-struct Removed {
-    peer: PeerId,
-    id: u64,
-    side: Side,
-}
-
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
+#[inline(always)]
 pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let started = entry.started;
@@ -71,10 +64,8 @@ pub(crate) fn fail_client(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind
 
 /// The call fails, and the server has said what became of the request.
 pub(crate) fn fail_client_with(cx: &mut Context<'_>, rpc: RpcKey, error: RpcError) {
-    let started = cx.tables.rpcs.get(rpc).map_or(cx.now, |entry| entry.started);
-    if cx.tables.rpcs.get(rpc).is_some() {
-        cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
-    }
+    let Some(started) = cx.tables.rpcs.get(rpc).map(|entry| entry.started) else { return };
+    cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
     let Some(cookie) = remove_client(cx, rpc) else { return };
     cx.observation.metrics.progress.client_rpcs_failed += 1;
     cx.observation.metrics.calls.fail(error.kind, cx.now.since(started));
@@ -99,55 +90,54 @@ pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
 }
 
 /// A server RPC ends.
+#[inline(always)]
 pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
-    let Some(removed) = remove(cx, rpc) else { return };
-    let Side::Server(server) = removed.side else { return };
-    let metrics = &mut cx.observation.metrics;
+    let Some(entry) = remove(cx, rpc, ending != Ending::GivenUp) else { return };
+    cx.tables.rpcs.recycle(entry);
+    let progress = &mut cx.observation.metrics.progress;
     match ending {
-        Ending::Acknowledged => metrics.progress.server_responses_done += 1,
-        Ending::Discarded | Ending::GivenUp => metrics.progress.server_rpcs_discarded += 1,
-    }
-    if ending != Ending::GivenUp {
-        cx.tables.peers[removed.peer].serving.finish(server.session, removed.id, cx.now);
+        Ending::Acknowledged => progress.server_responses_done += 1,
+        Ending::Discarded | Ending::GivenUp => progress.server_rpcs_discarded += 1,
     }
 }
 
-/// Removes a call, notes that its id is finished, and returns its cookie.
+/// Removes a call, and returns its cookie.
+#[inline(always)]
 pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
-    let removed = remove(cx, rpc)?;
-    let Side::Client(client) = removed.side else { return None };
-    if let Some(deadline) = client.deadline {
+    let entry = remove(cx, rpc, true)?;
+    let ended = entry.client().map(|client| (client.cookie, client.deadline));
+    cx.tables.rpcs.recycle(entry);
+    let (cookie, deadline) = ended?;
+    if let Some(deadline) = deadline {
         cx.timers.deadlines.remove(deadline, rpc);
     }
-    if cx.outbound.identity.profile == Profile::Udp {
-        cx.tables.peers[removed.peer].calls.end(removed.id);
-    }
     cx.inbound.budget.room_again(&mut cx.observation.events);
-    Some(client.cookie)
+    Some(cookie)
 }
 
-/// Takes an RPC out of every table and returns what it had reserved.
-fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
-    let rpcs = &mut cx.tables.rpcs;
-    rpcs.get(rpc)?;
-    cx.timers.silence.forget(rpcs, rpc);
-    let entry = &mut rpcs[rpc];
-    cx.inbound.granter.forget(rpc, entry);
-    cx.outbound.messages.remove(rpc, entry);
-    let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
-    let (peer, ours) = (entry.peer, entry.role());
-    let outgoing = entry.outgoing.as_ref().map(|message| (message.length(), message.unread()));
-    let reservation = entry.incoming.as_ref().map(|message| message.reservation());
-    cx.tables.remove(rpc);
-    let budget = &mut cx.inbound.budget;
-    let entry = &mut cx.tables.peers[peer];
-    if let Some((length, unread)) = outgoing {
-        entry.unscheduled.release(unread);
-        budget.release_send(entry, ours, u64::from(length), &mut cx.observation.events);
+/// Takes an RPC out of every table, returns what it had reserved, and notes that its id is finished if it `is_finished`.
+#[inline(always)]
+fn remove(cx: &mut Context<'_>, rpc: RpcKey, is_finished: bool) -> Option<Box<Rpc>> {
+    let (mut entry, peer) = cx.tables.take(cx.now, rpc)?;
+    match &entry.side {
+        Side::Client(_) if cx.outbound.identity.profile == Profile::Udp => peer.calls.end(entry.id),
+        Side::Server(server) if is_finished => {
+            peer.serving.finish(server.session, entry.id, cx.now);
+        }
+        _ => {}
     }
-    if let Some(reservation) = reservation {
-        budget.receive.end(&mut cx.tables.peers, peer, reservation);
+    if let Some(message) = &entry.outgoing {
+        peer.unscheduled.release(message.unread());
+        let (bytes, events) = (u64::from(message.length()), &mut cx.observation.events);
+        cx.inbound.budget.release_send(peer, entry.role(), bytes, events);
     }
-    cx.tables.peers[peer].last_used = cx.now;
-    Some(removed)
+    cx.timers.silence.leave(rpc, std::mem::take(&mut entry.silence_place));
+    cx.outbound.messages.remove(rpc, &mut entry);
+    // Only a message that is arriving has anything to be granted, or reserved.
+    if let Some(message) = &entry.incoming {
+        let reservation = message.reservation();
+        cx.inbound.granter.forget(rpc, &mut entry);
+        cx.inbound.budget.receive.end(&mut cx.tables.peers, entry.peer, reservation);
+    }
+    Some(entry)
 }

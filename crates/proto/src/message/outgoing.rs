@@ -82,7 +82,7 @@ impl Cut {
 
 impl MessageOut {
     /// A message to be sent in packets of `segment` bytes, the first `unscheduled` bytes at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(payload: Payload, unscheduled: u32, segment: u32) -> Self {
         debug_assert!(segment > 0);
         let unscheduled = if payload.is_empty() {

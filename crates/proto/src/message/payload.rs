@@ -110,6 +110,7 @@ impl PayloadPieces<'_> {
 impl<'a> Iterator for PayloadPieces<'a> {
     type Item = &'a [u8];
 
+    #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         while self.start < self.end {
             let (slice, rest) = self.slices.split_first()?;

@@ -6,7 +6,6 @@
 mod counters;
 mod durations;
 mod exemplars;
-mod sizes;
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
@@ -16,7 +15,6 @@ use counters::{add_each, counters};
 pub use counters::Metadata;
 pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
 pub use exemplars::{Exemplar, Exemplars};
-pub use sizes::SizeHistogram;
 
 /// Number of packet kinds.
 const KINDS: usize = Kind::ALL.len();

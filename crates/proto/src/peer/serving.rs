@@ -168,6 +168,16 @@ impl Serving {
         self.current.as_ref().is_some_and(|session| session.finished.contains(id))
     }
 
+    /// Returns whether request `id` of the current session is finished, after taking the statement of these fields about its
+    /// calls; `None` if they do not carry that session.
+    pub(crate) fn check_current(&mut self, id: u64, fields: &UdpFields) -> Option<bool> {
+        let shows = fields.flags.contains(Flags::SESSION) && self.is_current(fields.incarnation);
+        shows.then(|| {
+            self.note_low_water(id, fields);
+            self.is_finished(id)
+        })
+    }
+
     /// Takes the client's statement that all its calls below a certain id are over.
     pub(crate) fn note_low_water(&mut self, id: u64, fields: &UdpFields) {
         let distance = u64::from(fields.low_water);

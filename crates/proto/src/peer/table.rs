@@ -91,12 +91,16 @@ impl Peers {
     }
 
     /// The peer at `address`, if it is known.
-    pub(crate) fn find(&mut self, address: Address) -> Option<PeerId> {
-        if let Some((last, id)) = self.last
-            && last == address
-        {
-            return Some(id);
+    #[inline(always)]
+    pub(crate) fn find(&mut self, address: &Address) -> Option<PeerId> {
+        match &self.last {
+            Some((last, id)) if last == address => Some(*id),
+            _ => self.search(*address),
         }
+    }
+
+    #[inline(never)]
+    fn search(&mut self, address: Address) -> Option<PeerId> {
         let id = *match &address {
             Address::V4(v4) => self.by_v4.get(&key(v4)),
             Address::V6(v6) => self.by_v6.get(&NamedV6(*v6)),
@@ -129,7 +133,7 @@ impl Peers {
         address: Address,
         now: Instant,
     ) -> Option<(PeerId, bool)> {
-        if let Some(id) = self.find(address) {
+        if let Some(id) = self.find(&address) {
             return Some((id, false));
         }
         if self.slots.len() >= self.limit {
@@ -176,7 +180,7 @@ impl Peers {
 
     /// The id of the next call to `address` in the udp profile.
     pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
-        let known = self.find(address).map(|peer| self.slots[peer].calls.next_id());
+        let known = self.find(&address).map(|peer| self.slots[peer].calls.next_id());
         known.unwrap_or_else(|| self.unused_id(address))
     }
 
@@ -209,6 +213,7 @@ impl Peers {
     }
 
     /// A peer and its host.
+    #[inline]
     pub(crate) fn with_host(&mut self, id: PeerId) -> (&mut Peer, &mut Host) {
         let peer = &mut self.slots[id];
         let host = &mut self.hosts[peer.host];
@@ -388,10 +393,10 @@ mod tests {
         let (busy, _) = peers.find_or_insert(address(2), secs(0)).unwrap();
         peers[busy].live_rpcs = 1;
         peers.scan(secs(119));
-        assert_eq!(peers.find(address(1)), Some(idle));
+        assert_eq!(peers.find(&address(1)), Some(idle));
         peers.scan(secs(121));
-        assert_eq!(peers.find(address(1)), None);
-        assert_eq!(peers.find(address(2)), Some(busy), "PEERS-1");
+        assert_eq!(peers.find(&address(1)), None);
+        assert_eq!(peers.find(&address(2)), Some(busy), "PEERS-1");
         peers[busy].live_rpcs = 0;
         peers.scan(secs(123));
         assert_eq!((peers.len(), peers.next_scan()), (0, Instant::NEVER));
@@ -404,7 +409,7 @@ mod tests {
         peers.find_or_insert(address(2), secs(5)).unwrap();
         assert!(peers.find_or_insert(address(3), secs(9)).is_none(), "PEERS-2");
         assert!(peers.find_or_insert(address(3), secs(12)).is_some());
-        assert_eq!(peers.find(address(1)), None);
+        assert_eq!(peers.find(&address(1)), None);
     }
 
     #[test]

@@ -61,8 +61,8 @@ pub(crate) struct Rpc {
     pub(crate) grant: GrantEntry,
 }
 
-/// An RPC to be created.
-#[derive(Debug)]
+/// An RPC to be created. Its messages are written to their place afterwards: a long value moves slowly.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NewRpc {
     /// The other end.
     pub(crate) peer: PeerId,
@@ -72,10 +72,6 @@ pub(crate) struct NewRpc {
     pub(crate) peer_port: u16,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The incoming message, if its first packet has arrived and more will follow.
-    pub(crate) incoming: Option<Box<MessageIn>>,
-    /// The outgoing message, if it exists.
-    pub(crate) outgoing: Option<MessageOut>,
 }
 
 /// What only one of the ends has.
@@ -109,6 +105,15 @@ pub(crate) struct Server {
     pub(crate) session: u64,
     /// Bytes of the response that may leave without a GRANT, if its client limits them (PRIO-15).
     pub(crate) response_limit: Option<u32>,
+}
+
+impl Side {
+    const fn role(&self) -> Role {
+        match self {
+            Self::Client(_) => Role::Client,
+            Self::Server(_) => Role::Server,
+        }
+    }
 }
 
 impl Client {
@@ -145,7 +150,6 @@ impl Server {
 }
 
 impl Rpc {
-    #[inline]
     fn new(now: Instant, birth: u64, place: u32, new: NewRpc) -> Self {
         Self {
             peer: new.peer,
@@ -160,20 +164,29 @@ impl Rpc {
             put_off: 0,
             waits_to_ask: false,
             side: new.side,
-            incoming: new.incoming,
-            outgoing: new.outgoing,
+            incoming: None,
+            outgoing: None,
             silence_place: 0,
             queued: None,
             grant: GrantEntry::default(),
         }
     }
 
+    /// Becomes another RPC: this one has ended (RPCS-2).
+    fn begin_again(&mut self, now: Instant, birth: u64, place: u32, new: NewRpc) {
+        debug_assert!(self.incoming.is_none() && self.outgoing.is_none(), "RPCS-2");
+        debug_assert!(self.queued.is_none() && self.silence_place == 0, "RPCS-2");
+        let NewRpc { peer, id, peer_port, side } = new;
+        (self.peer, self.id, self.peer_port, self.side) = (peer, id, peer_port, side);
+        (self.birth, self.place) = (birth, place);
+        (self.started, self.heard, self.asked) = (now, now, now);
+        (self.asks, self.put_off, self.waits_to_ask) = (0, 0, false);
+        self.grant = GrantEntry::default();
+    }
+
     /// This endpoint's role.
     pub(crate) const fn role(&self) -> Role {
-        match self.side {
-            Side::Client(_) => Role::Client,
-            Side::Server(_) => Role::Server,
-        }
+        self.side.role()
     }
 
     /// The state.

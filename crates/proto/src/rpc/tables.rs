@@ -6,7 +6,7 @@
 //!   with its sender concerns no others, however many there are.
 
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
-use crate::peer::{PeerId, Peers};
+use crate::peer::{Peer, PeerId, Peers};
 use crate::time::Instant;
 use apus_wire::Role;
 use slotmap::SecondaryMap;
@@ -27,34 +27,37 @@ impl Tables {
     }
 
     /// Adds an RPC. Its peer's silence is not watched yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn create(&mut self, now: Instant, new: NewRpc) -> RpcKey {
-        let peer = new.peer;
-        let of_peer = self.by_peer.entry(peer).expect("the peer is known").or_default();
-        let place = of_peer.len() as u32;
-        let rpc = self.rpcs.insert(|birth| Rpc::new(now, birth, place, new));
-        of_peer.push(rpc);
+        let (peer, ours) = (new.peer, new.side.role());
         let (entry, host) = self.peers.with_host(peer);
-        host.rpc_begins(entry, self.rpcs[rpc].role());
+        host.rpc_begins(entry, ours);
         entry.last_used = now;
+        let Some(of_peer) = self.by_peer.get_mut(peer) else {
+            let rpc = self.rpcs.insert(now, 0, new);
+            self.by_peer.insert(peer, vec![rpc]);
+            return rpc;
+        };
+        let rpc = self.rpcs.insert(now, of_peer.len() as u32, new);
+        of_peer.push(rpc);
         rpc
     }
 
-    /// Removes an RPC, if it is live.
-    #[inline]
-    pub(crate) fn remove(&mut self, rpc: RpcKey) {
-        let Some(entry) = self.rpcs.get(rpc) else { return };
-        let (peer, place, ours) = (entry.peer, entry.place, entry.role());
-        if let Some(of_peer) = self.by_peer.get_mut(peer) {
-            let removed = of_peer.swap_remove(place as usize);
+    /// Takes an RPC out, if it is live. [`Rpcs::recycle`] follows.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, now: Instant, rpc: RpcKey) -> Option<(Box<Rpc>, &mut Peer)> {
+        let entry = self.rpcs.take(rpc)?;
+        if let Some(of_peer) = self.by_peer.get_mut(entry.peer) {
+            let removed = of_peer.swap_remove(entry.place as usize);
             debug_assert_eq!(removed, rpc, "TABLES-1");
-            if let Some(moved) = of_peer.get(place as usize) {
-                self.rpcs[*moved].place = place;
+            if let Some(moved) = of_peer.get(entry.place as usize) {
+                self.rpcs[*moved].place = entry.place;
             }
         }
-        self.rpcs.remove(rpc);
-        let (entry, host) = self.peers.with_host(peer);
-        host.rpc_ends(entry, ours);
+        let (peer, host) = self.peers.with_host(entry.peer);
+        host.rpc_ends(peer, entry.role());
+        peer.last_used = now;
+        Some((entry, peer))
     }
 
     /// The live RPCs with `peer`, in either role.

@@ -9,6 +9,7 @@ use apus_wire::Role;
 /// it was known.
 ///
 /// The packet has shown the client's session.
+#[inline(always)]
 pub(super) fn acknowledge(cx: &mut Context<'_>, peer: PeerId, id: u64) -> bool {
     let Some(rpc) = cx.tables.rpcs.find(peer, id, Role::Server) else { return false };
     let Some(server) = cx.tables.rpcs[rpc].server() else { return false };

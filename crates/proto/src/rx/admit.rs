@@ -19,7 +19,7 @@ use apus_wire::{Body, Data, Features, Flags, Header, Profile, Refusal, Role, Udp
 /// Decides about a packet of an unknown request, and uses it if the request is admitted.
 pub(super) fn admit(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
@@ -39,12 +39,17 @@ pub(super) fn admit(
 /// The client of a request that shows its session, and has not finished it. `None` if it was answered by a session challenge.
 fn pass_challenge(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     fields: &UdpFields,
     data: &Data,
 ) -> Result<Option<PeerId>, DropReason> {
     let id = header.sender_id.client_id();
+    if let Some(peer) = from.peer
+        && let Some(is_finished) = cx.tables.peers[peer].serving.check_current(id, fields)
+    {
+        return if is_finished { Err(DropReason::Finished) } else { Ok(Some(peer)) };
+    }
     let shown = shown(cx, from, id, fields, data.retransmit)?;
     if let Shown::Nothing { offer } = shown {
         if !fields.features.contains(Features::LONG_SESSIONS) {
@@ -60,21 +65,20 @@ fn pass_challenge(
         // that session is not known here.
         count_answer(cx, from, header)?;
         cx.observation.metrics.admission.challenges_sent += 1;
-        cx.sender().challenge(from.address, header, fields, offer);
+        cx.sender().challenge(*from.address, header, fields, offer);
         return Ok(None);
     }
     // Without room for the peer it is not refused: nothing would remember that, and a copy of the packet would be executed
     // later. Its client sends it again.
     let peer = enter(cx, from, fields, shown)?;
-    let serving = &mut cx.tables.peers[peer].serving;
-    serving.note_low_water(id, fields);
-    if serving.is_finished(id) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
+    let is_finished = cx.tables.peers[peer].serving.check_current(id, fields);
+    if is_finished == Some(true) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
 }
 
 /// The host of a request that is not known to be finished, and the number of its life (kernel profile, AMO-7).
 fn pass_as_host(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
@@ -82,7 +86,7 @@ fn pass_as_host(
     let peer = match from.peer {
         Some(peer) => peer,
         None => {
-            let peer = cx.peer_for_client(from.address)?;
+            let peer = cx.peer_for_client(*from.address)?;
             note_variant(&mut cx.tables.peers, peer, from.variant);
             // The host may have called before it was forgotten.
             note_host_life(cx, peer, header, data, payload);
@@ -105,10 +109,10 @@ fn pass_as_host(
 /// answered by a session challenge later, and its client does not know the call any more.
 fn refuse_without_room(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
-    if from.peer.is_some() || cx.tables.peers.may_have_room(from.address) {
+    if from.peer.is_some() || cx.tables.peers.may_have_room(*from.address) {
         return Ok(());
     }
     Err(refuse(cx, from, header, Refusal::Overloaded, DropReason::HostPeers))
@@ -117,7 +121,7 @@ fn refuse_without_room(
 /// Refuses a request that this endpoint does not execute for any client.
 fn refuse_unwanted(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
 ) -> Result<(), DropReason> {
@@ -146,16 +150,17 @@ fn admit_confirmed(
         Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
         Err(why) => {
             let address = cx.tables.peers[peer].address;
-            let from = Source { address, peer: Some(peer), variant: None };
+            let from = Source { address: &address, peer: Some(peer), variant: None };
             return Err(refuse(cx, from, header, Refusal::Overloaded, why));
         }
     };
     cx.inbound.request_room -= 1;
     let entry = &mut cx.tables.peers[peer];
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
+        let from = entry.address;
         let server = Server::in_service(session, data.response_limit.bytes());
         let rpc = create_server(cx, peer, header, server, None);
-        deliver_request(cx, rpc, request);
+        deliver_request(cx, rpc, from, request);
         return Ok(());
     }
     let server = Server::incoming(session, data.response_limit.bytes());
@@ -192,6 +197,7 @@ fn room_for(
 }
 
 /// Creates the RPC of a request. If nothing more is to arrive, its client's silence is not watched.
+#[inline(always)]
 fn create_server(
     cx: &mut Context<'_>,
     peer: PeerId,
@@ -199,17 +205,10 @@ fn create_server(
     server: Server,
     incoming: Option<Box<MessageIn>>,
 ) -> RpcKey {
-    let watch = incoming.is_some();
-    let new = NewRpc {
-        peer,
-        id: header.sender_id.client_id(),
-        peer_port: header.sport,
-        side: Side::Server(server),
-        incoming,
-        outgoing: None,
-    };
-    let rpc = cx.tables.create(cx.now, new);
-    if watch {
+    let (id, side) = (header.sender_id.client_id(), Side::Server(server));
+    let rpc = cx.tables.create(cx.now, NewRpc { peer, id, peer_port: header.sport, side });
+    if incoming.is_some() {
+        cx.tables.rpcs[rpc].incoming = incoming;
         cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);
     }
     cx.observation.metrics.progress.server_requests_started += 1;
@@ -223,7 +222,7 @@ fn create_server(
 /// why the packet is not used.
 fn refuse(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     refusal: Refusal,
     reason: DropReason,
@@ -247,6 +246,6 @@ fn refuse(
         cx.tables.peers[peer].serving.finish(fields.incarnation, id, cx.now);
     }
     let body = Body::RpcUnknown;
-    cx.sender().answer(from.address, header, body, Flags::REFUSED, refusal as u32);
+    cx.sender().answer(*from.address, header, body, Flags::REFUSED, refusal as u32);
     reason
 }

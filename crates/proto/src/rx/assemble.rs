@@ -7,13 +7,13 @@ use crate::event::Event;
 use crate::inbound::Inbound;
 use crate::lifecycle::{Context, complete_client};
 use crate::message::{CompleteMessage, Inserted};
-use crate::peer::Peer;
+use crate::peer::{Address, Peer};
 use crate::probe::ProbeKind;
 use crate::rpc::{RpcKey, ServerState, Side, State, Step};
 use apus_wire::Data;
 
 /// The message that `peer` sent in one packet, if it did; there is room for it.
-#[inline]
+#[inline(always)]
 pub(super) fn in_one_packet(
     inbound: &mut Inbound,
     peer: &mut Peer,
@@ -100,18 +100,23 @@ fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
 /// A request that arrived in several packets is complete.
 fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
-    cx.tables.rpcs[rpc].step(Step::RequestComplete);
-    deliver_request(cx, rpc, request);
+    let entry = &mut cx.tables.rpcs[rpc];
+    entry.step(Step::RequestComplete);
+    let from = cx.tables.peers[entry.peer].address;
+    deliver_request(cx, rpc, from, request);
 }
 
 /// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
 /// (HM `homa_timer.c` `homa_timer_check_rpc`).
-#[inline]
-pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
-    let entry = &cx.tables.rpcs[rpc];
+#[inline(always)]
+pub(super) fn deliver_request(
+    cx: &mut Context<'_>,
+    rpc: RpcKey,
+    from: Address,
+    request: CompleteMessage,
+) {
     let in_service = State::Server(ServerState::InService);
-    debug_assert_eq!(entry.state(), in_service, "STATE-1: it is complete");
-    let from = cx.tables.peers[entry.peer].address;
+    debug_assert_eq!(cx.tables.rpcs[rpc].state(), in_service, "STATE-1: it is complete");
     let complete = ProbeKind::Complete { rpc, length: request.length };
     cx.observation.note_selected(cx.tables, rpc, complete);
     let metrics = &mut cx.observation.metrics;

@@ -30,13 +30,13 @@ pub(super) enum Shown {
 /// [`DropReason::Finished`] if it is a late duplicate of a request of the current session: not sent anew (`retransmit`).
 pub(super) fn shown(
     cx: &Context<'_>,
-    from: Source,
+    from: Source<'_>,
     id: u64,
     fields: &UdpFields,
     retransmit: bool,
 ) -> Result<Shown, DropReason> {
     let peers = &cx.tables.peers;
-    let serving = peers.serving_of(from.address, from.peer);
+    let serving = peers.serving_of(*from.address, from.peer);
     let is_finished = || serving.is_some_and(|serving| serving.is_finished(id));
     match serving.map_or(Standing::Unknown, |serving| serving.standing(fields)) {
         Standing::Current => Ok(Shown::Current),
@@ -47,12 +47,12 @@ pub(super) fn shown(
             let answers = Flags::SESSION.with(Flags::CONFIRM);
             let (claim, session) = (fields.low_water, fields.incarnation);
             if fields.flags.contains(answers)
-                && let Some(slot) = challenges.accept(from.address, claim, session, cx.now)
+                && let Some(slot) = challenges.accept(*from.address, claim, session, cx.now)
             {
                 return Ok(Shown::Offered(slot));
             }
             let claim = UdpFields::claim(fields.incarnation);
-            Ok(Shown::Nothing { offer: challenges.offer(from.address, claim, cx.now) })
+            Ok(Shown::Nothing { offer: challenges.offer(*from.address, claim, cx.now) })
         }
     }
 }
@@ -65,20 +65,20 @@ pub(super) fn shown(
 /// [`DropReason::TooManyPeers`] or [`DropReason::HostPeers`] if there is no room for it.
 pub(super) fn enter(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     fields: &UdpFields,
     shown: Shown,
 ) -> Result<PeerId, DropReason> {
     let peer = match from.peer {
         Some(peer) => peer,
-        None => cx.peer_for_client(from.address)?,
+        None => cx.peer_for_client(*from.address)?,
     };
     if let Shown::Offered(slot) = shown {
         cx.observation.metrics.admission.sessions_begun += 1;
         let (session, claim) = (fields.incarnation, fields.low_water);
         let displaced = cx.tables.peers[peer].serving.establish(session, claim, slot);
         if let Some(displaced) = displaced {
-            cx.tables.peers.end_session(from.address, displaced, cx.now);
+            cx.tables.peers.end_session(*from.address, displaced, cx.now);
             end_life(cx, peer, displaced.number);
         }
     }

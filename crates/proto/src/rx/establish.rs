@@ -20,7 +20,7 @@ pub(crate) fn establish_session(
     address: Address,
     session: u64,
 ) -> Result<(), DropReason> {
-    let peer = match cx.tables.peers.find(address) {
+    let peer = match cx.tables.peers.find(&address) {
         Some(peer) => peer,
         None => cx.peer_for_client(address)?,
     };

@@ -31,7 +31,7 @@ pub(super) fn note_host_life(
 
 /// Ends the request that the packet names if it belongs to an earlier life of its host: a reply to it would be taken for one
 /// to the new request.
-pub(super) fn end_earlier(cx: &mut Context<'_>, from: Source, header: &Header, life: u64) {
+pub(super) fn end_earlier(cx: &mut Context<'_>, from: Source<'_>, header: &Header, life: u64) {
     if let Some((_, rpc)) = find_rpc(cx.tables, from, header)
         && cx.tables.rpcs[rpc].session() != Some(life)
     {

@@ -7,8 +7,8 @@ use apus_wire::{Features, Flags, Header, Role};
 
 /// The source of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
-    pub(super) address: Address,
+pub(super) struct Source<'a> {
+    pub(super) address: &'a Address,
     /// The peer at that address, if it was known when the packet arrived.
     pub(super) peer: Option<PeerId>,
     /// What the packet shows about the peer's module (kernel profile), in case the peer is not known yet.
@@ -36,9 +36,10 @@ pub(super) fn takes_empty(header: &Header) -> bool {
 
 /// BAD-8: the peer and the RPC that a packet is about, if both are known and the packet agrees
 /// with the RPC's session.
+#[inline(always)]
 pub(super) fn rpc_of(
     tables: &Tables,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     proof: Proof,
 ) -> Result<(PeerId, RpcKey), DropReason> {
@@ -55,7 +56,11 @@ pub(super) fn rpc_of(
 }
 
 /// The peer and the RPC that a packet is about, if both are known, whatever the packet says about the session.
-pub(super) fn find_rpc(tables: &Tables, from: Source, header: &Header) -> Option<(PeerId, RpcKey)> {
+pub(super) fn find_rpc(
+    tables: &Tables,
+    from: Source<'_>,
+    header: &Header,
+) -> Option<(PeerId, RpcKey)> {
     let peer = from.peer?;
     let id = header.sender_id;
     let rpc = tables.rpcs.find(peer, id.client_id(), id.sender().peer())?;
@@ -63,7 +68,7 @@ pub(super) fn find_rpc(tables: &Tables, from: Source, header: &Header) -> Option
 }
 
 /// Whether a packet of a client's present session is about a request that was finished in it.
-pub(super) fn was_finished(peers: &Peers, from: Source, header: &Header) -> bool {
+pub(super) fn was_finished(peers: &Peers, from: Source<'_>, header: &Header) -> bool {
     let (Some(peer), Some(fields)) = (from.peer, header.udp()) else { return false };
     let serving = &peers[peer].serving;
     fields.flags.contains(Flags::SESSION)

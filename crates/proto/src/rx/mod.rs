@@ -42,22 +42,29 @@ use on_resend::on_resend;
 use on_rpc_unknown::on_rpc_unknown;
 
 /// Gives a packet to its handler.
-#[inline]
-pub(crate) fn receive(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>) {
+pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>) {
     let header = &packet.header;
     let profile = cx.outbound.identity.profile;
     if header.dport != cx.outbound.identity.port {
         // WIRE-4
-        drop_packet(cx, from, packet, DropReason::WrongPort);
+        drop_packet(cx, *from, packet, DropReason::WrongPort);
         return;
     }
     cx.observation.metrics.count_received(packet.body.kind());
-    let address = peer_address(profile, from);
+    let other;
+    let address = if profile == Profile::Udp && from.is_ipv4() {
+        from
+    } else {
+        other = peer_address(profile, *from);
+        &other
+    };
     let peers = &mut cx.tables.peers;
     // WIRE-26
     let variant = if profile == Profile::Kernel { Variant::shown_by(&packet.body) } else { None };
     let from = Source { address, peer: peers.find(address), variant };
-    cx.observation.notes.arrival(address, packet);
+    if cx.observation.notes.are_wanted() {
+        cx.observation.notes.arrival(*address, packet);
+    }
     if let Some(peer) = from.peer {
         note_variant(peers, peer, variant);
     }
@@ -76,7 +83,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>) 
     };
     if let Err(reason) = used {
         count_needless_resend(cx, packet, reason);
-        drop_packet(cx, address, packet, reason);
+        drop_packet(cx, *address, packet, reason);
     }
 }
 
@@ -90,6 +97,7 @@ fn count_needless_resend(cx: &mut Context<'_>, packet: &Packet<'_>, reason: Drop
 }
 
 /// Counts and notes a packet that is not used.
+#[cold]
 fn drop_packet(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>, reason: DropReason) {
     cx.observation.metrics.count_drop(reason);
     cx.observation.notes.dropped(from, packet, reason);

@@ -10,7 +10,7 @@ use apus_wire::{AckList, Header, Role};
 /// RPC-10). Who does not know the session ends none of them.
 pub(super) fn on_ack(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     list: &AckList,
 ) -> Result<(), DropReason> {

@@ -8,7 +8,7 @@ use apus_wire::{Header, Role};
 /// The peer is alive: this endpoint waits (HM `homa_incoming.c` `homa_dispatch_pkts`).
 pub(super) fn on_busy(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::Session)?;

@@ -14,7 +14,7 @@ use apus_wire::{Body, Data, Flags, Header, Profile, Role};
 
 pub(super) fn on_data(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
@@ -22,7 +22,13 @@ pub(super) fn on_data(
     let stripped = cx.outbound.identity.profile == Profile::Kernel && data.incoming == 0;
     // WIRE-26: the sender sends all of it, and understands no GRANT.
     let incoming = if stripped { data.message_length } else { data.incoming };
-    let data = &Data { incoming, ..*data };
+    let whole;
+    let data = if incoming == data.incoming {
+        data
+    } else {
+        whole = Data { incoming, ..*data };
+        &whole
+    };
     let used = match our_role(header) {
         Role::Server => on_request(cx, from, header, data, payload),
         Role::Client => on_response(cx, from, header, data, payload),
@@ -47,7 +53,7 @@ pub(super) fn on_data(
 /// A piece of a request that is known, or of a new one.
 fn on_request(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],

@@ -11,7 +11,7 @@ use apus_wire::{Flags, Header, Kind};
 pub(super) fn on_freeze(
     peers: &Peers,
     notes: &mut Notes,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
@@ -19,6 +19,6 @@ pub(super) fn on_freeze(
         return Err(DropReason::StaleSession);
     }
     let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
-    notes.add(None, from.address, ProbeKind::Received { kind: Kind::Freeze, flags });
+    notes.add(None, *from.address, ProbeKind::Received { kind: Kind::Freeze, flags });
     Ok(())
 }

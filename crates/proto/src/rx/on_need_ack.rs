@@ -15,7 +15,7 @@ use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 /// `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the request (requirement AMO-1).
 pub(super) fn on_need_ack(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     if our_role(header) != Role::Client {
@@ -177,10 +177,10 @@ pub(super) fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
 }
 
 /// The call is over, or was never made: releases the server's state, and takes along the acks that wait for this peer.
-pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source, header: &Header) {
+pub(super) fn answer_with_acks(to: &mut Sender<'_>, from: Source<'_>, header: &Header) {
     let list = match from.peer {
         Some(peer) => to.tables.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
         None => AckList::EMPTY,
     };
-    to.echo(from.address, header, Body::Ack(list), Flags::NONE);
+    to.echo(*from.address, header, Body::Ack(list), Flags::NONE);
 }

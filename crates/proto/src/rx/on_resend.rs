@@ -12,7 +12,7 @@ use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 /// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
 pub(super) fn on_resend(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     resend: &Resend,
 ) -> Result<(), DropReason> {
@@ -80,7 +80,7 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
 /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
 /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
 /// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
-fn answer_unknown(cx: &mut Context<'_>, from: Source, header: &Header) -> DropReason {
+fn answer_unknown(cx: &mut Context<'_>, from: Source<'_>, header: &Header) -> DropReason {
     let id = header.sender_id.client_id();
     let arrived = cx.in_flight().arrived(cx.now);
     let peers = &mut cx.tables.peers;
@@ -97,6 +97,6 @@ fn answer_unknown(cx: &mut Context<'_>, from: Source, header: &Header) -> DropRe
     }
     let finished = our_role(header) == Role::Server && was_finished(&cx.tables.peers, from, header);
     let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-    cx.sender().echo(from.address, header, Body::RpcUnknown, flags);
+    cx.sender().echo(*from.address, header, Body::RpcUnknown, flags);
     DropReason::UnknownRpc
 }

@@ -13,7 +13,7 @@ use apus_wire::{Data, Header, Profile, Role};
 
 pub(super) fn on_response(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
@@ -62,17 +62,19 @@ pub(super) fn on_response(
 ///
 /// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
 /// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
+#[inline(always)]
 fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
-    let in_flight = cx.in_flight();
+    let in_flight = cx.tables.rpcs[rpc].unanswered().map(|_| cx.in_flight());
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);
-    let Some(request) = entry.outgoing.take() else { return };
+    let Some(request) = &entry.outgoing else { return };
     let peer = &mut cx.tables.peers[peer];
     if !request.resent {
         let elapsed = cx.now.since(request.last_sent);
         let unanswered = cx.now.since(entry.asked);
-        let is_behind = entry.asks > 0 && !again && !in_flight.covers(&peer.rtt, unanswered);
+        let is_behind =
+            !again && in_flight.is_some_and(|in_flight| !in_flight.covers(&peer.rtt, unanswered));
         if is_behind {
             peer.rtt.sample(cx.now, elapsed);
         } else {
@@ -83,4 +85,5 @@ fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) 
     let bytes = u64::from(request.length());
     let events = &mut cx.observation.events;
     cx.inbound.budget.release_send(peer, Role::Client, bytes, events);
+    entry.outgoing = None;
 }

@@ -12,7 +12,7 @@ use apus_wire::{Flags, Header, Profile, Refusal};
 /// will not serve it.
 pub(super) fn on_rpc_unknown(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::SessionIfAny)?;

@@ -14,7 +14,7 @@ use apus_wire::Header;
 /// [`DropReason::Unanswered`]: the answer is one too many, and must not leave.
 pub(super) fn count_answer(
     cx: &mut Context<'_>,
-    from: Source,
+    from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let peers = &mut cx.tables.peers;
@@ -23,6 +23,6 @@ pub(super) fn count_answer(
     }
     let is_behind = cx.timers.arrears.is_behind(cx.now);
     let per_ms = cx.config.unproven_answers_per_ms();
-    let leaves = peers.unproven.take(from.address, cx.now, is_behind, per_ms);
+    let leaves = peers.unproven.take(*from.address, cx.now, is_behind, per_ms);
     if leaves { Ok(()) } else { Err(DropReason::Unanswered) }
 }

@@ -36,34 +36,40 @@ pub(crate) struct Silence {
     period: u64,
     /// A tick: when the first RPC of an empty row was watched.
     origin: Instant,
+    /// The tick at which the RPC was due that was watched last: a division less for all that follow within it.
+    tick: Instant,
     len: usize,
 }
 
 impl Silence {
     pub(crate) const fn new(period: u64) -> Self {
-        Self { row: VecDeque::new(), first: 1, period, origin: Instant::ZERO, len: 0 }
+        let tick = Instant::ZERO;
+        Self { row: VecDeque::new(), first: 1, period, origin: Instant::ZERO, tick, len: 0 }
     }
 
     /// Sets the nanoseconds between two checks of an RPC.
     pub(crate) const fn set_period(&mut self, period: u64) {
         self.period = period;
+        self.tick = Instant::ZERO;
     }
 
     /// Schedules a check of `rpc` one period from now; if it is watched already, the earlier check is cancelled.
+    #[inline(always)]
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, now: Instant) {
         self.forget(rpcs, rpc);
-        let tick = (self.period / TICKS).max(1);
         if self.len == 0 {
-            self.origin = now;
+            (self.origin, self.tick) = (now, Instant::ZERO);
         }
-        let since = now.plus(self.period).since(self.origin).next_multiple_of(tick);
+        let (at, length) = (now.plus(self.period), (self.period / TICKS).max(1));
+        if at > self.tick || self.tick.since(at) >= length {
+            self.tick = self.origin.plus(at.since(self.origin).next_multiple_of(length));
+        }
         let last = self.row.back().map_or(Instant::ZERO, |(due, _)| *due);
-        let due = self.origin.plus(since).max(last);
         if self.row.len() > (GAPS + 1) * self.len + MORE_GAPS {
             self.close_gaps(rpcs);
         }
         rpcs[rpc].silence_place = self.first + self.row.len() as u64;
-        self.row.push_back((due, Some(rpc)));
+        self.row.push_back((self.tick.max(last), Some(rpc)));
         self.len += 1;
     }
 
@@ -76,8 +82,15 @@ impl Silence {
     }
 
     /// Stops watching `rpc`.
+    #[inline(always)]
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let place = std::mem::take(&mut rpcs[rpc].silence_place);
+        self.leave(rpc, place);
+    }
+
+    /// Takes `rpc` out of its place in the row, if it is watched.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, rpc: RpcKey, place: u64) {
         if place == 0 {
             return;
         }
@@ -131,8 +144,7 @@ mod tests {
         for i in 0..3_000 {
             let now = Instant::from_nanos(1_000 + i);
             let side = Side::Server(Server::incoming(1, None));
-            let new =
-                NewRpc { peer, id: 2 * i, peer_port: 1, side, incoming: None, outgoing: None };
+            let new = NewRpc { peer, id: 2 * i, peer_port: 1, side };
             let rpc = tables.create(now, new);
             silence.watch(&mut tables.rpcs, rpc, now);
             model.push(rpc);

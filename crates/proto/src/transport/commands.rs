@@ -1,13 +1,14 @@
 //! Commands of the application: call, reply, cancel, abandon.
 
 use super::Transport;
+use crate::config::Config;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
 use crate::lifecycle::{refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
-use crate::peer::{Address, PeerId, peer_address};
+use crate::peer::{Address, Peer, PeerId, peer_address};
 use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
@@ -138,7 +139,8 @@ impl Transport {
             return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
         let address = peer_address(self.outbound.identity.profile, to);
-        let Some(peer) = self.context().peer_for(address) else {
+        let known = self.tables.peers.find(&address);
+        let Some(peer) = known.or_else(|| self.context().peer_for(address)) else {
             return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
         let entry = &mut self.tables.peers[peer];
@@ -148,20 +150,27 @@ impl Transport {
 
     /// Makes a call to `peer`, for which there is room.
     fn begin_call(&mut self, peer: PeerId, call: Call) -> RpcKey {
-        let length = call.payload.len() as u64;
-        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Client, length);
-        let id = self.allocate_id(peer);
-        let binding = Binding::new(self.tables.peers[peer].calls.session());
-        let Call { idempotent, cookie, deadline, .. } = call;
+        let Call { to, payload, idempotent, cookie, deadline } = call;
+        let length = payload.len() as u64;
+        let entry = &mut self.tables.peers[peer];
+        self.inbound.budget.reserve_send(entry, Role::Client, length);
+        let unscheduled =
+            take_unscheduled(&self.config, self.outbound.link_mbps, entry, length, None);
+        let segment = entry.segment;
+        let id = match self.outbound.identity.profile {
+            Profile::Udp => entry.calls.allocate(),
+            Profile::Kernel => {
+                let next = self.next_kernel_id.wrapping_add(2);
+                std::mem::replace(&mut self.next_kernel_id, next)
+            }
+        };
+        let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
-        let outgoing = self.message_out(peer, call.payload, None);
         let now = self.now;
-        let peer_port = call.to.port();
-        let outgoing = Some(outgoing);
-        let new = NewRpc { peer, id, peer_port, side, incoming: None, outgoing };
-        let rpc = self.tables.create(now, new);
+        let rpc = self.tables.create(now, NewRpc { peer, id, peer_port: to.port(), side });
+        self.tables.rpcs[rpc].outgoing = Some(MessageOut::new(payload, unscheduled, segment));
         self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
-        if let Some(deadline) = call.deadline {
+        if let Some(deadline) = deadline {
             self.timers.deadlines.insert(deadline, rpc);
         }
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
@@ -188,13 +197,15 @@ impl Transport {
     /// Sends a reply, for which there is room.
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
-        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
-        let limit = self.tables.rpcs[rpc].server().and_then(|server| server.response_limit);
-        let outgoing = self.message_out(peer, payload, limit);
-        let now = self.now;
         let entry = &mut self.tables.rpcs[rpc];
+        let limit = entry.server().and_then(|server| server.response_limit);
+        let to = &mut self.tables.peers[peer];
+        self.inbound.budget.reserve_send(to, Role::Server, length);
+        let unscheduled =
+            take_unscheduled(&self.config, self.outbound.link_mbps, to, length, limit);
+        entry.outgoing = Some(MessageOut::new(payload, unscheduled, to.segment));
         entry.step(Step::Reply);
-        entry.outgoing = Some(outgoing);
+        let now = self.now;
         entry.hear(now);
         let nanos = now.since(entry.started);
         self.observation.count_served(&self.tables, rpc, now, nanos);
@@ -214,44 +225,30 @@ impl Transport {
         }
         Ok(length)
     }
+}
 
-    /// A message to `peer`, of which `limit` bytes, if that is given, may leave without a GRANT (PRIO-15), and one in any case.
-    #[inline]
-    fn message_out(&mut self, peer: PeerId, payload: Payload, limit: Option<u32>) -> MessageOut {
-        let length = extent(payload.len() as u32);
-        let usual = self.unscheduled_bytes(self.tables.peers[peer].rtt.min());
-        let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
-        let peer = &mut self.tables.peers[peer];
-        let is_long = length > peer.cutoffs.longest_unscheduled;
-        let bytes = if is_long { bytes.min(FIRST_BYTES) } else { bytes };
-        let unscheduled = if peer.variant.is_stripped() {
-            // No GRANT will arrive (WIRE-26).
-            peer.unscheduled.take(length, length)
-        } else {
-            peer.unscheduled.take(bytes.min(length), peer.segment)
-        };
-        MessageOut::new(payload, unscheduled, peer.segment)
+/// Takes room for the bytes of a message to `peer` that may leave without a GRANT: what the link carries in a round-trip
+/// time, so that the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
+/// `limit`, if it is given, is the most (PRIO-15), and one byte in any case.
+#[inline(always)]
+fn take_unscheduled(
+    config: &Config,
+    link_mbps: u64,
+    peer: &mut Peer,
+    length: u64,
+    limit: Option<u32>,
+) -> u32 {
+    let length = extent(length as u32);
+    if peer.variant.is_stripped() {
+        // No GRANT will arrive (WIRE-26).
+        return peer.unscheduled.take(length, length);
     }
-
-    /// Number of bytes that may leave without a GRANT: what the link carries in a round-trip time, so that
-    /// the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
-    fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
-        let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
-            (nanos.saturating_mul(self.outbound.link_mbps) / 8_000)
-                .clamp(self.config.unsched_bytes_min(), self.config.unsched_bytes_max())
-        });
-        bytes as u32
-    }
-
-    /// The id of a new call.
-    fn allocate_id(&mut self, peer: PeerId) -> u64 {
-        match self.outbound.identity.profile {
-            Profile::Udp => self.tables.peers[peer].calls.allocate(),
-            Profile::Kernel => {
-                let id = self.next_kernel_id;
-                self.next_kernel_id = id.wrapping_add(2);
-                id
-            }
-        }
-    }
+    let usual = peer.rtt.min().map_or(config.unsched_bytes(), |nanos| {
+        (nanos.saturating_mul(link_mbps) / 8_000)
+            .clamp(config.unsched_bytes_min(), config.unsched_bytes_max())
+    }) as u32;
+    let bytes = limit.map_or(usual, |limit| usual.min(limit.max(1)));
+    let is_long = length > peer.cutoffs.longest_unscheduled;
+    let bytes = if is_long { bytes.min(FIRST_BYTES) } else { bytes };
+    peer.unscheduled.take(bytes.min(length), peer.segment)
 }

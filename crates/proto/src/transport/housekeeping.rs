@@ -46,7 +46,7 @@ impl Transport {
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
         let peer = peer_address(self.outbound.identity.profile, peer);
-        if let Some(peer) = self.tables.peers.find(peer) {
+        if let Some(peer) = self.tables.peers.find(&peer) {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
             self.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
@@ -213,7 +213,7 @@ impl Transport {
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
         let profile = self.outbound.identity.profile;
-        let Some(peer) = self.tables.peers.find(peer_address(profile, to)) else { return };
+        let Some(peer) = self.tables.peers.find(&peer_address(profile, to)) else { return };
         if trouble == Unreachable::NotPermitted {
             self.observation.metrics.recovery.sends_not_permitted += 1;
             self.timers.suspicions.refused(peer, now);
@@ -292,7 +292,7 @@ impl Transport {
     /// 4.3.2.3 asks for more); RPCs then end by silence.
     fn rpc_of_own_packet(&mut self, to: Address, beginning: &[u8]) -> Option<RpcKey> {
         let id = Header::peek_sender_id(beginning)?;
-        let peer = self.tables.peers.find(peer_address(self.outbound.identity.profile, to))?;
+        let peer = self.tables.peers.find(&peer_address(self.outbound.identity.profile, to))?;
         self.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 

@@ -22,7 +22,8 @@ const ECN_CAPABLE: u8 = 0b10;
 /// A burst of DATA packets that has been decided on.
 struct Burst {
     rpc: RpcKey,
-    cut: Cut,
+    /// Its packets; `None` of a short message: all that may leave.
+    cut: Option<Cut>,
     retransmit: bool,
 }
 
@@ -44,7 +45,9 @@ impl<'a> Filler<'a> {
     /// The next packets to send; `None` if nothing may leave now. What is returned counts as sent.
     #[inline]
     pub(crate) fn next(mut self) -> Option<Transmit<'a>> {
-        self.send_grants();
+        if self.granter.is_due() || self.budget.has_freed_room() {
+            self.send_grants();
+        }
         if let Some(packet) = self.outbound.control.pop() {
             let priority = self.config.highest_priority();
             self.observation.metrics.count_sent(packet.kind, 1);
@@ -54,7 +57,7 @@ impl<'a> Filler<'a> {
             headers.extend_from_slice(packet.bytes());
             let (to, header_len) = (packet.to, headers.len());
             let peers = &mut self.tables.peers;
-            let coalesce = peers.find(to).map_or(0, |peer| peers[peer].longest_shared_datagram());
+            let coalesce = peers.find(&to).map_or(0, |peer| peers[peer].longest_shared_datagram());
             return Some(Transmit {
                 to,
                 priority,
@@ -66,25 +69,12 @@ impl<'a> Filler<'a> {
             });
         }
         let burst = self.next_burst()?;
-        Some(self.make_up(burst))
-    }
-
-    /// The part of the context that sends control packets.
-    fn sender(&mut self) -> Sender<'_> {
-        Sender {
-            now: self.now,
-            config: self.config,
-            tables: self.tables,
-            outbound: self.outbound,
-            observation: self.observation,
-        }
+        self.make_up(burst)
     }
 
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
+    #[inline(never)]
     fn send_grants(&mut self) {
-        if !self.granter.is_due() && !self.budget.has_freed_room() {
-            return;
-        }
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
         let mut room =
             ReceiveRoom { config: self.config, peers: &mut self.tables.peers, budget: self.budget };
@@ -96,13 +86,20 @@ impl<'a> Filler<'a> {
                 decisions.push(decision);
             },
         );
+        let mut sender = Sender {
+            now: self.now,
+            config: self.config,
+            tables: self.tables,
+            outbound: self.outbound,
+            observation: self.observation,
+        };
         for Decision { rpc, offset, level } in decisions {
             let levels = self.cutoffs.scheduled_levels();
             let priority = match level {
                 Level::Oldest => oldest_level(levels).min(self.config.highest_priority()),
                 Level::Scheduled { rank, active } => scheduled_level(rank, active, levels),
             };
-            self.sender().control(rpc, Body::Grant(Grant { offset, priority }));
+            sender.control(rpc, Body::Grant(Grant { offset, priority }));
         }
     }
 
@@ -122,6 +119,7 @@ impl<'a> Filler<'a> {
     }
 
     /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
+    #[inline(never)]
     fn next_resend(&mut self) -> Option<Burst> {
         let now = self.now;
         while let Some((_, rpc)) = self.outbound.resends.first() {
@@ -144,7 +142,7 @@ impl<'a> Filler<'a> {
             match cut {
                 Some((cut, left)) => {
                     self.outbound.resends.put(rpc, left);
-                    return Some(Burst { rpc, cut, retransmit: true });
+                    return Some(Burst { rpc, cut: Some(cut), retransmit: true });
                 }
                 None => self.outbound.resends.remove(rpc),
             }
@@ -155,12 +153,11 @@ impl<'a> Filler<'a> {
     /// A message that is too short to be held back (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
     fn next_short(&mut self) -> Option<Burst> {
         let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
-        let cut = self.cut(rpc, u32::MAX)?;
-        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        Some(Burst { rpc, cut, retransmit: false })
+        Some(Burst { rpc, cut: None, retransmit: false })
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
+    #[inline(never)]
     fn next_long(&mut self) -> Option<Burst> {
         let choice: Choice = self.outbound.messages.choose(&self.tables.rpcs)?;
         let room = self.outbound.pacer.room(self.now);
@@ -178,27 +175,20 @@ impl<'a> Filler<'a> {
             let wait = self.outbound.pacer.next_room() - self.now;
             self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
         }
-        let cut = self.cut(rpc, room?.min(choice.most))?;
+        let entry = &mut self.tables.rpcs[rpc];
+        let segment = self.tables.peers[entry.peer].segment;
+        let room = room?.min(choice.most);
+        let cut = next_cut(entry.outgoing.as_mut()?, segment, room, self.config)?;
         self.outbound.messages.sent(choice, cut.bytes());
         if choice.oldest {
             self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
         }
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        Some(Burst { rpc, cut, retransmit: false })
-    }
-
-    /// Cuts the next burst off a message.
-    fn cut(&mut self, rpc: RpcKey, room: u32) -> Option<Cut> {
-        let entry = &mut self.tables.rpcs[rpc];
-        let segment = self.tables.peers[entry.peer].segment;
-        let message = entry.outgoing.as_mut()?;
-        message.set_segment(segment);
-        let bytes = room.min(self.config.burst_bytes() as u32);
-        message.next_cut(bytes, MAX_BURST_PACKETS as u32)
+        Some(Burst { rpc, cut: Some(cut), retransmit: false })
     }
 
     /// Makes a burst up into headers and payload, and counts it as sent.
-    fn make_up(mut self, burst: Burst) -> Transmit<'a> {
+    fn make_up(mut self, burst: Burst) -> Option<Transmit<'a>> {
         let Burst { rpc, cut, retransmit } = burst;
         let now = self.now;
         let highest = self.config.highest_priority();
@@ -206,98 +196,87 @@ impl<'a> Filler<'a> {
         let entry = &mut self.tables.rpcs[rpc];
         let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let peer = &mut self.tables.peers[entry.peer];
+        let is_short = cut.is_none();
+        let cut = match cut {
+            Some(cut) => cut,
+            None => next_cut(entry.outgoing.as_mut()?, peer.segment, u32::MAX, self.config)?,
+        };
         let to = peer.address;
+        let identity = &self.outbound.identity;
         // Who does not show the session is not believed.
-        let may_ack =
-            self.outbound.identity.profile == Profile::Kernel || entry.session().is_some();
+        let may_ack = identity.profile == Profile::Kernel || entry.session().is_some();
         let ack = if may_ack { peer.acks.take_one() } else { None };
-        let cutoffs = peer.cutoffs;
-        let mut coalesce = 0;
+        let mut header = identity.header(&peer.calls, entry, Kind::Data);
+        header.sequence = cut.range.start;
 
-        let mut data = Data {
-            message_length: 0,
-            incoming: 0,
+        let message = entry.outgoing.as_mut()?;
+        let has_more = is_short && message.is_sendable();
+        message.note_sent(&cut, now, retransmit);
+        let (length, unscheduled) = (message.length(), message.unscheduled());
+        let is_last = cut.packets() == 1 && cut.range.end == length;
+        let coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
+        // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
+        // range.
+        let asked = if retransmit { cut.range.end } else { 0 };
+        // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
+        let waiting = if self.config.informs() && !retransmit {
+            let in_interface = self.outbound.pacer.waiting(now);
+            Waiting::of_bytes(message.waiting().saturating_add(in_interface))
+        } else {
+            Waiting::UNSAID
+        };
+        let is_granted = !retransmit && cut.range.start >= unscheduled;
+        let priority = if retransmit {
+            message.resend_priority()
+        } else if is_granted {
+            message.scheduled_priority
+        } else {
+            peer.cutoffs.level(length, highest)
+        }
+        .min(highest);
+        let data = Data {
+            message_length: length,
+            incoming: message.announced().max(asked),
             ack,
-            cutoff_version: cutoffs.version,
+            cutoff_version: peer.cutoffs.version,
             retransmit,
             offset: cut.range.start,
             offset_in_sequence: false,
-            waiting: Waiting::UNSAID,
+            waiting,
             response_limit: self.outbound.incast.response_limit(of_client),
         };
-        let mut priority = highest;
-        if let Some(message) = &mut entry.outgoing {
-            message.note_sent(&cut, now, retransmit);
-            if cut.packets() == 1 && cut.range.end == message.length() {
-                coalesce = peer.longest_shared_datagram();
-            }
-            data.message_length = message.length();
-            // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
-            // range.
-            let asked = if retransmit { cut.range.end } else { 0 };
-            data.incoming = message.announced().max(asked);
-            // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
-            if self.config.informs() && !retransmit {
-                let in_interface = self.outbound.pacer.waiting(now);
-                data.waiting = Waiting::of_bytes(message.waiting().saturating_add(in_interface));
-            }
-            priority = if retransmit {
-                message.resend_priority()
-            } else if cut.range.start < message.unscheduled() {
-                cutoffs.level(message.length(), highest)
-            } else {
-                message.scheduled_priority
-            }
-            .min(highest);
-        }
-        let may_be_marked = self.config.marked_incoming() > 0
-            && !retransmit
-            && entry
-                .outgoing
-                .as_ref()
-                .is_some_and(|message| cut.range.start >= message.unscheduled());
-        self.note_burst(rpc, &cut, priority, retransmit);
-        let entry = &self.tables.rpcs[rpc];
-        let body = Body::Data(data, &[]);
-        let mut header = self.outbound.identity.header(&self.tables.peers, entry, &body);
-        header.sequence = data.offset;
-        let packet = Packet { header, body };
+        let packet = Packet { header, body: Body::Data(data, &[]) };
         let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
 
+        if has_more {
+            self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        }
+        if self.observation.notes.are_wanted() {
+            self.note_burst(rpc, &cut, priority, retransmit);
+        }
         self.count_data(&cut, priority, header_len, retransmit);
+        let may_be_marked = is_granted && self.config.marked_incoming() > 0;
         let ecn = if may_be_marked { ECN_CAPABLE } else { 0 };
         let traffic_class = self.traffic_class(priority) | ecn;
-        let payload = match &self.tables.rpcs[rpc].outgoing {
-            Some(message) => message.payload(),
-            None => unreachable!("a burst is cut off an outgoing message"),
-        };
-        let headers = &self.outbound.headers;
-        let data = Some((payload, cut));
-        Transmit { to, priority, traffic_class, headers, header_len, coalesce, data }
+        let headers = &self.outbound.headers[..header_len * cut.packets() as usize];
+        let data = self.tables.rpcs[rpc].outgoing.as_ref().map(|message| (message.payload(), cut));
+        Some(Transmit { to, priority, traffic_class, headers, header_len, coalesce, data })
     }
 
     /// Notes a burst, and that it uses a grant.
-    #[inline]
+    #[cold]
     fn note_burst(&mut self, rpc: RpcKey, cut: &Cut, priority: u8, retransmit: bool) {
         let entry = &self.tables.rpcs[rpc];
-        let wanted = self.observation.notes.are_wanted_of(entry.id)
-            || (retransmit && self.observation.notes.are_wanted());
-        if !wanted {
+        if !retransmit && !self.observation.notes.are_wanted_of(entry.id) {
             return;
         }
         let (offset, length, packets) = (cut.range.start, cut.bytes(), cut.packets());
         let unscheduled = entry.outgoing.as_ref().map_or(0, MessageOut::unscheduled);
-        self.observation.note(
-            self.tables,
-            rpc,
-            ProbeKind::DataSent(Piece { offset, length, packets, priority, retransmit }),
-        );
+        let piece = Piece { offset, length, packets, priority, retransmit };
+        self.observation.note(self.tables, rpc, ProbeKind::DataSent(piece));
         if !retransmit && offset >= unscheduled {
-            self.observation.note(
-                self.tables,
-                rpc,
-                ProbeKind::GrantUsed { offset: cut.range.end, priority },
-            );
+            let used = ProbeKind::GrantUsed { offset: cut.range.end, priority };
+            self.observation.note(self.tables, rpc, used);
         }
     }
 
@@ -305,14 +284,14 @@ impl<'a> Filler<'a> {
         let packets = u64::from(cut.packets());
         let bytes = u64::from(cut.bytes());
         let with_headers = bytes + packets * header_len as u64;
-        let now = self.now;
-        self.outbound.pacer.sent(now, packets, with_headers);
-        self.observation.metrics.count_sent(Kind::Data, packets);
-        self.observation.metrics.priority_packets[usize::from(priority)] += packets;
-        self.observation.metrics.priority_bytes[usize::from(priority)] += with_headers;
+        self.outbound.pacer.sent(self.now, packets, with_headers);
+        let metrics = &mut self.observation.metrics;
+        metrics.count_sent(Kind::Data, packets);
+        metrics.priority_packets[usize::from(priority)] += packets;
+        metrics.priority_bytes[usize::from(priority)] += with_headers;
         if retransmit {
-            self.observation.metrics.recovery.resent_packets += packets;
-            self.observation.metrics.recovery.resent_bytes += bytes;
+            metrics.recovery.resent_packets += packets;
+            metrics.recovery.resent_bytes += bytes;
         }
     }
 
@@ -320,6 +299,12 @@ impl<'a> Filler<'a> {
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
     }
+}
+
+/// Cuts the next burst off a message, which is sent in packets of `segment` bytes.
+fn next_cut(message: &mut MessageOut, segment: u32, room: u32, config: &Config) -> Option<Cut> {
+    message.set_segment(segment);
+    message.next_cut(room.min(config.burst_bytes() as u32), MAX_BURST_PACKETS as u32)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The fields of packet headers that describe this endpoint.
 
-use crate::peer::Peers;
+use crate::peer::Calls;
 use crate::rpc::{Rpc, Side};
-use apus_wire::{Body, Dialect, Features, Flags, Header, KernelFields, Profile, UdpFields};
+use apus_wire::{Dialect, Features, Flags, Header, KernelFields, Kind, Profile, UdpFields};
 
 /// What this endpoint says about itself in every packet.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +15,13 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The header of a packet of `kind` about `rpc`.
-    pub(crate) fn header(&self, peers: &Peers, rpc: &Rpc, body: &Body<'_>) -> Header {
+    /// The header of a packet of `kind` about `rpc`; `calls` are those to its peer.
+    pub(crate) fn header(&self, calls: &Calls, rpc: &Rpc, kind: Kind) -> Header {
         let fields = match &rpc.side {
             Side::Client(client) => {
-                let (calls, session) = (&peers[rpc.peer].calls, client.binding.session());
+                let session = client.binding.session();
                 let claim = session.and_then(|session| calls.claim(session));
-                match claim.filter(|_| matches!(body, Body::Data(..))) {
+                match claim.filter(|_| kind == Kind::Data) {
                     Some(claim) => confirming(self.client_fields(session, claim)),
                     None => self.client_fields(session, calls.low_water(rpc.id)),
                 }
@@ -29,7 +29,7 @@ impl Identity {
             Side::Server(server) => self.server_fields(Some(server.session)),
         };
         let dialect = self.dialect(fields);
-        Header::new(body.kind(), self.port, rpc.peer_port, rpc.sender_id(), dialect)
+        Header::new(kind, self.port, rpc.peer_port, rpc.sender_id(), dialect)
     }
 
     /// The fields of a client's packet.

@@ -110,6 +110,7 @@ impl SendQueue {
     }
 
     /// Puts `rpc` where its outgoing message belongs now, or takes it out if nothing may be sent.
+    #[inline(always)]
     pub(crate) fn update(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
         let sendable = entry.outgoing.as_ref().filter(|message| message.is_sendable());
@@ -130,40 +131,51 @@ impl SendQueue {
             entry.queued = Some(remaining);
             let birth = entry.birth;
             if remaining < self.defer_min {
-                self.push_short(rpcs, rpc);
+                if self.short.len() > 2 * self.short_live + MAX_ENDED {
+                    self.forget_ended(rpcs);
+                }
+                self.short.push_back(rpc);
+                self.short_live += 1;
             } else {
-                self.by_remaining.insert((remaining, birth, rpc));
-                self.by_birth.insert((birth, rpc));
+                self.insert_long(remaining, birth, rpc);
             }
         }
     }
 
-    fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
-        if self.short.len() > 2 * self.short_live + MAX_ENDED {
-            // While the network takes nothing, RPCs that end are not skipped.
-            let is_short = |remaining| remaining < self.defer_min;
-            self.short.retain(|rpc| {
-                rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short))
-            });
-        }
-        self.short.push_back(rpc);
-        self.short_live += 1;
+    #[inline(never)]
+    fn insert_long(&mut self, remaining: u32, birth: u64, rpc: RpcKey) {
+        self.by_remaining.insert((remaining, birth, rpc));
+        self.by_birth.insert((birth, rpc));
+    }
+
+    /// Takes short messages out that have ended: while the network takes nothing, they are not skipped.
+    #[cold]
+    fn forget_ended(&mut self, rpcs: &Rpcs) {
+        let is_short = |remaining| remaining < self.defer_min;
+        self.short
+            .retain(|rpc| rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short)));
     }
 
     /// Takes `rpc`, whose state is `entry`, out.
+    #[inline(always)]
     pub(crate) fn remove(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        match entry.queued.take() {
-            Some(remaining) if remaining >= self.defer_min => {
-                self.by_remaining.remove((remaining, entry.birth, rpc));
-                self.by_birth.remove(&(entry.birth, rpc));
-            }
-            Some(_) => self.short_live -= 1,
-            None => {}
+        if let Some(remaining) = entry.queued {
+            self.remove_queued(rpc, entry, remaining);
+        }
+    }
+
+    fn remove_queued(&mut self, rpc: RpcKey, entry: &mut Rpc, remaining: u32) {
+        entry.queued = None;
+        if remaining < self.defer_min {
+            self.short_live -= 1;
+        } else {
+            self.by_remaining.remove((remaining, entry.birth, rpc));
+            self.by_birth.remove(&(entry.birth, rpc));
         }
         debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "SENDQUEUE-2");
     }
 
-    /// Takes the next short message.
+    /// Takes the RPC with the next short message.
     pub(crate) fn pop_short(&mut self, rpcs: &mut Rpcs) -> Option<RpcKey> {
         while let Some(rpc) = self.short.pop_front() {
             if let Some(entry) = rpcs.get_mut(rpc)

@@ -38,10 +38,11 @@ impl Sender<'_> {
         sequence: u32,
     ) {
         let rpc = &self.tables.rpcs[rpc];
-        let mut header = self.outbound.identity.header(&self.tables.peers, rpc, &body);
+        let peer = &self.tables.peers[rpc.peer];
+        let mut header = self.outbound.identity.header(&peer.calls, rpc, body.kind());
         add_flags(&mut header, flags);
         header.sequence = sequence;
-        let to = self.tables.peers[rpc.peer].address;
+        let to = peer.address;
         self.enqueue(to, &Packet { header, body });
     }
 
@@ -56,7 +57,7 @@ impl Sender<'_> {
         sequence: u32,
     ) {
         let peers = &mut self.tables.peers;
-        let peer = peers.find(to).map(|peer| &peers[peer]);
+        let peer = peers.find(&to).map(|peer| &peers[peer]);
         let session = match header.sender_id.sender().peer() {
             Role::Client => peer.and_then(|peer| peer.calls.session()),
             Role::Server => peer.and_then(|peer| peer.serving.session()),

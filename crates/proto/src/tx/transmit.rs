@@ -55,12 +55,14 @@ impl<'a> Transmit<'a> {
 
     /// Returns the payload bytes of each packet but the last one; 0 in control packets.
     #[must_use]
+    #[inline]
     pub fn segment(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.segment as usize)
     }
 
     /// Returns the payload bytes of all packets.
     #[must_use]
+    #[inline]
     pub fn payload_len(&self) -> usize {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
     }
@@ -81,6 +83,7 @@ impl<'a> Transmit<'a> {
     /// Returns the payload of all packets, one behind the other, in the pieces in which the application gave
     /// it.
     #[must_use]
+    #[inline]
     pub fn payload(&self) -> PayloadPieces<'a> {
         self.data.as_ref().map_or_else(PayloadPieces::none, |(payload, cut)| {
             payload.pieces(cut.range.start as usize..cut.range.end as usize)
@@ -88,15 +91,19 @@ impl<'a> Transmit<'a> {
     }
 }
 
-/// Replaces the content of `out` by the headers of the packets of a burst, of which `first` is the first. Returns
+/// Writes the headers of the packets of a burst, of which `first` is the first, to the beginning of `out`. Returns
 /// the length of one.
 pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
-    out.clear();
-    out.resize(MAX_HEADER_LEN, 0);
+    if out.len() < MAX_HEADER_LEN {
+        out.resize(MAX_HEADER_LEN, 0);
+    }
     let Some(buffer) = out.first_chunk_mut() else { unreachable!("it was made that long") };
     let len = first.emit_header(buffer);
-    out.truncate(len);
-    for i in 1..cut.packets() {
+    let packets = cut.packets();
+    if packets > 1 {
+        out.truncate(len);
+    }
+    for i in 1..packets {
         let at = out.len();
         out.extend_from_within(..len);
         Data::set_offset(&mut out[at..], cut.range.start + i * cut.segment);

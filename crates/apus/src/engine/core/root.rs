@@ -14,9 +14,9 @@ use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;
-use apus_metrics::EngineMetrics;
+use apus_metrics::{EngineMetrics, SizeHistogram};
 use apus_neighbours::HostPlace;
-use apus_proto::{DurationHistogram, Exemplars, Instant, SizeHistogram, Transport};
+use apus_proto::{DurationHistogram, Exemplars, Instant, Transport};
 use std::sync::Arc;
 
 /// Everything that one thread at a time may touch.

@@ -4,8 +4,8 @@ use crate::engine::clock::Clock;
 use crate::engine::cpu::Cpu;
 use crate::engine::message::Taken;
 use crate::engine::tracer::Tracer;
-use apus_metrics::EngineMetrics;
-use apus_proto::{DurationHistogram, Exemplar, Exemplars, SizeHistogram};
+use apus_metrics::{EngineMetrics, SizeHistogram};
+use apus_proto::{DurationHistogram, Exemplar, Exemplars};
 use apus_trace::{Rpc, recorder};
 use std::sync::Arc;
 

@@ -97,6 +97,7 @@ impl Beginning {
 impl ReceiveBudget {
     /// Reserves room for a message that begins to arrive from `peer` (CAP-8). One that is complete needs none: it waits for the
     /// application at once.
+    #[inline(always)]
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -105,31 +106,36 @@ impl ReceiveBudget {
         peer: PeerId,
         message: Beginning,
     ) -> Result<Reservation, Lack> {
-        let length = message.length;
-        let room = if message.arrived == length {
-            let fits = self.committed() + charge(u64::from(length)) <= config.max_receive_bytes();
-            let nothing = Reservation { positions: 0, claim: Claim::Short };
-            fits.then_some(nothing).ok_or(Lack::Memory)
+        let all = self.committed() + charge(u64::from(message.length));
+        let room = if message.arrived != message.length {
+            self.begin_long(config, peers, peer, message)
+        } else if all > config.max_receive_bytes() {
+            Err(Lack::Memory)
         } else {
-            self.first_room(config, peers, peer, message)
+            Ok(Reservation { positions: 0, claim: Claim::Short })
         };
-        let reservation = match room {
-            Ok(Reservation { positions: 0, .. }) => return room,
-            Ok(reservation) => reservation,
-            Err(lack) => {
-                if lack == Lack::Memory {
-                    self.lacked = Some(now);
-                }
-                return Err(lack);
-            }
-        };
-        let positions = u64::from(reservation.positions);
+        if room == Err(Lack::Memory) {
+            self.lacked = Some(now);
+        }
+        room
+    }
+
+    /// Reserves room for a message of which more will arrive.
+    #[inline(never)]
+    fn begin_long(
+        &mut self,
+        config: &Config,
+        peers: &mut Peers,
+        peer: PeerId,
+        message: Beginning,
+    ) -> Result<Reservation, Lack> {
+        let reservation = self.first_room(config, peers, peer, message)?;
+        let (length, positions) = (u64::from(message.length), u64::from(reservation.positions));
         if reservation.claim != Claim::Short {
             self.long += 1;
-            self.longest = self.longest.max(u64::from(length));
+            self.longest = self.longest.max(length);
         }
         if reservation.claim == Claim::Assured {
-            let length = u64::from(length);
             self.assured = Some(Assured { length, left: length - positions });
         }
         self.add(peers, peer, positions);

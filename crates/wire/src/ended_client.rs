@@ -1,8 +1,10 @@
-//! The answer for a client that has ended: stateless, and apart from any [`Transport`](crate::Transport).
+//! The answer for a client that has ended: it needs no state.
 
-use apus_wire::{
-    AckList, Body, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Profile, Role, SenderId,
-};
+use crate::ack::AckList;
+use crate::header::{Dialect, Header, KernelFields};
+use crate::packet::{Body, MAX_HEADER_LEN, Packet};
+use crate::profile::Profile;
+use crate::sender_id::{Role, SenderId};
 
 /// Returns the ACK to a NEED_ACK of the kernel profile whose client has ended; `None` if `packet` is something else. The ACK
 /// comes from the port of that client (RPC-19).
@@ -30,7 +32,9 @@ pub fn acknowledge_for_ended_client(packet: &[u8]) -> Option<[u8; MAX_HEADER_LEN
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_wire::Kind;
+    use crate::Kind;
+    extern crate std;
+    use std::vec::Vec;
 
     fn packet(body: Body<'_>, sender: Role) -> Vec<u8> {
         let dialect = Dialect::Kernel(KernelFields::OURS);

@@ -28,6 +28,7 @@ impl Default for SizeHistogram {
 
 impl SizeHistogram {
     /// Counts a message of `bytes` bytes.
+    #[inline]
     pub const fn record(&mut self, bytes: usize) {
         self.counts[bucket(bytes)] += 1;
         self.bytes += bytes as u64;
