@@ -1,7 +1,5 @@
 //! Histogram of message lengths.
 
-use super::counters::add_each;
-
 /// Messages by length, in the buckets of the kernel module (docs/reference/homa-module.md, *Metrics*): 64 of 64 bytes,
 /// then 1 KiB each up to 128 KiB, and one for what is longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +41,9 @@ impl SizeHistogram {
 
     /// Adds the messages of another histogram.
     pub fn add(&mut self, other: &Self) {
-        add_each(&mut self.counts, &other.counts);
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
         self.bytes += other.bytes;
     }
 
