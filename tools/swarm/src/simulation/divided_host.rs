@@ -62,11 +62,14 @@ impl<H: SimulatedHost> Host for DividedHost<H> {
 
     fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Bytes) -> bool {
         for _ in 0..self.parts.len() {
-            let part = &mut self.parts[self.turn];
+            let place = self.turn;
+            let part = &mut self.parts[place];
             self.turn = (self.turn + 1) % self.ends.of_each_host() as usize;
             if part.transmit(now, packet, body) {
                 *body = envelope::wrap(packet.from, &envelope::wrap(packet.to, body));
                 (packet.from, packet.to) = (self.id, self.ends.host_of(packet.to));
+                // The ends have ports of their own.
+                packet.flow = place as u8;
                 return true;
             }
         }
