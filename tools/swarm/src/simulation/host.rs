@@ -368,6 +368,7 @@ impl Host for ObservedHost {
         *packet = Packet {
             from: self.id,
             to,
+            flow: 0,
             wire_bytes: wire_bytes(&self.packets, next.header_len, payload),
             payload: payload as u32,
             priority: next.priority,

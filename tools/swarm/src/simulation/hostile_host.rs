@@ -80,6 +80,7 @@ impl Host for HostileHost {
         *packet = Packet {
             from: self.attack.host,
             to: hostile.to,
+            flow: 0,
             wire_bytes,
             payload: 0,
             priority: self.rng.within(0..8),
