@@ -65,7 +65,8 @@ fn settings(shape: &str) -> Settings {
 }
 
 fn packet(from: HostId, to: HostId, wire_bytes: u32, priority: u8) -> Packet {
-    Packet { from, to, wire_bytes, payload: 1, priority, ecn_capable: true, marked: false }
+    let (flow, ecn_capable, marked) = (0, true, false);
+    Packet { from, to, flow, wire_bytes, payload: 1, priority, ecn_capable, marked }
 }
 
 /// Runs until all packets have arrived. Returns the arrivals, in order, and the fabric.
