@@ -53,5 +53,10 @@ fn messages_are_handed_off_to_tasks_that_are_woken() {
         "queued",
         "to_kernel",
     ];
-    assert_eq!(stages(tracing.of(to, Side::Server)), server);
+    let mut seen = stages(tracing.of(to, Side::Server));
+    // The client's ack may arrive when the server has ended the RPC already.
+    if seen.last() == Some(&"dropped") {
+        seen.pop();
+    }
+    assert_eq!(seen, server);
 }
