@@ -16,10 +16,12 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
     let now = cx.now;
     if is_orphan(cx, rpc) {
         // AMO-4: it waits for the reaper, and its client would not understand a question.
-        end_server(cx, rpc, Ending::Discarded);
-        return;
+        return end_server(cx, rpc, Ending::Discarded);
     }
     if !waits_for_peer(&cx.tables.rpcs, rpc) {
+        if is_left(cx, rpc) {
+            return end_server(cx, rpc, Ending::GivenUp);
+        }
         if is_doubtful(cx, rpc) {
             cx.timers.resend_lines.join(&mut cx.tables.rpcs, rpc);
             ask_in_turn(cx, cx.tables.rpcs[rpc].peer);
@@ -94,6 +96,13 @@ fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
             cx.sender().ask_whether_known(rpc);
         }
     }
+}
+
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client, asked about others, has answered nothing for
+/// the timeout (TIME-4): each in turn would have a GRANT, and wait as long.
+fn is_left(cx: &Context<'_>, rpc: RpcKey) -> bool {
+    cx.tables.rpcs[rpc].state() == State::Server(ServerState::Incoming)
+        && asks(cx, rpc, cx.config.timeout_usecs() * USEC) >= MIN_RESENDS
 }
 
 /// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed another one since it was

@@ -356,6 +356,23 @@ fn many_calls_to_a_silent_server_end_with_the_timeout() {
     assert_eq!(ended("P: BUSY c400\n+60ms\nlive\n+100ms"), [0, 0, 400]);
 }
 
+/// TIME-4: each of them would have a GRANT in turn, and wait for the timeout. A client that answers for one of them is there.
+#[test]
+fn requests_that_wait_for_grants_of_a_client_that_has_gone_end_with_the_timeout() {
+    let requests: String =
+        (1..=40).map(|id| format!("P: DATA s{id} 0..100/9000 unsched=100\n")).collect();
+    let limits = "max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0";
+    let script = format!("config timeout_usecs=100000 {limits}\n{requests}live\n");
+    let servers = |rest: &str| {
+        let transcript = run(&(script.clone() + rest));
+        let last = transcript.lines().last().unwrap().to_owned();
+        last.split_whitespace().find_map(|word| word.strip_prefix("servers=")?.parse::<u32>().ok())
+    };
+    assert_eq!(servers("+200ms\nlive"), Some(0));
+    let answered = servers("+60ms\nP: BUSY s2\n+60ms\nP: BUSY s2\n+80ms\nlive");
+    assert!(answered > Some(20), "only those that were asked about have ended: {answered:?}");
+}
+
 /// TIME-3, TIME-11, HM `perf.txt`: the floor is milliseconds; a peer with a long round-trip time has a longer
 /// RTO. The time until it offers a session is what is measured.
 #[test]
