@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The sealer tells the other threads its last number once in this many packets.
+/// The sealer tells the other threads its last number once in this many packets, and with each of as many first ones.
 pub(super) const NOTED: u64 = 1024;
 
 /// A packet has been opened since [`Phases::take_used`].
@@ -111,10 +111,10 @@ impl Phases {
     }
 
     /// Returns whether a packet with this number may have been sealed: the last ones are known to within
-    /// `NOTED` packets.
+    /// `NOTED` packets, and the first `NOTED` exactly. While keys are new, packets of the keys before them are still on their way.
     #[must_use]
     pub fn may_have_sealed(&self, number: u64) -> bool {
         let last = self.sealed.load(Ordering::Relaxed);
-        number > 0 && number <= last + NOTED
+        number > 0 && number <= if last < NOTED { last } else { last + NOTED }
     }
 }

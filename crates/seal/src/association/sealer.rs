@@ -99,7 +99,7 @@ impl Sealer {
             return Err(Exhausted);
         }
         let number = self.numbers.take().ok_or(Exhausted)?;
-        if number % NOTED == 1 {
+        if number <= NOTED || number % NOTED == 1 {
             self.phases.note_sealed(number);
         }
         self.left -= 1;
