@@ -265,9 +265,10 @@ mod tests {
     #[test]
     fn the_report_has_times_and_says_that_the_trees_are_equal() {
         let mut out = Vec::new();
-        run(&Arguments { files: 5, runs: 2 }, &mut out).unwrap();
+        let arguments = ["tree-sync", "--files", "20", "--runs", "2"];
+        run(&Arguments::try_parse_from(arguments).unwrap(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.starts_with("5 files, "), "{text}");
+        assert!(text.starts_with("20 files, "), "{text}");
         for method in Method::ALL {
             let line =
                 text.lines().find(|line| line.starts_with(&format!("{method:<16}"))).unwrap();
