@@ -111,7 +111,9 @@ impl ModuleHost {
     /// Returns a host without any history.
     #[must_use]
     pub fn new(id: HostId, shared: Shared) -> Self {
-        let module = Module::new(PORT, shared.state.packets.payload, 2);
+        // Golden ratio: the ticks of few hosts are far apart, those of many spread evenly.
+        let phase = Nanos::from(id) * 618_034;
+        let module = Module::new(PORT, shared.state.packets.payload, 2).ticking_at(phase);
         Self { id, shared, module, outcomes: VecDeque::new() }
     }
 

@@ -44,6 +44,8 @@ pub struct Module {
     pub(super) births: u64,
     pub(super) now: Nanos,
     pub(super) next_tick: Nanos,
+    /// Time from a whole millisecond to a tick.
+    phase: Nanos,
 }
 
 impl Module {
@@ -74,7 +76,16 @@ impl Module {
             births: 0,
             now: 0,
             next_tick: 0,
+            phase: 0,
         }
+    }
+
+    /// Sets the time from a whole millisecond to the module's tick, which is when the module was loaded. Without that, the ticks
+    /// of all modules coincide.
+    #[must_use]
+    pub const fn ticking_at(mut self, phase: Nanos) -> Self {
+        self.phase = phase % MILLISECOND;
+        self
     }
 
     /// Sets the port of the client socket.
@@ -184,9 +195,14 @@ impl Module {
         Outgoing::new(payload, UNSCHEDULED, self.segment)
     }
 
+    /// Returns the first tick after `now`.
+    pub(super) const fn next_tick_after(&self, now: Nanos) -> Nanos {
+        (now + MILLISECOND - self.phase) / MILLISECOND * MILLISECOND + self.phase
+    }
+
     pub(super) fn insert(&mut self, key: ModuleRpcKey, rpc: Rpc) {
         if self.rpcs.is_empty() {
-            self.next_tick = next_tick_after(self.now);
+            self.next_tick = self.next_tick_after(self.now);
         }
         self.rpcs.insert(key, rpc);
     }
@@ -218,9 +234,4 @@ impl Module {
         self.scheduled.remove(&key);
         Some(rpc)
     }
-}
-
-/// Returns the first tick after `now`.
-pub(super) const fn next_tick_after(now: Nanos) -> Nanos {
-    (now / MILLISECOND + 1) * MILLISECOND
 }

@@ -109,6 +109,20 @@ fn need_ack_is_sent_until_a_response_is_acknowledged() {
     assert_eq!(pair.modules[1].live().count(), 0);
 }
 
+/// HM `homa_timer.c` `homa_timer`: its clock begins when the module is loaded.
+#[test]
+fn modules_tick_at_times_of_their_own() {
+    for (phase, now, tick) in
+        [(250_000, 100, 250_000), (250_000, 250_000, 1_250_000), (0, 100, MILLISECOND)]
+    {
+        let mut module = Module::new(PORT, 1_424, 2).ticking_at(phase);
+        module.call(now, (HOSTS[1], PORT), vec![7; 100].into(), 1, None);
+        assert_eq!(module.next_timeout(), Some(tick));
+        module.handle_timeout(tick);
+        assert_eq!(module.next_timeout(), Some(tick + MILLISECOND));
+    }
+}
+
 /// HM `homa_timer.c` `homa_timer_check_rpc`: every five ticks, and none after a hundred.
 #[test]
 fn a_silent_server_gets_nineteen_resends() {

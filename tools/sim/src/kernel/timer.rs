@@ -3,7 +3,7 @@
 use apus_wire::{Body, Role};
 
 use super::event::ModuleEvent;
-use super::module::{Module, next_tick_after};
+use super::module::Module;
 use super::outgoing::Outgoing;
 use super::parameters::HIGHEST;
 use super::rpc::{ModuleRpcKey, Rpc, State};
@@ -39,7 +39,7 @@ impl Module {
         }
         // A host that was suspended has missed its ticks.
         if self.next_tick <= now {
-            self.next_tick = next_tick_after(now);
+            self.next_tick = self.next_tick_after(now);
             self.tick();
         }
     }

@@ -96,13 +96,14 @@ fn ip(host: HostId) -> IpAddr {
 impl Stack {
     /// Creates the protocol of an end's incarnation.
     pub(super) fn boot(scenario: &Scenario, id: HostId, incarnation: u64) -> Self {
-        if scenario.kernel_hosts.contains(&id) {
-            let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
-            return Self::Kernel(Box::new(Module::new(PORT, segment, FIRST_ID)));
-        }
         // Each life of each end has a seed of its own.
         let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
             ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        if scenario.kernel_hosts.contains(&id) {
+            let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
+            let module = Module::new(PORT, segment, FIRST_ID).ticking_at(seed >> 32);
+            return Self::Kernel(Box::new(module));
+        }
         let view = View { ends: scenario.ends(), own: id };
         let port = view.address_of(id).port();
         let mut transport = Transport::new(scenario.config.clone(), port, seed.into());
