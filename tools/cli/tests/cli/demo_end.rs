@@ -114,11 +114,16 @@ impl Drop for Demo {
     }
 }
 
-/// Returns the namespaces of all processes that this user can see.
+/// Returns the namespaces of all processes that this user can see. A process that is about to end has no memory any more, and so no
+/// arguments; it leaves its namespace a moment later.
 fn visible_namespaces() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let links = processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok());
-    links.map(|link| link.to_string_lossy().into_owned()).collect()
+    let links = processes.filter_map(|entry| {
+        let link = fs::read_link(entry.path().join("ns/net")).ok()?;
+        let arguments = fs::read(entry.path().join("cmdline")).ok()?;
+        (!arguments.is_empty()).then(|| link.to_string_lossy().into_owned())
+    });
+    links.collect()
 }
 
 /// Returns the interfaces of this namespace, and the namespaces that have a name.
