@@ -36,6 +36,12 @@ pub const SEALING: &[Metadata] = &[
         help: &["Packets that were dropped because their number had been used."],
     },
     Metadata {
+        name: "seal_late",
+        help: &[
+            "Packets that were dropped because they came late: their peer uses newer keys, and their session has ended.",
+        ],
+    },
+    Metadata {
         name: "seal_forgeries",
         help: &["Packets that were dropped because their tag was wrong."],
     },

@@ -45,6 +45,8 @@ counters! {
     packets_sealed,
     /// Packets that were dropped because their number had been used.
     replays,
+    /// Packets that were dropped because they came late: their peer uses newer keys, and their session has ended.
+    late,
     /// Packets that were dropped because their tag was wrong.
     forgeries,
     /// Packets that were dropped because there is no key for their sender.

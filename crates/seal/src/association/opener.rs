@@ -90,6 +90,12 @@ impl Opener {
         self.window.highest() >= WINDOW
     }
 
+    /// Returns whether it has opened a packet: the peer uses the association.
+    #[must_use]
+    pub const fn has_opened(&self) -> bool {
+        self.current.opened > 0 || self.generation > 0
+    }
+
     /// Opens `packet` in place. Returns the length of the plaintext with its header, which is that of version 1 in the
     /// session again.
     ///
