@@ -120,6 +120,9 @@ pub struct UdpSettings {
     /// Microseconds for which the kernel polls the interface: [`UdpConfig::busy_poll_usecs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_usecs: Option<u32>,
+    /// Sends after which a peer has a socket of its own: [`UdpConfig::connect_after`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_after: Option<u32>,
     /// Whether to use IPv6: [`UdpConfig::ipv6`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<bool>,
@@ -280,6 +283,7 @@ impl UdpSettings {
             priorities: self.priorities.unwrap_or(usual.priorities),
             reports: self.reports.unwrap_or(usual.reports),
             busy_poll_usecs: self.busy_poll_usecs.unwrap_or(usual.busy_poll_usecs),
+            connect_after: self.connect_after.unwrap_or(usual.connect_after),
             ipv6: self.ipv6.unwrap_or(usual.ipv6),
         }
     }
@@ -326,6 +330,7 @@ mod tests {
             priorities = false
             reports = false
             busy_poll_usecs = 55
+            connect_after = 257
             ipv6 = false
             [trace]
             folder = 'left/behind'
@@ -358,6 +363,7 @@ mod tests {
             "priorities: false",
             "reports: false",
             "busy_poll_usecs: 55",
+            "connect_after: 257",
             "ipv6: false",
             "TraceFiles { folder: \"left/behind\", at_most: 77 }",
             "slow: Some(10.001ms)",

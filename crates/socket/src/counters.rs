@@ -73,8 +73,12 @@ counters! {
         packets_dropped,
         /// Merged datagrams that the system refused as such; their packets were sent one by one.
         segmentation_refused,
-        /// Changes of the socket's default traffic class.
+        /// Changes of a socket's default traffic class.
         class_changes,
+        /// Peers that were given a socket of their own to send through.
+        peers_connected,
+        /// System calls that sent through such a socket.
+        connected_sends,
     }
 }
 

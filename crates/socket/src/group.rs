@@ -56,15 +56,26 @@ impl Flow {
         segment: Option<usize>,
         class: &mut DefaultClass,
     ) {
+        self.control_without_source(control, segment, class);
+        if let Some(from) = self.from {
+            control.source(from.to_canonical());
+        }
+    }
+
+    /// Writes the control messages for a send of this flow through a socket that has its source.
+    #[inline]
+    pub(crate) fn control_without_source(
+        &self,
+        control: &mut Control,
+        segment: Option<usize>,
+        class: &mut DefaultClass,
+    ) {
         control.clear();
         if let Some(segment) = segment {
             control.segment(segment);
         }
         if class.needs_control(self.class) {
             control.traffic_class(self.class, Family::of(address::canonical(self.to)));
-        }
-        if let Some(from) = self.from {
-            control.source(from.to_canonical());
         }
     }
 }

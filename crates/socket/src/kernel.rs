@@ -37,11 +37,20 @@ impl<'a> Outgoing<'a> {
     /// Returns a datagram of the concatenated `pieces` to `to`, with control messages.
     #[inline]
     pub(crate) fn new(to: &'a RawAddress, pieces: &'a [IoSlice<'a>], control: &'a [u8]) -> Self {
+        let mut message = Self::to_connected(pieces, control);
+        let header = &mut message.raw.msg_hdr;
+        // As below, the kernel only reads.
+        header.msg_name = to.as_bytes().as_ptr().cast_mut().cast();
+        header.msg_namelen = to.as_bytes().len() as libc::socklen_t;
+        message
+    }
+
+    /// Returns a datagram of the concatenated `pieces` to the peer of a connected socket.
+    #[inline]
+    pub(crate) fn to_connected(pieces: &'a [IoSlice<'a>], control: &'a [u8]) -> Self {
         let mut raw = empty_header();
         let header = &mut raw.msg_hdr;
         // The kernel only reads through these pointers, whatever their type says.
-        header.msg_name = to.as_bytes().as_ptr().cast_mut().cast();
-        header.msg_namelen = to.as_bytes().len() as libc::socklen_t;
         // IoSlice has the layout of struct iovec, as std guarantees.
         header.msg_iov = pieces.as_ptr().cast_mut().cast();
         header.msg_iovlen = pieces.len() as _;

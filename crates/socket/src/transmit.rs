@@ -11,8 +11,11 @@
 //! - **TRANSMIT-2** A group that the system refuses as a whole is sent packet by packet, and only
 //!   packets that are then refused again are reported.
 
+mod connected;
 mod flush;
 mod gather;
+
+pub(crate) use connected::ConnectOptions;
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,6 +31,7 @@ use crate::group::{Flow, Sharing};
 use crate::mtu::PacketLimit;
 use crate::shared::{BEGINNING, SendFailure, Shared};
 use crate::staging::Staging;
+use connected::ConnectedPeers;
 
 /// Longest packet that is copied; longer ones are gathered from the engine's slices.
 ///
@@ -62,6 +66,7 @@ pub(crate) struct SocketTransmit {
     class: DefaultClass,
     limit: PacketLimit,
     options: TransmitOptions,
+    connected: ConnectedPeers,
     /// Whether the system accepts no packets (TRANSMIT-1).
     blocked: bool,
 }
@@ -71,7 +76,15 @@ impl SocketTransmit {
     #[must_use]
     pub(crate) fn new(shared: Arc<Shared>, limit: PacketLimit, options: TransmitOptions) -> Self {
         let staging = Staging::new(shared.family, shared.carrier);
-        Self { shared, staging, class: DefaultClass::new(), limit, options, blocked: false }
+        let connected = ConnectedPeers::new(None);
+        let class = DefaultClass::new();
+        Self { shared, staging, class, limit, options, connected, blocked: false }
+    }
+
+    /// Gives the peers of most sends sockets of their own, if there are options for them.
+    #[must_use]
+    pub(crate) fn connecting(self, options: Option<ConnectOptions>) -> Self {
+        Self { connected: ConnectedPeers::new(options), ..self }
     }
 
     fn flow(&self, burst: &Burst<'_>) -> Flow {

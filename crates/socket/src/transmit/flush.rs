@@ -22,6 +22,9 @@ impl SocketTransmit {
     /// accept all.
     #[inline]
     pub(super) fn send_waiting(&mut self) -> io::Result<()> {
+        if self.send_connected() {
+            return Ok(());
+        }
         self.update_class();
         let segments = self.options.segments;
         for group in self.staging.waiting() {
@@ -44,6 +47,22 @@ impl SocketTransmit {
             }
             Some(Obstacle::Broken(error)) => Err(broken(error, self.staging.waiting()[0].flow.to)),
         }
+    }
+
+    /// Sends staged packets through the socket of their peer if they are one send. Returns whether it did.
+    #[inline]
+    fn send_connected(&mut self) -> bool {
+        let segments = self.options.segments;
+        let [group] = self.staging.waiting() else { return false };
+        if !is_one_send(group, segments) {
+            return false;
+        }
+        let merged = is_merged(group, segments).then_some(group.segment);
+        let is_sent = self.connected.send(group, merged, &self.shared);
+        if is_sent {
+            self.sent(1);
+        }
+        is_sent
     }
 
     /// Submits staged packets to the kernel, in up to [`MESSAGES`] sends.

@@ -50,6 +50,12 @@ pub struct UdpConfig {
     /// polling costs processor time of the receiving thread, pays off on an interface whose queue
     /// this endpoint has to itself, and has no effect on loopback.
     pub busy_poll_usecs: u32,
+    /// Sends to a peer, less those to many others, after which short sends to it go through a socket
+    /// of its own, which is connected and only sends. Default 256: opening one takes as long as 60 sends
+    /// save. 0: peers have no sockets. At most four peers have one: that many more descriptors for an
+    /// eighth to two sevenths less time per send. A peer has none if the system would choose another
+    /// address of the host to send from than the driver's.
+    pub connect_after: u32,
     /// Whether to use IPv6. `false` imitates a system without it.
     pub ipv6: bool,
 }
@@ -74,6 +80,7 @@ impl Default for UdpConfig {
             priorities: true,
             reports: true,
             busy_poll_usecs: 0,
+            connect_after: 256,
             ipv6: true,
         }
     }

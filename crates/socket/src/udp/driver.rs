@@ -13,7 +13,7 @@ use crate::mtu::PacketLimit;
 use crate::open::OpenError;
 use crate::receive::SocketReceive;
 use crate::shared::Shared;
-use crate::transmit::{SocketTransmit, TransmitOptions};
+use crate::transmit::{ConnectOptions, SocketTransmit, TransmitOptions};
 
 use crate::udp::config::UdpConfig;
 use crate::udp::features::Features;
@@ -27,6 +27,7 @@ pub struct Udp {
     limit: PacketLimit,
     features: Features,
     capabilities: Capabilities,
+    connect: Option<ConnectOptions>,
 }
 
 impl Udp {
@@ -70,6 +71,12 @@ impl Udp {
             limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),
             features,
             capabilities,
+            connect: (config.connect_after > 0).then_some(ConnectOptions {
+                after: config.connect_after,
+                local: opened.local,
+                send_buffer: config.send_buffer,
+                reports: features.reports,
+            }),
         }
     }
 
@@ -99,7 +106,8 @@ impl Driver for Udp {
             priorities: self.features.priorities,
             chooses_source: self.features.destination,
         };
-        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, options);
+        let transmit =
+            SocketTransmit::new(self.shared.clone(), self.limit, options).connecting(self.connect);
         let receive = SocketReceive::new(self.shared, self.features.merging);
         (Box::new(transmit), Box::new(receive))
     }

@@ -1,9 +1,9 @@
 //! The UDP driver: opens a socket and switches on the features that the system offers.
 //!
 //! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected socket that needs no
-//! privileges. It sends packets of equal size for one peer in one system call (UDP_SEGMENT),
-//! receives them merged (UDP_GRO), carries priorities in the traffic class, and turns ICMP errors
-//! into reports.
+//! privileges; frequent peers have connected ones beside it, which only send. It sends packets of
+//! equal size for one peer in one system call (UDP_SEGMENT), receives them merged (UDP_GRO), carries
+//! priorities in the traffic class, and turns ICMP errors into reports.
 //!
 //! ```
 //! use apus_driver::{Burst, Driver};

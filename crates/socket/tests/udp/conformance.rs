@@ -53,6 +53,13 @@ fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
     sockets
 }
 
+/// Sockets that connect others to their peers at once.
+fn connected(host: &str, bind: &str) -> Sockets {
+    let mut sockets = sockets(host, bind);
+    sockets.config.connect_after = 1;
+    sockets
+}
+
 fn wrapped(wrap: fn(Udp) -> Box<dyn Driver>) -> Sockets {
     Sockets { wrap, ..sockets("127.0.0.1", "127.0.0.1:0") }
 }
@@ -93,6 +100,12 @@ conformance!(
         config.send_buffer = 10_000;
     })
 );
+// With sockets for peers from the second send on.
+conformance!(connected_ipv4, super::connected("127.0.0.1", "127.0.0.1:0"));
+conformance!(connected_ipv6, super::connected("::1", "[::1]:0"));
+conformance!(connected_all_ipv4_addresses, super::connected("127.0.0.1", "0.0.0.0:0"));
+conformance!(connected_dual_stack_to_ipv4, super::connected("127.0.0.1", "[::]:0"));
+conformance!(connected_dual_stack_to_ipv6, super::connected("::1", "[::]:0"));
 conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
 conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));
 

@@ -24,7 +24,10 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn open(config: &UdpConfig) -> Self {
-        let driver = Udp::open(config).unwrap();
+        Self::of(Udp::open(config).unwrap())
+    }
+
+    pub(crate) fn of(driver: Udp) -> Self {
         let (address, counters) = (driver.local_addr(), driver.counters());
         let (transmit, receive) = Box::new(driver).split();
         Self { transmit, receive, address, counters }

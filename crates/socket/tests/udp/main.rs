@@ -2,6 +2,7 @@
 
 mod allocations;
 mod conformance;
+mod connected;
 mod host;
 mod namespace;
 mod socket;

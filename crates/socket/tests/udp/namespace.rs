@@ -6,11 +6,13 @@
 mod shared;
 
 use std::net::SocketAddr;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use apus_driver::{Burst, Driver, NetworkError};
 use apus_socket::{Udp, UdpConfig};
 use rustix::event::PollFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shared::Namespace;
 
 use crate::host::{Host, LOOPBACK, bound_to};
@@ -219,5 +221,148 @@ fn the_rate_of_the_link_is_found() {
         assert_eq!(rate("10.9.0.1:0"), Some(10_000));
         assert_eq!(rate("127.0.0.1:0"), Some(100_000), "as fast as memory");
         assert_eq!(rate("0.0.0.0:0"), None, "there is no network card here");
+    });
+}
+
+/// Sends lone packets until `server` has a socket of its own.
+fn connect(client: &mut Host, server: &mut Host) {
+    for _ in 0..2_000 {
+        send(client, server.address, 0, 1, 100);
+        client.flush();
+        server.collect(1, &mut |packet| assert_eq!(packet.len(), 100));
+    }
+    assert!(client.counters.peers_connected() > 0);
+}
+
+/// Runs a program of the system in this namespace.
+fn run(command: &str) {
+    let mut words = command.split(' ');
+    let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
+    assert!(status.success(), "{command}");
+}
+
+#[test]
+fn a_connected_socket_that_is_full_loses_nothing() {
+    in_namespace("a_connected_socket_that_is_full_loses_nothing", "", || {
+        // Once the send buffers are full, and once the queue of the interface is.
+        for (segmentation_offload, limit) in [(true, "20mb"), (false, "30kb")] {
+            let config =
+                UdpConfig { send_buffer: 20_000, segmentation_offload, ..bound_to(LOOPBACK) };
+            let (mut client, mut server) = (Host::open(&config), Host::open(&bound_to(LOOPBACK)));
+            connect(&mut client, &mut server);
+            run(&format!("tc qdisc replace dev lo root tbf rate 200mbit burst 10kb limit {limit}"));
+            let (mut got, mut times_full) = (Vec::new(), 0);
+            let sent = client.counters.connected_sends();
+            for number in 0..500 {
+                send(&mut client, server.address, number, 1, 1000);
+                client.flush();
+                while !client.transmit.has_room() {
+                    times_full += 1;
+                    client.wait(PollFlags::OUT);
+                    client.flush();
+                    server.receive_all(&mut |packet| got.push(number_of(packet)));
+                }
+            }
+            server.collect(500 - got.len(), &mut |packet| got.push(number_of(packet)));
+            got.sort_unstable();
+            assert_eq!(got, (0..500).collect::<Vec<_>>());
+            assert!(times_full > 0, "the link was not slow enough for this test");
+            assert!(client.counters.connected_sends() > sent);
+            run("tc qdisc del dev lo root");
+        }
+    });
+}
+
+/// Beside the loopback device.
+const ONE_MORE_ADDRESS: &str = "
+    ip link add left type veth peer name right
+    ip addr add 10.9.0.1/24 dev left
+    ip link set left up
+    ip link set right up";
+
+#[test]
+fn drivers_of_one_port_have_connected_sockets_beside_each_other() {
+    let name = "drivers_of_one_port_have_connected_sockets_beside_each_other";
+    in_namespace(name, ONE_MORE_ADDRESS, || {
+        let mut here = Host::open(&bound_to(LOOPBACK));
+        let mut there = Host::open(&bound_to(&format!("10.9.0.1:{}", here.address.port())));
+        let mut servers = ["127.0.0.1:0", "10.9.0.1:0"].map(|bind| Host::open(&bound_to(bind)));
+        for (client, server) in [&mut here, &mut there].into_iter().zip(&mut servers) {
+            connect(client, server);
+            send(client, server.address, 0, 1, 100);
+            client.flush();
+            server.wait(PollFlags::IN);
+            server.receive.receive(1).unwrap();
+            server.receive.drain(&mut |arrival| assert_eq!(arrival.from, client.address));
+            // What is sent back arrives where it belongs.
+            send(server, client.address, 0, 1, 99);
+            server.flush();
+            assert_eq!(client.lengths(1), [99]);
+        }
+    });
+}
+
+#[test]
+fn a_connected_socket_follows_its_route() {
+    in_namespace("a_connected_socket_follows_its_route", ONE_MORE_ADDRESS, || {
+        let (mut client, mut server) =
+            (Host::open(&bound_to("0.0.0.0:0")), Host::open(&bound_to("10.9.0.1:0")));
+        let mut other = Host::open(&bound_to(LOOPBACK));
+        connect(&mut client, &mut server);
+        // A path that becomes narrow: longer packets are reported, as without such a socket.
+        run("ip link set lo mtu 1500");
+        let to = server.address;
+        send(&mut client, to, 0, 1, 1473);
+        client.flush();
+        assert_eq!(client.reports(), [(to, NetworkError::TooBig)]);
+        send(&mut client, to, 0, 1, 1472);
+        client.flush();
+        assert_eq!(server.lengths(1), [1472]);
+        // The route and the source address vanish.
+        let mut second = Host::open(&bound_to("0.0.0.0:0"));
+        connect(&mut second, &mut server);
+        run("ip addr del 10.9.0.1/24 dev left");
+        for client in [&mut client, &mut second] {
+            send(client, to, 0, 1, 100);
+            send(client, other.address, 0, 1, 100);
+            client.flush();
+            send(client, to, 0, 1, 100);
+            client.flush();
+            let reports = client.reports();
+            assert_eq!(reports, [(to, NetworkError::HostUnreachable); 2]);
+            assert_eq!(other.lengths(1), [100]);
+        }
+        // And are back.
+        run("ip addr add 10.9.0.1/24 dev left");
+        send(&mut second, to, 0, 1, 100);
+        second.flush();
+        assert_eq!(server.lengths(1), [100]);
+        second.reports();
+        let before = second.counters.peers_connected();
+        for _ in 0..2_000 {
+            send(&mut second, to, 0, 1, 100);
+            second.flush();
+            server.collect(1, &mut |packet| assert_eq!(packet.len(), 100));
+        }
+        assert!(second.counters.peers_connected() > before, "a socket that failed is replaced");
+    });
+}
+
+#[test]
+fn without_descriptors_everything_leaves_through_the_one_socket() {
+    in_namespace("without_descriptors_everything_leaves_through_the_one_socket", "", || {
+        let (mut client, mut server) =
+            (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).unwrap();
+        for _ in 0..2_000 {
+            send(&mut client, server.address, 0, 1, 100);
+            client.flush();
+            server.collect(1, &mut |packet| assert_eq!(packet.len(), 100));
+        }
+        setrlimit(Resource::Nofile, before).unwrap();
+        assert_eq!(client.counters.peers_connected(), 0);
+        assert!(client.reports().is_empty());
+        connect(&mut client, &mut server);
     });
 }
