@@ -31,6 +31,13 @@ impl Transport {
         filler.next()
     }
 
+    /// Returns whether [`Transport::poll_event`] has something to return.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.observation.events.is_empty()
+    }
+
     /// Returns what the application should know; `None` if there is nothing (any more).
     pub fn poll_event(&mut self) -> Option<Event> {
         self.observation.events.pop_front()

@@ -263,6 +263,11 @@ impl Network {
         self.transmit.has_room()
     }
 
+    /// Returns whether the protocol has an event.
+    pub(crate) fn has_events(&self) -> bool {
+        self.transport.has_events()
+    }
+
     /// Returns the protocol's next event.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.transport.poll_event()
