@@ -3,6 +3,7 @@
 use super::handoff::Delivered;
 use super::message::{EndedCall, Taken};
 use super::tracer::{SlowWatch, record_handoff, stage};
+use super::token::ThreadToken;
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
 use apus_local::SendTicket;
@@ -282,21 +283,22 @@ impl Calls {
         Some(local.usage())
     }
 
-    /// Ends a call. Notifies the waiter of a private one, and returns the completion of a shared
-    /// one.
+    /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one, and returns the completion
+    /// of a shared one.
     pub(super) fn end(
         &mut self,
         key: Key,
-        ended: Delivered<Response>,
+        result: Result<Bytes, RpcError>,
+        by: ThreadToken,
         wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
     ) -> Option<EndedCall> {
         let call = self.get_mut(key)?;
         call.local = None;
+        let rpc = call.rpc;
         match &mut call.receipt {
-            Receipt::Private { waiter, result } => {
-                let rpc = ended.message.rpc;
-                *result = Some(ended);
+            Receipt::Private { waiter, result: ended } => {
+                *ended = Some(Delivered { message: Response { result, rpc }, by });
                 if let Some(waiter) = waiter.take() {
                     record_handoff(rpc, waiter.name());
                     metrics.handoffs += 1;
@@ -307,7 +309,6 @@ impl Calls {
             Receipt::Shared { cookie } => {
                 let cookie = *cookie;
                 self.slots.remove(key.slot as usize);
-                let Response { result, rpc } = ended.message;
                 Some(EndedCall { cookie, result, rpc })
             }
         }
