@@ -206,6 +206,7 @@ impl Shard {
 
     /// Takes the core lock for a call. Also returns since when the thread has waited for it, in
     /// ticks of the trace; 0 if it has not.
+    #[inline]
     pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
         match self.core.try_lock() {
             Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
