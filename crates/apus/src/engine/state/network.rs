@@ -8,7 +8,7 @@ use crate::engine::tracer::Tracer;
 use apus_driver::{Arrival, Burst, Ecn, NetworkError, NetworkReport, ReceiveHalf, TransmitHalf};
 use apus_proto::{
     Address, Call, CommandError, Event, Instant, Neighbours, Payload, Published, Rejected, RpcKey,
-    Transport, Unreachable,
+    Transmit, Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -200,19 +200,7 @@ impl Network {
                 began = recorder::stamp();
             }
             packets += transmit.packets();
-            let mut payload = SmallVec::<[&[u8]; 4]>::new();
-            payload.extend(transmit.payload());
-            self.transmit.send(&Burst {
-                to: transmit.to(),
-                from: self.paths.local(transmit.to()),
-                traffic_class: transmit.traffic_class(),
-                headers: transmit.headers(),
-                header_len: transmit.header_len(),
-                payload: &payload,
-                segment: transmit.segment(),
-                coalesce: transmit.coalesce(),
-            })?;
-            drop(payload);
+            send(&mut *self.transmit, &self.paths, transmit)?;
             tracer.fetch(&mut self.transport);
         }
         tracer.fetch(&mut self.transport);
@@ -313,4 +301,28 @@ impl Network {
     pub(crate) fn shut_down(&mut self, now: Instant) {
         self.transport.shut_down(now);
     }
+}
+
+/// Gives packets of the protocol to the driver.
+#[inline(always)]
+fn send(driver: &mut dyn TransmitHalf, paths: &Paths, transmit: &Transmit<'_>) -> io::Result<()> {
+    let single = transmit.single_piece();
+    let several: SmallVec<[&[u8]; 4]>;
+    let payload = match &single {
+        Some(piece) => std::slice::from_ref(piece),
+        None => {
+            several = transmit.payload().collect();
+            &several
+        }
+    };
+    driver.send(&Burst {
+        to: transmit.to(),
+        from: paths.local(transmit.to()),
+        traffic_class: transmit.traffic_class(),
+        headers: transmit.headers(),
+        header_len: transmit.header_len(),
+        payload,
+        segment: transmit.segment(),
+        coalesce: transmit.coalesce(),
+    })
 }
