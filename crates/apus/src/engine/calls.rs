@@ -2,8 +2,8 @@
 
 use super::handoff::Delivered;
 use super::message::{EndedCall, Taken};
-use super::tracer::{SlowWatch, record_handoff, stage};
 use super::token::ThreadToken;
+use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
 use apus_local::SendTicket;
@@ -306,7 +306,8 @@ impl Calls {
         wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
     ) -> Option<EndedCall> {
-        let call = self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)?;
+        let call =
+            self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)?;
         if let Some(at) = call.local.take() {
             self.local.remove(at as usize);
         }

@@ -252,7 +252,9 @@ impl<'a> Filler<'a> {
             self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         }
         let notes = &self.observation.notes;
-        if notes.are_wanted() && (retransmit || notes.are_wanted_of(packet.header.sender_id.client_id())) {
+        if notes.are_wanted()
+            && (retransmit || notes.are_wanted_of(packet.header.sender_id.client_id()))
+        {
             self.note_burst(rpc, &cut, priority, retransmit);
         }
         self.count_data(&cut, priority, header_len, retransmit);
