@@ -8,12 +8,6 @@ use crate::timer::TimeoutReason;
 use crate::tx::{Filler, Transmit};
 
 impl Transport {
-    /// The queue of messages, for its tests.
-    #[cfg(test)]
-    pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
-        &self.outbound.messages
-    }
-
     /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver
     /// has room: what is returned counts as sent.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {

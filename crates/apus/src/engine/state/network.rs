@@ -3,12 +3,13 @@
 //! The receive half belongs to the leader ([`Receiver`](crate::engine::receive::Receiver)).
 
 use super::observation::Observation;
-use crate::engine::paths::Paths;
 use crate::engine::tracer::Tracer;
-use apus_driver::{Arrival, Burst, Ecn, NetworkError, NetworkReport, ReceiveHalf, TransmitHalf};
+use apus_driver::{
+    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
+};
 use apus_proto::{
-    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Published, Rejected, RpcKey,
-    Transmit, Transport, Unreachable,
+    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Profile, Published, Rejected,
+    RpcKey, Transmit, Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -24,7 +25,11 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(transport: Transport, transmit: Box<dyn TransmitHalf>) -> Self {
-        Self { paths: Paths::new(transport.config().profile()), transport, transmit }
+        Self {
+            paths: Paths::new(transport.config().profile() == Profile::Kernel),
+            transport,
+            transmit,
+        }
     }
 
     /// Returns the protocol, to be read.
