@@ -1,15 +1,16 @@
 //! Many small calls between two endpoints over UDP sockets of this host, to be counted.
 //!
-//! One thread is client and server in turn, so that no instruction is spent on waiting: the difference between
-//! two runs of `valgrind --tool=callgrind`, divided by the difference of their exchanges, is what an exchange costs in both endpoints together
-//! (the harness takes about 20 of it). `tools/instructions` does that, and splits the difference by crate and function.
+//! One thread is client and server in turn, so that no instruction is spent on waiting. Two runs of
+//! `valgrind --tool=callgrind` with different numbers of rounds have a difference in instructions; divided by the
+//! difference of their exchanges it is what an exchange costs in both endpoints together, 120 of it in this file. Valgrind's
+//! processes crash in `rustix` unless `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
 //!
 //! ```text
 //! cargo bench -p apus --bench exchange -- 1000     # that many rounds of 64 calls of 100 bytes
 //! ```
 //!
-//! It prints the counters of both endpoints for each exchange, packets in a datagram and datagrams in a system call among
-//! them. `threads` as a second argument puts the server on a thread of its own, both spin: what a batch then has in it.
+//! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
+//! calls. With `threads` as a second argument the server has a thread of its own and both spin, as in `apus bench rate`.
 
 use apus::{Bytes, Completion, Endpoint, EndpointBuilder, PollMode, Request};
 use std::net::SocketAddr;
