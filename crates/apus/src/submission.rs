@@ -35,6 +35,7 @@ impl Submission {
 
     /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
     /// tried again.
+    #[inline]
     pub(crate) fn submit(&mut self, core: &mut Locked<'_>) -> Result<CallId, CallError> {
         let CallOptions { deadline, idempotent, .. } = self.options;
         let key = core.call(NewCall {

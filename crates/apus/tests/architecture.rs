@@ -100,7 +100,7 @@ crate
     warning trace error security overload engine metrics snapshot introspection
     call submission cork request handle endpoint arrival interruption builder tokio settings metrics_bridge prometheus
 crate::engine
-    clock token task_place sync siblings poll_mode spin alarm signal descriptor cpu paths backlog tracer
+    clock token task_place sync siblings poll_mode spin alarm signal descriptor cpu backlog tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
     poll_loop event_loop blocking dedicated background_poller shards cooperative asynchronous model

@@ -48,6 +48,7 @@ pub mod fault;
 #[cfg(feature = "loopback")]
 pub mod loopback;
 mod packet;
+mod paths;
 #[cfg(feature = "pcap")]
 pub mod pcap;
 mod report;
@@ -58,6 +59,7 @@ pub use arrival::{Arrival, Ecn};
 pub use burst::Burst;
 pub use capabilities::Capabilities;
 pub use packet::{BurstPacket, BurstPackets, PacketPieces};
+pub use paths::Paths;
 pub use report::{NetworkError, NetworkReport};
 
 use std::io;

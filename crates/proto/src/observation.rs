@@ -34,23 +34,6 @@ impl Observation {
         self.notes.add(Some(entry.sender_id()), tables.peers[entry.peer].address, what);
     }
 
-    /// Notes that a live call, which was made at `started`, completes, if it was slow.
-    #[inline]
-    pub(crate) fn note_duration(
-        &mut self,
-        tables: &Tables,
-        rpc: RpcKey,
-        now: Instant,
-        started: Instant,
-    ) {
-        if self.notes.are_wanted() {
-            let took = now - started;
-            if self.notes.is_slow(took) {
-                self.note(tables, rpc, ProbeKind::Slow { took });
-            }
-        }
-    }
-
     /// Counts a live call that has taken `nanos` until its response was complete. If it is selected, it becomes an exemplar.
     #[inline]
     pub(crate) fn count_answered(

@@ -262,6 +262,25 @@ pub(crate) fn set_option(
     check(result.into()).map(|_| ())
 }
 
+/// Has `program` choose which of the sockets that share the port of `fd` gets a packet.
+///
+/// # Errors
+///
+/// Any error of setsockopt(2).
+pub(crate) fn choose_socket_by(
+    fd: BorrowedFd<'_>,
+    program: &mut [libc::sock_filter],
+) -> Result<(), Errno> {
+    let Ok(len) = program.len().try_into() else { return Err(Errno::INVAL) };
+    let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
+    let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let value = (&raw const program).cast();
+    // SAFETY: `value` points to `len` bytes, and they to as many instructions as they say. The kernel only reads both.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, len) };
+    check(result.into()).map(|_| ())
+}
+
 /// Reads a socket option of type int.
 ///
 /// # Errors

@@ -112,7 +112,7 @@ impl<E> EndpointBuilder<E> {
     ///
     /// All sockets of an endpoint that serves are bound to one port. The system gives each client, by its address and port,
     /// to one of them, so the load spreads over the shards if there are several times as many clients. A client has a
-    /// socket at a port of its own for each shard. An endpoint that serves with several shards makes its calls from further
+    /// socket at a port of its own for each shard, and those of one client are spread evenly. An endpoint that serves with several shards makes its calls from further
     /// sockets, as many, which are opened when it makes the first one.
     ///
     /// Each thread has a shard through which it calls and at which it waits. It receives the messages of that shard first;

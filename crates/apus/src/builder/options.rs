@@ -206,16 +206,21 @@ impl Options {
         }
     }
 
-    /// Opens `count` sockets, each at a port of its own.
+    /// Opens `count` sockets, each at a port of its own: those that follow the first one's, where they are free. A server spreads
+    /// such ports over its shards evenly (docs/adr/0067).
     fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
-        let open = |index| {
+        let mut paths = vec![Udp::open(&self.udp)?];
+        let first = paths[0].local_addr().port();
+        let at = |port| {
             let mut udp = self.udp;
-            if index > 0 {
-                udp.bind.set_port(0);
-            }
-            self.over_udp(Udp::open(&udp)?, true)
+            udp.bind.set_port(port);
+            Udp::open(&udp)
         };
-        (0..count).map(open).collect()
+        for index in 1..count as u16 {
+            let next = first.checked_add(index).and_then(|port| at(port).ok());
+            paths.push(next.map_or_else(|| at(0), Ok)?);
+        }
+        paths.into_iter().map(|udp| self.over_udp(udp, true)).collect()
     }
 
     fn open_at(&self, bind: SocketAddr) -> Result<Vec<DriverSetup>, BindError> {

@@ -2,6 +2,7 @@
 
 use super::handoff::Delivered;
 use super::message::{EndedCall, Taken};
+use super::token::ThreadToken;
 use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
+    /// What calls through shared memory have in addition until they end. Beside the calls, not in them: a call over the network is
+    /// copied into its slot and out of it.
+    local: Slab<LocalCall>,
     /// The serial number of the next call: distinguishes it from earlier ones in the same slot.
     serial: u32,
 }
@@ -42,8 +46,8 @@ enum CallPath {
 struct Call {
     serial: u32,
     path: CallPath,
-    /// `None` if it goes over the network.
-    local: Option<LocalCall>,
+    /// Where in the table of those through shared memory it is; `None` if it goes over the network or has ended.
+    local: Option<u32>,
     /// The interval of the [timeout](super::state::CallTimeout) in which it was made; `None` if it
     /// has a deadline of its own, or none at all.
     made: Option<u32>,
@@ -141,13 +145,16 @@ impl Calls {
         made: Option<u32>,
         cookie: Option<u64>,
     ) -> Key {
-        self.add(CallPath::Local(call.pair), Some(call), made, cookie)
+        let path = CallPath::Local(call.pair);
+        // As many as calls, so less than 2^32.
+        let local = self.local.insert(call) as u32;
+        self.add(path, Some(local), made, cookie)
     }
 
     fn add(
         &mut self,
         path: CallPath,
-        local: Option<LocalCall>,
+        local: Option<u32>,
         made: Option<u32>,
         cookie: Option<u64>,
     ) -> Key {
@@ -156,6 +163,11 @@ impl Calls {
         let receipt = Receipt::new(cookie);
         self.slots.insert(Call { serial: key.serial, path, local, made, receipt, rpc: None });
         key
+    }
+
+    /// Removes what a call through shared memory had in addition, if there is anything.
+    fn remove_local(&mut self, at: Option<u32>) -> Option<LocalCall> {
+        at.map(|at| self.local.remove(at as usize))
     }
 
     fn get(&self, key: Key) -> Option<&Call> {
@@ -180,7 +192,8 @@ impl Calls {
 
     /// Returns a call through shared memory that has not ended.
     pub(super) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
-        self.get_mut(key)?.local.as_mut()
+        let at = self.get(key)?.local?;
+        self.local.get_mut(at as usize)
     }
 
     /// Notes that the request of a call through shared memory, which was held back, was sent.
@@ -195,7 +208,8 @@ impl Calls {
     pub(super) fn all_local(&self) -> Vec<(u64, Key)> {
         let all = self.slots.iter();
         let key = |slot: usize, call: &Call| Key { slot: slot as u32, serial: call.serial };
-        all.filter_map(|(slot, call)| Some((call.local.as_ref()?.pair, key(slot, call)))).collect()
+        let pair = |at: u32| self.local[at as usize].pair;
+        all.filter_map(|(slot, call)| Some((pair(call.local?), key(slot, call)))).collect()
     }
 
     /// Takes the timeout from the calls for which it `is_overdue`, and returns those that have not
@@ -220,7 +234,8 @@ impl Calls {
     pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
             call.path = CallPath::Network(rpc);
-            call.local = None;
+            let at = call.local.take();
+            self.remove_local(at);
         }
     }
 
@@ -269,7 +284,7 @@ impl Calls {
             }
             (_, CallPath::Network(rpc)) => Some(Abandoned::Running(rpc)),
             (_, CallPath::Local(pair)) => {
-                let usage = call.local?.usage();
+                let usage = self.remove_local(call.local)?.usage();
                 Some(Abandoned::RunningLocally { pair, usage })
             }
         }
@@ -277,26 +292,29 @@ impl Calls {
 
     /// Returns what a call occupies that goes through the pair with this number and has not ended.
     pub(super) fn usage_on(&self, key: Key, pair: u64) -> Option<LocalCallUsage> {
-        let local =
-            self.get(key).filter(|call| call.path == CallPath::Local(pair))?.local.as_ref()?;
-        Some(local.usage())
+        let call = self.get(key).filter(|call| call.path == CallPath::Local(pair))?;
+        Some(self.local[call.local? as usize].usage())
     }
 
-    /// Ends a call. Notifies the waiter of a private one, and returns the completion of a shared
-    /// one.
+    /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one, and returns the completion
+    /// of a shared one.
     pub(super) fn end(
         &mut self,
         key: Key,
-        ended: Delivered<Response>,
+        result: Result<Bytes, RpcError>,
+        by: ThreadToken,
         wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
     ) -> Option<EndedCall> {
-        let call = self.get_mut(key)?;
-        call.local = None;
+        let call =
+            self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)?;
+        if let Some(at) = call.local.take() {
+            self.local.remove(at as usize);
+        }
+        let rpc = call.rpc;
         match &mut call.receipt {
-            Receipt::Private { waiter, result } => {
-                let rpc = ended.message.rpc;
-                *result = Some(ended);
+            Receipt::Private { waiter, result: ended } => {
+                *ended = Some(Delivered { message: Response { result, rpc }, by });
                 if let Some(waiter) = waiter.take() {
                     record_handoff(rpc, waiter.name());
                     metrics.handoffs += 1;
@@ -307,7 +325,6 @@ impl Calls {
             Receipt::Shared { cookie } => {
                 let cookie = *cookie;
                 self.slots.remove(key.slot as usize);
-                let Response { result, rpc } = ended.message;
                 Some(EndedCall { cookie, result, rpc })
             }
         }

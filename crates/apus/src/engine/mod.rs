@@ -83,7 +83,6 @@ mod local;
 pub(crate) mod message;
 #[cfg(all(test, apus_loom))]
 mod model;
-mod paths;
 mod poll_loop;
 pub(crate) mod poll_mode;
 mod poll_role;

@@ -206,6 +206,7 @@ impl Shard {
 
     /// Takes the core lock for a call. Also returns since when the thread has waited for it, in
     /// ticks of the trace; 0 if it has not.
+    #[inline]
     pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
         match self.core.try_lock() {
             Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
@@ -351,29 +352,10 @@ impl Locked<'_> {
         self.shard.sibling.as_ref().map_or(0, |sibling| sibling.index() as u16)
     }
 
-    /// Publishes the state of the poll role, and when the leader must take the core lock. Returns
-    /// whether the leader sleeps for longer than that and must be woken. While the poll role is free,
-    /// and the background poller does not watch, no thread reads that time, and a thread that takes
-    /// the role publishes anew.
-    fn publish_due(&mut self) -> bool {
-        let role = self.polling().role_state().to_word();
-        self.shard.published.role.store(role, Ordering::Relaxed);
-        if self.polling().is_free() && !self.polling().is_watched() {
-            return false;
-        }
-        let due = self.next_due();
-        let stopped = self.stopped_until().map_or(0, Instant::as_nanos);
-        let published = &self.shard.published;
-        published.due.store(due.as_nanos(), Ordering::Relaxed);
-        published.stopped_until.store(stopped, Ordering::Relaxed);
-        self.must_wake_leader(due)
-    }
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
+    /// Unlocks, and does what is left to do without the lock. Not inlined: most commands leave nothing.
+    #[inline(never)]
+    fn unlock_and_act(&mut self, must_wake_leader: bool) {
         let shard = self.shard;
-        let must_wake_leader = self.publish_due();
         let UnlockActions { wakes, connects } = self.take_unlock_actions();
         self.publish_link_use(shard.sibling());
         let (mut asks, mut closed) = (StealAsks::default(), None);
@@ -396,6 +378,40 @@ impl Drop for Locked<'_> {
         }
         if let Some(why) = closed {
             shard.close_siblings(&why);
+        }
+    }
+}
+
+impl Published {
+    /// Publishes the state of the poll role, and when the leader must take the core lock. Returns
+    /// whether the leader sleeps for longer than that and must be woken. While the poll role is free,
+    /// and the background poller does not watch, no thread reads that time, and a thread that takes
+    /// the role publishes anew.
+    fn publish(&self, core: &mut Core) -> bool {
+        let polling = core.polling();
+        self.role.store(polling.role_state().to_word(), Ordering::Relaxed);
+        if polling.is_free() && !polling.is_watched() {
+            return false;
+        }
+        let due = core.next_due();
+        let stopped = core.stopped_until().map_or(0, Instant::as_nanos);
+        self.due.store(due.as_nanos(), Ordering::Relaxed);
+        self.stopped_until.store(stopped, Ordering::Relaxed);
+        core.must_wake_leader(due)
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let shard = self.shard;
+        let Some(core) = self.guard.as_deref_mut() else { return };
+        let must_wake_leader = shard.published.publish(core);
+        if shard.sibling.is_some() || core.has_unlock_actions() {
+            return self.unlock_and_act(must_wake_leader);
+        }
+        self.guard = None;
+        if must_wake_leader {
+            shard.signal.raise();
         }
     }
 }

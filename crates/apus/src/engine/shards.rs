@@ -126,6 +126,7 @@ impl Shards {
     }
 
     /// Returns the shard at which the calling thread receives requests.
+    #[inline]
     pub(crate) fn home(&self) -> &Arc<Shard> {
         match &*self.first {
             [only] => only,
@@ -138,6 +139,7 @@ impl Shards {
     /// # Errors
     ///
     /// The endpoint serves with several shards, and the system refuses the sockets for its calls.
+    #[inline]
     pub(crate) fn caller(&self) -> Result<&Arc<Shard>, Closed> {
         let Some(callers) = &self.callers else { return Ok(self.home()) };
         let opened = match callers.opened.get() {

@@ -88,6 +88,7 @@ impl Core {
     }
 
     /// Takes `target` if it is there, for a waiter that was not notified.
+    #[inline(always)]
     pub(crate) fn take<W: WaitTarget>(&mut self, target: &W, kind: WaitKind) -> Option<W::Output> {
         let Delivered { message, by } = target.take(self)?;
         if let Some(taken) = W::taken(&message) {

@@ -27,6 +27,11 @@ impl WakeList {
         (!self.pending.is_empty()).then(|| std::mem::take(self))
     }
 
+    /// Returns whether no waiter is to be woken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Returns the number of waiters to be woken.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()

@@ -4,7 +4,7 @@ use crate::{ShutDown, assert_at_rest, bytes};
 use apus::{
     Arrival, CallOptions, Closed, Endpoint, EndpointBuilder, Engine, FailureKind, PollMode, Shards,
 };
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Barrier, Mutex};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -46,6 +46,36 @@ fn echo<'scope, 'env>(
 fn requests_by_shard(endpoint: &Endpoint) -> Vec<u64> {
     let shards = endpoint.shard_metrics();
     shards.iter().map(|metrics| metrics.protocol.progress.server_requests_done).collect()
+}
+
+#[test]
+fn each_path_of_a_client_leads_to_a_shard_of_its_own() {
+    // Another process may have a port that follows the client's first one: then the next client counts.
+    loop {
+        let (server, client) = (server(&builder()), builder().client().unwrap());
+        let ports = Mutex::new(BTreeSet::new());
+        thread::scope(|scope| {
+            let _end = ShutDown(&[&server]);
+            scope.spawn(|| {
+                while let Ok(request) = server.recv_request() {
+                    ports.lock().unwrap().insert(request.peer_addr().port());
+                    let _ = request.reply("x");
+                }
+            });
+            thread::scope(|calls| {
+                for _ in 0..SHARDS {
+                    calls.spawn(|| client.call(server.local_addr(), "x").unwrap());
+                }
+            });
+        });
+        let ports = ports.into_inner().unwrap();
+        assert_eq!(ports.len(), SHARDS, "each thread has a path of its own");
+        let (first, last) = (ports.first().unwrap(), ports.last().unwrap());
+        if usize::from(last - first) == SHARDS - 1 {
+            assert_eq!(requests_by_shard(&server), [1; SHARDS]);
+            return;
+        }
+    }
 }
 
 #[test]

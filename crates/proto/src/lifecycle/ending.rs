@@ -39,7 +39,10 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
     }
     let complete = ProbeKind::Complete { rpc, length: response.length };
     cx.observation.note_selected(cx.tables, rpc, complete);
-    cx.observation.note_duration(cx.tables, rpc, cx.now, started);
+    let took = cx.now - started;
+    if cx.observation.notes.is_slow(took) {
+        cx.observation.note(cx.tables, rpc, ProbeKind::Slow { took });
+    }
     if let Some(list) = overflow {
         cx.observation.metrics.recovery.ack_overflows += 1;
         cx.sender().control(rpc, Body::Ack(list));

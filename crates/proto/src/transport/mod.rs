@@ -150,6 +150,13 @@ impl Transport {
 mod tests {
     use super::*;
 
+    impl Transport {
+        /// The queue of messages, for its tests.
+        pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
+            &self.outbound.messages
+        }
+    }
+
     /// GRANT-19: only what leaves by a GRANT may be marked, and only if marks are heeded.
     #[test]
     fn scheduled_packets_may_be_marked_if_marks_are_heeded() {

@@ -8,12 +8,6 @@ use crate::timer::TimeoutReason;
 use crate::tx::{Filler, Transmit};
 
 impl Transport {
-    /// The queue of messages, for its tests.
-    #[cfg(test)]
-    pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
-        &self.outbound.messages
-    }
-
     /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver
     /// has room: what is returned counts as sent.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {
@@ -29,6 +23,13 @@ impl Transport {
             observation: &mut self.observation,
         };
         filler.next()
+    }
+
+    /// Returns whether [`Transport::poll_event`] has something to return.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.observation.events.is_empty()
     }
 
     /// Returns what the application should know; `None` if there is nothing (any more).

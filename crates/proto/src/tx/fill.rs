@@ -251,7 +251,10 @@ impl<'a> Filler<'a> {
         if has_more {
             self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         }
-        if self.observation.notes.are_wanted() {
+        let notes = &self.observation.notes;
+        if notes.are_wanted()
+            && (retransmit || notes.are_wanted_of(packet.header.sender_id.client_id()))
+        {
             self.note_burst(rpc, &cut, priority, retransmit);
         }
         self.count_data(&cut, priority, header_len, retransmit);
@@ -267,9 +270,6 @@ impl<'a> Filler<'a> {
     #[cold]
     fn note_burst(&mut self, rpc: RpcKey, cut: &Cut, priority: u8, retransmit: bool) {
         let entry = &self.tables.rpcs[rpc];
-        if !retransmit && !self.observation.notes.are_wanted_of(entry.id) {
-            return;
-        }
         let (offset, length, packets) = (cut.range.start, cut.bytes(), cut.packets());
         let unscheduled = entry.outgoing.as_ref().map_or(0, MessageOut::unscheduled);
         let piece = Piece { offset, length, packets, priority, retransmit };

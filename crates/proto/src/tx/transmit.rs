@@ -80,6 +80,15 @@ impl<'a> Transmit<'a> {
         self.headers
     }
 
+    /// Returns the payload if the application gave all of the message in one piece.
+    #[must_use]
+    #[inline]
+    pub fn single_piece(&self) -> Option<&'a [u8]> {
+        let (payload, cut) = self.data.as_ref()?;
+        let [slice] = payload.slices() else { return None };
+        slice.get(cut.range.start as usize..cut.range.end as usize)
+    }
+
     /// Returns the payload of all packets, one behind the other, in the pieces in which the application gave
     /// it.
     #[must_use]

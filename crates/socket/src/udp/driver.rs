@@ -41,8 +41,8 @@ impl Udp {
         socket::open(config).map(|opened| Self::new(opened, config))
     }
 
-    /// Opens `count` sockets at one address: the system gives each packet to one of them, by a hash of the sender's
-    /// address and port. The packets of one sender all arrive at the same one.
+    /// Opens `count` sockets at one address: the system gives each packet to one of them, by the sender's address
+    /// and port. The packets of one sender all arrive at the same one, and those of neighbouring ports of one address at different ones.
     ///
     /// # Errors
     ///

@@ -35,6 +35,7 @@ mod config;
 mod driver;
 mod features;
 mod socket;
+mod spread;
 
 pub use config::UdpConfig;
 pub use driver::Udp;

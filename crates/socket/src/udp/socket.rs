@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 
 use crate::address::{Family, canonical, is_wildcard};
+use crate::kernel;
 use crate::mtu::MINIMUM;
 use crate::open::{OpenError, forbid_fragments, size_buffers};
 use rustix::io::Errno;
@@ -12,6 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::udp::config::UdpConfig;
 use crate::udp::features::Features;
+use crate::udp::spread;
 
 /// A bound socket.
 #[derive(Debug)]
@@ -42,6 +44,9 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
     for _ in 1..count {
         group.push(open_at(address, &same, Sharing::Shared)?);
     }
+    // A system that refuses it chooses by its hash.
+    let mut spread = spread::over(group.len() as u32);
+    let _ = kernel::choose_socket_by(group[0].socket.as_fd(), &mut spread);
     for opened in &group {
         discard_all(&opened.socket);
     }
@@ -175,6 +180,37 @@ mod tests {
             senders[at] += 1;
         }
         assert!(senders.iter().all(|senders| *senders > 0), "{senders:?}");
+    }
+
+    /// The number that the program gives a sender at this port of 127.0.0.1 or of ::1, whose last four bytes are these.
+    fn number(port: u16, address: u32, sockets: u32) -> usize {
+        (u32::from(port).wrapping_add(address).wrapping_add(address >> 16) % sockets) as usize
+    }
+
+    #[test]
+    fn the_ports_of_a_client_are_spread_evenly() {
+        for (server, client, address) in [
+            ("127.0.0.1:0", "127.0.0.1:0", 0x7f00_0001),
+            ("127.0.0.1:0", "127.7.9.200:0", 0x7f07_09c8),
+            ("[::1]:0", "[::1]:0", 1),
+            ("[::]:0", "127.0.0.1:0", 0x7f00_0001),
+            ("[::]:0", "[::1]:0", 1),
+        ] {
+            for sockets in [2, 3, 8] {
+                let config = UdpConfig::bound_to(server.parse().unwrap());
+                let group = open_group(&config, sockets).unwrap();
+                for _ in 0..20 {
+                    let sender = std::net::UdpSocket::bind(client).unwrap();
+                    let from = sender.local_addr().unwrap();
+                    let to = SocketAddr::new(from.ip(), group[0].local.port());
+                    let to = if is_any(group[0].local) { to } else { group[0].local };
+                    sender.send_to(b"x", to).unwrap();
+                    let at = group.iter().position(|opened| opened.socket.recv(&mut []).is_ok());
+                    let expected = number(from.port(), address, sockets as u32);
+                    assert_eq!(at, Some(expected), "from {from} to {to}, {sockets} sockets");
+                }
+            }
+        }
     }
 
     #[test]

@@ -112,8 +112,14 @@ impl Core {
     }
 
     /// Makes messages visible. [`Core::assign`] then notifies waiters.
+    #[inline]
     pub(super) fn deliver(&mut self) {
-        self.deliver_within(usize::MAX);
+        // Most commands leave no event.
+        if self.network.has_events() {
+            self.deliver_within(usize::MAX);
+        } else {
+            self.quota.set_more_to_deliver(false);
+        }
     }
 
     fn deliver_within(&mut self, quota: usize) {

@@ -149,6 +149,13 @@ impl Core {
         self.network.freeze_peers(self.time.now()) + local
     }
 
+    /// Returns whether there is more to do when the core lock is released than to release it.
+    pub(in crate::engine) fn has_unlock_actions(&self) -> bool {
+        !self.wakes.is_empty()
+            || self.host.is_some()
+            || self.local.as_ref().is_some_and(LocalState::has_connects)
+    }
+
     /// Collects what is to be done when the core lock is released.
     pub(in crate::engine) fn take_unlock_actions(&mut self) -> UnlockActions {
         let wakes = self.wakes.take();

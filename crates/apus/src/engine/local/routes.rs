@@ -115,6 +115,11 @@ impl Routes {
         last
     }
 
+    /// Returns whether there are addresses to connect to.
+    pub(crate) const fn has_connects(&self) -> bool {
+        !self.to_connect.is_empty()
+    }
+
     /// Returns the addresses to connect to, if there are any; once.
     pub(crate) fn take_connects(&mut self) -> Option<Vec<SocketAddr>> {
         (!self.to_connect.is_empty()).then(|| std::mem::take(&mut self.to_connect))

@@ -71,7 +71,12 @@ impl LocalState {
         self.drain_check_at = self.drain_check_at.filter(|at| *at > now);
     }
 
-    /// Returns the addresses of the peers to connect to, if there are any; once.
+    /// Returns whether there are addresses to connect to.
+    pub(crate) const fn has_connects(&self) -> bool {
+        self.routes.has_connects()
+    }
+
+    /// Returns the addresses to connect to, if there are any; once.
     pub(crate) fn take_connects(&mut self) -> Option<Vec<SocketAddr>> {
         self.routes.take_connects()
     }

@@ -8,8 +8,7 @@ use super::network::Network;
 use super::observation::Observation;
 use super::polling::Polling;
 use super::room::RoomWaiters;
-use crate::engine::calls::{Calls, Key, Response};
-use crate::engine::handoff::Delivered;
+use crate::engine::calls::{Calls, Key};
 use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::wake_list::WakeList;
 use apus_proto::{Event, RpcError};
@@ -56,10 +55,8 @@ impl Delivery<'_> {
     /// Ends the call with this cookie: its caller is notified, or its completion is queued.
     pub(crate) fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
         let key = Key::from_cookie(cookie);
-        let rpc = self.calls.rpc(key);
-        let response = Delivered { message: Response { result, rpc }, by: self.inbox.producer() };
-        let counters = &mut self.observation.counters;
-        if let Some(ended) = self.calls.end(key, response, self.wakes, counters) {
+        let (by, counters) = (self.inbox.producer(), &mut self.observation.counters);
+        if let Some(ended) = self.calls.end(key, result, by, self.wakes, counters) {
             self.inbox.push_completion(ended);
         }
     }

@@ -3,12 +3,13 @@
 //! The receive half belongs to the leader ([`Receiver`](crate::engine::receive::Receiver)).
 
 use super::observation::Observation;
-use crate::engine::paths::Paths;
 use crate::engine::tracer::Tracer;
-use apus_driver::{Arrival, Burst, Ecn, NetworkError, NetworkReport, ReceiveHalf, TransmitHalf};
+use apus_driver::{
+    Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
+};
 use apus_proto::{
-    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Published, Rejected, RpcKey,
-    Transport, Unreachable,
+    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Profile, Published, Rejected,
+    RpcKey, Transmit, Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -24,7 +25,11 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(transport: Transport, transmit: Box<dyn TransmitHalf>) -> Self {
-        Self { paths: Paths::new(transport.config().profile()), transport, transmit }
+        Self {
+            paths: Paths::new(transport.config().profile() == Profile::Kernel),
+            transport,
+            transmit,
+        }
     }
 
     /// Returns the protocol, to be read.
@@ -200,19 +205,7 @@ impl Network {
                 began = recorder::stamp();
             }
             packets += transmit.packets();
-            let mut payload = SmallVec::<[&[u8]; 4]>::new();
-            payload.extend(transmit.payload());
-            self.transmit.send(&Burst {
-                to: transmit.to(),
-                from: self.paths.local(transmit.to()),
-                traffic_class: transmit.traffic_class(),
-                headers: transmit.headers(),
-                header_len: transmit.header_len(),
-                payload: &payload,
-                segment: transmit.segment(),
-                coalesce: transmit.coalesce(),
-            })?;
-            drop(payload);
+            send(&mut *self.transmit, &self.paths, transmit)?;
             tracer.fetch(&mut self.transport);
         }
         tracer.fetch(&mut self.transport);
@@ -263,6 +256,11 @@ impl Network {
         self.transmit.has_room()
     }
 
+    /// Returns whether the protocol has an event.
+    pub(crate) fn has_events(&self) -> bool {
+        self.transport.has_events()
+    }
+
     /// Returns the protocol's next event.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.transport.poll_event()
@@ -308,4 +306,28 @@ impl Network {
     pub(crate) fn shut_down(&mut self, now: Instant) {
         self.transport.shut_down(now);
     }
+}
+
+/// Gives packets of the protocol to the driver.
+#[inline(always)]
+fn send(driver: &mut dyn TransmitHalf, paths: &Paths, transmit: &Transmit<'_>) -> io::Result<()> {
+    let single = transmit.single_piece();
+    let several: SmallVec<[&[u8]; 4]>;
+    let payload = match &single {
+        Some(piece) => std::slice::from_ref(piece),
+        None => {
+            several = transmit.payload().collect();
+            &several
+        }
+    };
+    driver.send(&Burst {
+        to: transmit.to(),
+        from: paths.local(transmit.to()),
+        traffic_class: transmit.traffic_class(),
+        headers: transmit.headers(),
+        header_len: transmit.header_len(),
+        payload,
+        segment: transmit.segment(),
+        coalesce: transmit.coalesce(),
+    })
 }

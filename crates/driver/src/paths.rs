@@ -1,14 +1,13 @@
 //! The local addresses to which peers send.
 
-use apus_proto::Profile;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// For an endpoint that is bound to all addresses of the host: the address to which each peer sent
 /// its last packet, so that packets to the peer leave from there. Empty for other endpoints.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
-    /// Whether a peer is a host, whatever port its packets come from (kernel profile).
+pub struct Paths {
+    /// Whether a peer is a host, whatever port its packets come from.
     hosts: bool,
     last: Option<(SocketAddr, IpAddr)>,
     known: HashMap<SocketAddr, IpAddr>,
@@ -19,13 +18,15 @@ pub(crate) struct Paths {
 const MAX_PATHS: usize = 65_536;
 
 impl Paths {
-    /// Returns an empty table for peers as `profile` identifies them.
-    pub(crate) fn new(profile: Profile) -> Self {
-        Self { hosts: profile == Profile::Kernel, ..Self::default() }
+    /// Returns an empty table. With `hosts` a peer is a host, whatever port its packets come from.
+    #[must_use]
+    pub fn new(hosts: bool) -> Self {
+        Self { hosts, ..Self::default() }
     }
 
     /// Notes that a packet from `peer` was sent to `local`.
-    pub(crate) fn note(&mut self, mut peer: SocketAddr, local: IpAddr) {
+    #[inline]
+    pub fn note(&mut self, mut peer: SocketAddr, local: IpAddr) {
         if self.hosts {
             peer.set_port(0);
         }
@@ -40,7 +41,9 @@ impl Paths {
     }
 
     /// Returns the address from which packets to `peer` must leave; `None` leaves it to the system.
-    pub(crate) fn local(&self, peer: SocketAddr) -> Option<IpAddr> {
+    #[must_use]
+    #[inline]
+    pub fn local(&self, peer: SocketAddr) -> Option<IpAddr> {
         match self.last {
             Some((last, local)) if last == peer => Some(local),
             _ if self.known.is_empty() => None,

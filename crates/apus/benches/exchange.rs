@@ -1,0 +1,101 @@
+//! Many small calls between two endpoints over UDP sockets of this host, to be counted.
+//!
+//! One thread is client and server in turn, so that no instruction is spent on waiting. Two runs of
+//! `valgrind --tool=callgrind` with different numbers of rounds have a difference in instructions; divided by the
+//! difference of their exchanges it is what an exchange costs in both endpoints together, 120 of it in this file. Valgrind's
+//! processes crash in `rustix` unless `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
+//!
+//! ```text
+//! cargo bench -p apus --bench exchange -- 1000     # that many rounds of 64 calls of 100 bytes
+//! ```
+//!
+//! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
+//! calls. With `threads` as a second argument the server has a thread of its own and both spin, as in `apus bench rate`.
+
+use apus::{Bytes, Completion, Endpoint, EndpointBuilder, PollMode, Request};
+use std::net::SocketAddr;
+
+const SIZE: usize = 100;
+const OUTSTANDING: usize = 64;
+
+fn endpoint(serve: bool) -> Endpoint {
+    let builder = EndpointBuilder::default().poll_mode(PollMode::Spin).local(false).serve(serve);
+    builder.call_timeout(std::time::Duration::MAX).bind("127.0.0.1:0").unwrap()
+}
+
+/// Calls that are sent, and completions that are received.
+struct Client {
+    endpoint: Endpoint,
+    to: SocketAddr,
+    request: Bytes,
+    completions: Vec<Completion>,
+}
+
+impl Client {
+    fn send(&self, cookie: u64) {
+        self.endpoint.send(self.to, self.request.clone(), cookie).unwrap();
+    }
+
+    /// Follows each completion that is there with a call. Returns their number.
+    fn follow(&mut self) -> usize {
+        let _together = self.endpoint.cork();
+        let count = self.endpoint.recv_completions(&mut self.completions, OUTSTANDING).unwrap();
+        let mut completions = std::mem::take(&mut self.completions);
+        for completion in completions.drain(..) {
+            assert_eq!(completion.result.unwrap().len(), SIZE);
+            self.send(completion.cookie);
+        }
+        self.completions = completions;
+        count
+    }
+}
+
+/// Echoes the requests that are there. Returns `false` if the endpoint is closed.
+fn echo(server: &Endpoint, requests: &mut Vec<Request>) -> bool {
+    let _together = server.cork();
+    let open = server.recv_requests(requests, OUTSTANDING).is_ok();
+    for mut request in requests.drain(..) {
+        let payload = request.take_payload();
+        request.reply(payload).unwrap();
+    }
+    open
+}
+
+fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
+    let metrics = endpoint.metrics();
+    println!("{side} {:?}", metrics.engine);
+    for (name, value) in &metrics.driver {
+        println!("{side} {name} {:.4}", *value as f64 / exchanges as f64);
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let rounds: usize = arguments.next().map_or(1_000, |rounds| rounds.parse().unwrap());
+    let threads = arguments.next().is_some_and(|how| how == "threads");
+    let exchanges = rounds * OUTSTANDING;
+    let server = endpoint(true);
+    let (to, request) = (server.local_addr(), Bytes::from(vec![7; SIZE]));
+    let mut client = Client { endpoint: endpoint(false), to, request, completions: Vec::new() };
+    let mut requests = Vec::with_capacity(OUTSTANDING);
+    let together = client.endpoint.cork();
+    (0..OUTSTANDING as u64).for_each(|cookie| client.send(cookie));
+    drop(together);
+    let mut left = exchanges;
+    if threads {
+        std::thread::scope(|scope| {
+            scope.spawn(|| while echo(&server, &mut requests) {});
+            while left > 0 {
+                left = left.saturating_sub(client.follow());
+            }
+            server.shutdown();
+        });
+    } else {
+        while left > 0 {
+            echo(&server, &mut requests);
+            left = left.saturating_sub(client.follow());
+        }
+    }
+    print("client", &client.endpoint, exchanges);
+    print("server", &server, exchanges);
+}
