@@ -253,6 +253,26 @@ pub(crate) fn set_option(
     check(result.into()).map(|_| ())
 }
 
+/// Has `program` choose the socket of each datagram among those that share the address of `fd`: it returns the number of the
+/// socket, in the order in which they were bound (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5).
+///
+/// # Errors
+///
+/// Any error of setsockopt(2).
+pub(crate) fn choose_socket(
+    fd: BorrowedFd<'_>,
+    program: &[libc::sock_filter],
+) -> Result<(), Errno> {
+    let len = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let (place, size) = ((&raw const program).cast(), size_of::<libc::sock_fprog>() as _);
+    let name = libc::SO_ATTACH_REUSEPORT_CBPF;
+    // SAFETY: `place` points to `size` bytes, and `filter` to `len` steps of the slice. The kernel only reads them, during the
+    // call.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, name, place, size) };
+    check(result.into()).map(|_| ())
+}
+
 /// Reads a socket option of type int.
 ///
 /// # Errors

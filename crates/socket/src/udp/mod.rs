@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod coalescing;
 mod config;
 mod driver;
 mod features;
