@@ -120,6 +120,10 @@ pub struct UdpSettings {
     /// Microseconds for which the kernel polls the interface: [`UdpConfig::busy_poll_usecs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_usecs: Option<u32>,
+    /// Microseconds for which packets from the middle of long messages may wait:
+    /// [`UdpConfig::receive_coalescing_usecs`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_coalescing_usecs: Option<u32>,
     /// Whether to use IPv6: [`UdpConfig::ipv6`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<bool>,
@@ -280,6 +284,9 @@ impl UdpSettings {
             priorities: self.priorities.unwrap_or(usual.priorities),
             reports: self.reports.unwrap_or(usual.reports),
             busy_poll_usecs: self.busy_poll_usecs.unwrap_or(usual.busy_poll_usecs),
+            receive_coalescing_usecs: self
+                .receive_coalescing_usecs
+                .unwrap_or(usual.receive_coalescing_usecs),
             ipv6: self.ipv6.unwrap_or(usual.ipv6),
         }
     }
@@ -326,6 +333,7 @@ mod tests {
             priorities = false
             reports = false
             busy_poll_usecs = 55
+            receive_coalescing_usecs = 66
             ipv6 = false
             [trace]
             folder = 'left/behind'
@@ -358,6 +366,7 @@ mod tests {
             "priorities: false",
             "reports: false",
             "busy_poll_usecs: 55",
+            "receive_coalescing_usecs: 66",
             "ipv6: false",
             "TraceFiles { folder: \"left/behind\", at_most: 77 }",
             "slow: Some(10.001ms)",
