@@ -14,6 +14,7 @@ class UdpSettings(TypedDict, total=False):
     priorities: bool
     reports: bool
     busy_poll_usecs: int
+    receive_coalescing_usecs: int
     ipv6: bool
 
 

@@ -123,6 +123,10 @@ pub struct UdpSettings {
     /// Sends after which a peer has a socket of its own: [`UdpConfig::connect_after`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_after: Option<u32>,
+    /// Microseconds for which packets from the middle of long messages may wait:
+    /// [`UdpConfig::receive_coalescing_usecs`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_coalescing_usecs: Option<u32>,
     /// Whether to use IPv6: [`UdpConfig::ipv6`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<bool>,
@@ -284,6 +288,9 @@ impl UdpSettings {
             reports: self.reports.unwrap_or(usual.reports),
             busy_poll_usecs: self.busy_poll_usecs.unwrap_or(usual.busy_poll_usecs),
             connect_after: self.connect_after.unwrap_or(usual.connect_after),
+            receive_coalescing_usecs: self
+                .receive_coalescing_usecs
+                .unwrap_or(usual.receive_coalescing_usecs),
             ipv6: self.ipv6.unwrap_or(usual.ipv6),
         }
     }
@@ -331,6 +338,7 @@ mod tests {
             reports = false
             busy_poll_usecs = 55
             connect_after = 257
+            receive_coalescing_usecs = 66
             ipv6 = false
             [trace]
             folder = 'left/behind'
@@ -364,6 +372,7 @@ mod tests {
             "reports: false",
             "busy_poll_usecs: 55",
             "connect_after: 257",
+            "receive_coalescing_usecs: 66",
             "ipv6: false",
             "TraceFiles { folder: \"left/behind\", at_most: 77 }",
             "slow: Some(10.001ms)",

@@ -109,7 +109,7 @@ crate::engine::core
 crate::engine::local
     path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
-    balance local receiver
+    local receiver
 crate::engine::state
     time call_timeout cork quota observation polling room drain inbox network delivery
 crate::engine::tracer

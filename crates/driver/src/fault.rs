@@ -41,7 +41,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use crate::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf};
+use crate::{
+    Arrival, BulkSource, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf,
+};
 use lane::{Frame, Lane};
 
 /// A driver that applies faults to its packets.
@@ -210,6 +212,10 @@ impl ReceiveHalf for FaultyReceive {
 
     fn may_have_more(&self) -> bool {
         if self.lane.is_clean() { self.inner.may_have_more() } else { !self.complete }
+    }
+
+    fn bulk(&self) -> Option<BulkSource<'_>> {
+        self.inner.bulk()
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

@@ -33,12 +33,13 @@
 //! - **DRIVER-6** Before a thread waits on the descriptor of [`ReceiveHalf`], it flushes, takes the
 //!   reports, and calls `receive` until it returns 0, in this order. A wrapper may delay packets
 //!   until that 0, and longer if a thread waits without it, as the engine does after a single
-//!   packet. A failure that `flush` detects is available in `reports` at once and does not make
+//!   packet, and after packets of a [`BulkSource`]. A failure that `flush` detects is available in `reports` at once and does not make
 //!   the descriptor readable; every later event does.
 
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod bulk;
 mod burst;
 mod capabilities;
 #[cfg(feature = "conformance")]
@@ -56,6 +57,7 @@ mod report;
 pub mod seal;
 
 pub use arrival::{Arrival, Ecn};
+pub use bulk::{BulkDelay, BulkSource};
 pub use burst::Burst;
 pub use capabilities::Capabilities;
 pub use packet::{BurstPacket, BurstPackets, PacketPieces};
@@ -189,6 +191,13 @@ pub trait ReceiveHalf: Send + AsFd {
     /// shown it. 0, the default, for drivers that do not know.
     fn overflowed(&self) -> u64 {
         0
+    }
+
+    /// Returns the source of the packets that may wait a little, if the driver keeps them apart: then they do not make the
+    /// descriptor of this half readable, but that of the source. [`ReceiveHalf::receive`] receives from both. `None`, the
+    /// default, for drivers all of whose packets are urgent.
+    fn bulk(&self) -> Option<BulkSource<'_>> {
+        None
     }
 
     /// Passes each packet of the last [`ReceiveHalf::receive`] to `sink`, in order of arrival, and

@@ -23,7 +23,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf};
+use crate::{
+    Arrival, BulkSource, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf,
+};
 
 /// A driver whose packets are written to a file.
 #[derive(Debug)]
@@ -137,6 +139,10 @@ impl ReceiveHalf for CapturedReceive {
 
     fn may_have_more(&self) -> bool {
         self.inner.may_have_more()
+    }
+
+    fn bulk(&self) -> Option<BulkSource<'_>> {
+        self.inner.bulk()
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

@@ -84,6 +84,7 @@ mod model;
 #[cfg(not(apus_local_loom))]
 mod page;
 mod pair;
+mod poll_balance;
 mod ring;
 #[cfg(not(apus_local_loom))]
 mod socket;
@@ -96,6 +97,7 @@ pub use memory::layout::RingSizes;
 pub use pair::inbox::PairEvent;
 pub use pair::limits::LocalLimits;
 pub use pair::outbox::SendTicket;
+pub use poll_balance::PollBalance;
 #[cfg(not(apus_local_loom))]
 pub use {
     config::LocalConfig,

@@ -13,8 +13,9 @@ const GROW_AFTER: u32 = 4;
 /// Chooses the size of the next batch.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Datagrams to request, 1 to [`RECEIVE_BATCH`].
+    /// Datagrams to request, `least` to [`RECEIVE_BATCH`].
     size: usize,
+    least: usize,
     /// Full batches in a row.
     full: u32,
     /// Packets per datagram in the last batch, rounded up: the estimate for the next one.
@@ -22,8 +23,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new() -> Self {
-        Self { size: 1, full: 0, merged: 1 }
+    pub(crate) const fn new() -> Self {
+        Self::of_at_least(1)
+    }
+
+    /// Returns a batch that never requests fewer than `least` datagrams, for a socket in which several have arrived.
+    pub(crate) const fn of_at_least(least: usize) -> Self {
+        Self { size: least, least, full: 0, merged: 1 }
     }
 
     /// Returns the number of datagrams to request for about `limit` packets.
@@ -50,7 +56,7 @@ impl Batch {
         } else {
             self.full = 0;
             if 2 * got < requested {
-                self.size = (self.size / 2).max(1);
+                self.size = (self.size / 2).max(self.least);
             }
         }
     }

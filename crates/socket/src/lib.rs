@@ -1,8 +1,9 @@
 //! Packet drivers over sockets: [`Udp`] and [`Raw`].
 //!
-//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket, beside which
-//! frequent peers have connected ones to send through, and needs no privileges. [`Raw`] is one over a
-//! raw socket of IP protocol 146, the protocol of the Linux Homa module, and needs CAP_NET_RAW. The two open their sockets differently and share everything else:
+//! [`Udp`] is a [`Driver`](apus_driver::Driver) over one unconnected UDP socket, or two with receive
+//! coalescing ([`UdpConfig::receive_coalescing_usecs`]), beside which frequent peers have connected ones to send
+//! through, and needs no privileges. [`Raw`] is one over a raw socket of IP protocol 146, the protocol of the Linux
+//! Homa module, and needs CAP_NET_RAW. The two open their sockets differently and share everything else:
 //! batches of packets per system call, traffic classes, path MTU, and ICMP errors. `carrier` says
 //! what lies between the IP header and the packet.
 //!

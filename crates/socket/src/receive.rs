@@ -3,6 +3,7 @@
 //! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets of one peer;
 //! `drain` splits merged datagrams into packets.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -45,6 +46,8 @@ pub(crate) struct SocketReceive {
     errors: ErrorQueue,
     /// Whether datagrams may be merged, so that one without segment size cannot be split.
     may_be_merged: bool,
+    /// What the system reported last as the number of datagrams for which this socket had no room, modulo 2^32.
+    overflowed: Cell<u32>,
 }
 
 /// A received datagram.
@@ -83,7 +86,14 @@ impl SocketReceive {
             full: false,
             errors: ErrorQueue::new(),
             may_be_merged,
+            overflowed: Cell::new(0),
         }
+    }
+
+    /// Has each receive request `least` datagrams or more.
+    #[must_use]
+    pub(crate) fn in_batches_of(self, least: usize) -> Self {
+        Self { batch: Batch::of_at_least(least), ..self }
     }
 
     /// Receives into the first `count` buffers; returns how many were filled.
@@ -172,10 +182,8 @@ impl SocketReceive {
     /// Counts overflowed datagrams. The system's counter is modulo 2^32, the driver's is not.
     #[cold]
     fn count_overflow(&self, total: u32) {
-        let overflowed = &self.shared.counters.receive.datagrams_overflowed;
-        #[allow(clippy::cast_possible_truncation)] // Modulo 2^32 is intended.
-        let more = total.wrapping_sub(overflowed.get() as u32);
-        overflowed.add(u64::from(more));
+        let more = total.wrapping_sub(self.overflowed.replace(total));
+        self.shared.counters.receive.datagrams_overflowed.add(u64::from(more));
     }
 }
 

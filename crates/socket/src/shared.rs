@@ -69,6 +69,12 @@ impl Shared {
         Self { _owned: Some(Box::new(resource)), ..self }
     }
 
+    /// Counts together with the socket of `other`, whose receiving half the same thread owns.
+    #[must_use]
+    pub(crate) fn counting_with(self, other: &Self) -> Self {
+        Self { counters: other.counters(), ..self }
+    }
+
     /// Returns the counters.
     #[must_use]
     pub(crate) fn counters(&self) -> Arc<SocketCounters> {

@@ -16,7 +16,7 @@ use super::poll_loop::{LoopState, Pass};
 use super::poll_mode::PollMode;
 use super::shard::Shard;
 use super::siblings::Idle;
-use super::signal::WakeReasons;
+use super::signal::{Descriptors, WakeReasons};
 use super::state::WaitKind;
 use super::wait_target::{UntilClosed, WaitTarget};
 use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
@@ -28,7 +28,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -38,6 +38,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// What the task that runs the loop sleeps on.
 struct Sources {
     driver: AsyncFd<OwnedFd>,
+    /// The driver's for packets that may wait. They wake the task as others do.
+    bulk: Option<AsyncFd<OwnedFd>>,
     signal: AsyncFd<OwnedFd>,
     /// The doorbell of local peers.
     doorbell: Option<AsyncFd<OwnedFd>>,
@@ -54,18 +56,17 @@ struct Sources {
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
     let taken = shard.lock().polling().take_role();
     debug_assert!(taken, "the endpoint is new");
-    let (driver, doorbell) = {
+    let (driver, bulk, doorbell) = {
         let mut receiver = shard.receiver();
-        let (driver, doorbell) = receiver.descriptors();
-        (
-            driver.try_clone_to_owned()?,
-            doorbell.map(|doorbell| doorbell.try_clone_to_owned()).transpose()?,
-        )
+        let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
+        let owned = |fd: Option<BorrowedFd<'_>>| fd.map(|fd| fd.try_clone_to_owned()).transpose();
+        (driver.try_clone_to_owned()?, owned(bulk)?, owned(doorbell)?)
     };
     let timer =
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let sources = Sources {
         driver: readable(driver)?,
+        bulk: bulk.map(readable).transpose()?,
         doorbell: doorbell.map(readable).transpose()?,
         signal: readable(shard.signal().as_fd().try_clone_to_owned()?)?,
         timer: readable(timer)?,
@@ -248,7 +249,11 @@ impl Sources {
                 reasons.driver = true;
                 clear(ready);
             }
-            ready = self.rung(), if receiving => {
+            ready = readable_if_any(self.bulk.as_ref()), if receiving => {
+                reasons.driver = true;
+                clear(ready);
+            }
+            ready = readable_if_any(self.doorbell.as_ref()), if receiving => {
                 reasons.doorbell = true;
                 clear(ready);
             }
@@ -266,14 +271,6 @@ impl Sources {
         reasons
     }
 
-    /// Waits until local peers ring the doorbell.
-    async fn rung(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
-        match &self.doorbell {
-            Some(doorbell) => doorbell.readable().await,
-            None => std::future::pending().await,
-        }
-    }
-
     fn set_timer(&self, nanos: u64) -> io::Result<()> {
         // A value of 0 would disable the timer.
         let nanos = nanos.clamp(1, 86_400_000_000_000);
@@ -284,6 +281,16 @@ impl Sources {
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
         timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         Ok(())
+    }
+}
+
+/// Waits until the descriptor is readable, if there is one.
+async fn readable_if_any(
+    fd: Option<&AsyncFd<OwnedFd>>,
+) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
+    match fd {
+        Some(fd) => fd.readable().await,
+        None => std::future::pending().await,
     }
 }
 

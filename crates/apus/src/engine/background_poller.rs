@@ -17,7 +17,7 @@
 use super::alarm::Alarm;
 use super::poll_role::RoleState;
 use super::shard::Shard;
-use super::signal::Signal;
+use super::signal::{Descriptors, Signal};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use slab::Slab;
@@ -81,12 +81,11 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
     let sources = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     {
         let mut receiver = shard.receiver();
-        let (driver, doorbell) = receiver.descriptors();
+        let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
         let data = EventData::new_u64(0);
-        epoll::add(&sources, driver, data, EventFlags::IN)?;
         epoll::add(&sources, shard.signal(), data, EventFlags::IN)?;
-        if let Some(doorbell) = doorbell {
-            epoll::add(&sources, doorbell, data, EventFlags::IN)?;
+        for fd in [Some(driver), bulk, doorbell].into_iter().flatten() {
+            epoll::add(&sources, fd, data, EventFlags::IN)?;
         }
     }
     let mut current = locked(&CURRENT);

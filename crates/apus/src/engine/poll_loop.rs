@@ -165,7 +165,7 @@ impl Batch {
 /// The result of a pass of the loop.
 pub(super) enum Pass<'a> {
     /// Something was done, and messages may have become visible. Has the number of packets that
-    /// were received.
+    /// were received, as [`Receiver::last_packets`] counts them.
     Worked(Locked<'a>, usize),
     /// There was nothing to do.
     Idle,
@@ -309,7 +309,7 @@ impl Shard {
             batch.record();
         }
         receiver.set_full(core.is_receive_full());
-        Pass::Worked(core, batch.packets)
+        Pass::Worked(core, batch.packets.min(receiver.last_packets()))
     }
 
     /// Receives from shared memory and from the network, without the core lock. Returns `None` if
@@ -406,7 +406,7 @@ impl Shard {
         let companions = target.companions();
         let conditions = WakeConditions { readable: stopped.is_none(), writable, companions };
         recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
-        let slept = receiver.sleep(self.signal(), conditions, nanos);
+        let slept = receiver.sleep(now, self.signal(), conditions, nanos);
         recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
         let mut core = self.lock();
         core.polling().end_sleep();

@@ -12,6 +12,17 @@ pub(crate) struct Signal {
     event: OwnedFd,
 }
 
+/// What a sleeper waits for in addition to the signal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptors<'a> {
+    /// The driver's, readable for packets, writable for room.
+    pub(crate) driver: BorrowedFd<'a>,
+    /// The driver's for packets that may wait, if they wake the sleeper.
+    pub(crate) bulk: Option<BorrowedFd<'a>>,
+    /// The doorbell of local peers.
+    pub(crate) doorbell: Option<BorrowedFd<'a>>,
+}
+
 /// For which events a sleeper wakes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WakeConditions<'a> {
@@ -72,22 +83,20 @@ impl Signal {
     /// The system's, except for interruptions.
     pub(crate) fn sleep(
         &self,
-        driver: BorrowedFd<'_>,
-        doorbell: Option<BorrowedFd<'_>>,
+        Descriptors { driver, bulk, doorbell }: Descriptors<'_>,
         conditions: WakeConditions<'_>,
         nanos: Option<u64>,
     ) -> io::Result<WakeReasons> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, conditions.readable);
         flags.set(PollFlags::OUT, conditions.writable);
-        let mut fds = SmallVec::<[PollFd<'_>; 5]>::new();
+        let mut fds = SmallVec::<[PollFd<'_>; 6]>::new();
         fds.push(PollFd::new(&self.event, PollFlags::IN));
         fds.push(PollFd::from_borrowed_fd(driver, flags));
-        fds.extend(
-            doorbell
-                .filter(|_| conditions.readable)
-                .map(|doorbell| PollFd::from_borrowed_fd(doorbell, PollFlags::IN)),
-        );
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        fds.extend(bulk.filter(|_| conditions.readable).map(readable));
+        let drivers = fds.len();
+        fds.extend(doorbell.filter(|_| conditions.readable).map(readable));
         let own = fds.len();
         let companions = conditions.companions.iter();
         fds.extend(companions.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
@@ -98,9 +107,13 @@ impl Signal {
             Err(error) => return Err(error.into()),
         }
         let (fds, companions) = fds.split_at(own);
-        let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        let companion = companions.iter().any(|fd| !fd.revents().is_empty());
-        let reasons = WakeReasons { driver: has(1), doorbell: has(2), signal: has(0), companion };
+        let has = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
+        let reasons = WakeReasons {
+            driver: has(&fds[1..drivers]),
+            doorbell: has(&fds[drivers..]),
+            signal: has(&fds[..1]),
+            companion: has(companions),
+        };
         if reasons.signal {
             self.lower();
         }

@@ -4,6 +4,7 @@
 mod arrivals;
 mod async_order;
 mod calls;
+mod coalescing;
 mod concurrency;
 mod echo;
 mod empty_messages;

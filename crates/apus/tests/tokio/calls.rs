@@ -3,7 +3,8 @@
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
 use apus::{
-    Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, Payload, Refusal,
+    Bytes, CallError, CallOptions, Execution, FailureKind, MessageProgress, Payload, PollMode,
+    Refusal, UdpConfig,
 };
 use std::time::Duration;
 
@@ -19,6 +20,23 @@ fn messages_of_all_sizes_come_back_unchanged() {
             assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
         }
         assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn packets_that_may_wait_wake_the_task() {
+    on_each_runtime(async || {
+        let open = || {
+            let udp = UdpConfig { receive_coalescing_usecs: 300, ..UdpConfig::default() };
+            Endpoint::builder().local(false).poll_mode(PollMode::Block).udp(udp).bind("127.0.0.1:0")
+        };
+        let (client, server) = (open().await.unwrap(), open().await.unwrap());
+        echo(server.clone());
+        for len in [2_000, 1_000_000] {
+            let message = bytes(1, len);
+            let reply = client.call(server.local_addr(), message.clone()).await.unwrap();
+            assert_eq!(reply, message, "{len}");
+        }
     });
 }
 

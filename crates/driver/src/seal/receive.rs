@@ -1,7 +1,7 @@
 //! The receiving half: opens packets, and gives those of handshakes to [`SealHandle`].
 
 use super::handle::{Change, SealHandle, canonical};
-use crate::{Arrival, Ecn, NetworkError, NetworkReport, ReceiveHalf};
+use crate::{Arrival, BulkSource, Ecn, NetworkError, NetworkReport, ReceiveHalf};
 use apus_seal::{OpenError, Opener, SealCounters};
 use apus_wire::{HEADER_LEN, SealKind, SealedHeader};
 use std::collections::HashMap;
@@ -191,6 +191,10 @@ impl ReceiveHalf for OpenedReceive {
 
     fn overflowed(&self) -> u64 {
         self.inner.overflowed()
+    }
+
+    fn bulk(&self) -> Option<BulkSource<'_>> {
+        self.inner.bulk()
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use apus_driver::{Capabilities, Driver, ReceiveHalf, TransmitHalf};
 
@@ -15,6 +16,7 @@ use crate::receive::SocketReceive;
 use crate::shared::Shared;
 use crate::transmit::{ConnectOptions, SocketTransmit, TransmitOptions};
 
+use crate::udp::coalescing::CoalescingReceive;
 use crate::udp::config::UdpConfig;
 use crate::udp::features::Features;
 use crate::udp::socket::{self, Opened};
@@ -23,6 +25,8 @@ use crate::udp::socket::{self, Opened};
 #[derive(Debug)]
 pub struct Udp {
     shared: Arc<Shared>,
+    /// The socket of packets that may wait, and for how long, if they are kept apart.
+    bulk: Option<(Shared, Duration)>,
     local: SocketAddr,
     limit: PacketLimit,
     features: Features,
@@ -38,7 +42,15 @@ impl Udp {
     /// [`OpenError`] if the address cannot be bound, or a setting is out of range. Missing features
     /// are not an error: see [`Driver::capabilities`].
     pub fn open(config: &UdpConfig) -> Result<Self, OpenError> {
-        socket::open(config).map(|opened| Self::new(opened, config))
+        let opened = socket::open(config)?;
+        let max_delay = Duration::from_micros(config.receive_coalescing_usecs.into());
+        let bulk = (!max_delay.is_zero()).then(|| socket::open_bulk(&opened, config)).flatten();
+        let mut udp = Self::new(opened, config);
+        udp.bulk = bulk.map(|Opened { socket, family, .. }| {
+            let shared = Shared::new(socket, family, Carrier::Udp).counting_with(&udp.shared);
+            (shared, max_delay)
+        });
+        Ok(udp)
     }
 
     /// Opens `count` sockets at one address: the system gives each packet to one of them, by the sender's address
@@ -49,6 +61,9 @@ impl Udp {
     /// [`OpenError`] if the address cannot be bound, for example because another socket has it, or a setting is out of
     /// range.
     pub fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Self>, OpenError> {
+        if count <= 1 {
+            return Ok(vec![Self::open(config)?]);
+        }
         let group = socket::open_group(config, count)?;
         Ok(group.into_iter().map(|opened| Self::new(opened, config)).collect())
     }
@@ -67,6 +82,7 @@ impl Udp {
         };
         Self {
             shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
+            bulk: None,
             local: opened.local,
             limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),
             features,
@@ -109,6 +125,10 @@ impl Driver for Udp {
         let transmit =
             SocketTransmit::new(self.shared.clone(), self.limit, options).connecting(self.connect);
         let receive = SocketReceive::new(self.shared, self.features.merging);
-        (Box::new(transmit), Box::new(receive))
+        let Some((shared, max_delay)) = self.bulk else {
+            return (Box::new(transmit), Box::new(receive));
+        };
+        let bulk = SocketReceive::new(Arc::new(shared), self.features.merging);
+        (Box::new(transmit), Box::new(CoalescingReceive::new(receive, bulk, max_delay)))
     }
 }

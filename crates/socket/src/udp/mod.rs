@@ -31,6 +31,8 @@
 //! # }
 //! ```
 
+mod bpf;
+mod coalescing;
 mod config;
 mod driver;
 mod features;

@@ -11,6 +11,7 @@ use crate::open::{OpenError, forbid_fragments, size_buffers};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::udp::coalescing;
 use crate::udp::config::UdpConfig;
 use crate::udp::features::Features;
 use crate::udp::spread;
@@ -33,9 +34,6 @@ pub(crate) struct Opened {
 /// another socket than later ones of the same sender: they are discarded, and the sender repeats them.
 pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>, OpenError> {
     let first = open(config)?;
-    if count <= 1 {
-        return Ok(vec![first]);
-    }
     let address = first.local;
     let failed = |operation| move |source| OpenError { operation, address, source };
     first.socket.set_reuse_port(true).map_err(failed("share"))?;
@@ -51,6 +49,15 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
         discard_all(&opened.socket);
     }
     Ok(group)
+}
+
+/// Opens the second socket of `first` for packets that may wait ([`coalescing`]). `None` if the system cannot tell them apart.
+pub(crate) fn open_bulk(first: &Opened, config: &UdpConfig) -> Option<Opened> {
+    first.socket.set_reuse_port(true).ok()?;
+    let same = UdpConfig { bind: first.local, ..*config };
+    let second = open_at(first.local, &same, Sharing::Shared).ok()?;
+    kernel::choose_socket_by(first.socket.as_fd(), &mut coalescing::program()).ok()?;
+    Some(second)
 }
 
 /// Discards what the socket has received.

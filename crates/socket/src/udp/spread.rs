@@ -9,6 +9,11 @@
 
 use libc::sock_filter;
 
+use super::bpf::{
+    ADD_INDEX, IF_EQUAL, INDEX_HEADER_LEN, LOAD_BYTE, LOAD_INDEX, LOAD_PAIR, LOAD_PAIR_AT_INDEX,
+    LOAD_WORD, MODULO, RETURN, RETURN_VALUE, SHIFT_RIGHT, STORE, TO_INDEX,
+};
+
 /// Offsets from here on count from the IP header: SKF_NET_OFF.
 const IP: u32 = 0xfff0_0000;
 /// Offsets of the last four bytes of the sender's address, and of the protocol behind the header of IPv6.
@@ -19,28 +24,6 @@ const NEXT_HEADER: u32 = IP + 6;
 const HEADER_V6: u32 = 40;
 const UDP: u32 = 17;
 
-/// Loads a word, two bytes or a byte at k: `BPF_LD|BPF_{W,H,B}|BPF_ABS`.
-const LOAD_WORD: u16 = 0x20;
-const LOAD_PAIR: u16 = 0x28;
-const LOAD_BYTE: u16 = 0x30;
-/// Loads two bytes at index + k: `BPF_LD|BPF_H|BPF_IND`.
-const LOAD_PAIR_AT_INDEX: u16 = 0x48;
-/// Loads the length of the IPv4 header into the index register: `BPF_LDX|BPF_B|BPF_MSH`.
-const INDEX_HEADER_LEN: u16 = 0xb1;
-/// Stores the value in a cell, and loads the index from it: `BPF_ST`, `BPF_LDX|BPF_W|BPF_MEM`.
-const STORE: u16 = 0x02;
-const LOAD_INDEX: u16 = 0x61;
-/// Copies the value into the index: `BPF_MISC|BPF_TAX`.
-const TO_INDEX: u16 = 0x07;
-/// Arithmetic: `BPF_ALU|BPF_{RSH,MOD}|BPF_K`, `BPF_ALU|BPF_ADD|BPF_X`.
-const SHIFT_RIGHT: u16 = 0x74;
-const MODULO: u16 = 0x94;
-const ADD_INDEX: u16 = 0x0c;
-/// Jumps by `jt` if the value is k, else by `jf`: `BPF_JMP|BPF_JEQ|BPF_K`.
-const IF_EQUAL: u16 = 0x15;
-/// Returns the value, or k: `BPF_RET|BPF_{A,K}`.
-const RETURN_VALUE: u16 = 0x16;
-const RETURN: u16 = 0x06;
 /// The number of no socket: the system chooses by its hash.
 const NONE: u32 = u32::MAX;
 

@@ -46,7 +46,7 @@ fn sockets(host: &str, bind: &str) -> Sockets {
     Sockets { config, host: host.parse().unwrap(), wrap: |driver| Box::new(driver) }
 }
 
-/// IPv4 sockets with a feature switched off.
+/// IPv4 sockets with a setting changed.
 fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
     let mut sockets = sockets("127.0.0.1", "127.0.0.1:0");
     change(&mut sockets.config);
@@ -82,6 +82,10 @@ conformance!(without_segmentation, super::without(|config| config.segmentation_o
 conformance!(without_receive_offload, super::without(|config| config.receive_offload = false));
 conformance!(without_priorities, super::without(|config| config.priorities = false));
 conformance!(without_reports, super::without(|config| config.reports = false));
+conformance!(
+    with_receive_coalescing,
+    super::without(|config| config.receive_coalescing_usecs = 1_000)
+);
 conformance!(
     without_ipv6,
     super::without(|config| {

@@ -79,7 +79,11 @@ impl Transport for Apus {
 
     fn open(&self, opening: &NodeOptions) -> Result<Box<dyn Node>, Error> {
         let address = SocketAddr::from((opening.at, 0));
-        let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
+        let udp = UdpConfig {
+            max_ip_packet: opening.mtu,
+            receive_coalescing_usecs: of_endpoint(&opening.parameters, &RECEIVE_COALESCING) as u32,
+            ..UdpConfig::default()
+        };
         let missing = || Error::Peer(format!("{} without keys", Self::SEALED));
         let keys = (*self == Self::Sealed)
             .then(|| opening.keys.as_ref().ok_or_else(missing))
@@ -91,7 +95,7 @@ impl Transport for Apus {
             .poll_mode(opening.poll)
             .serve(opening.serve)
             .config(config(opening.link_mbps, &opening.parameters)?)
-            .receive_batch(receive_batch(&opening.parameters))
+            .receive_batch(of_endpoint(&opening.parameters, &RECEIVE_BATCH) as usize)
             .udp(udp);
         let endpoint = settings
             .bind(address)
@@ -109,9 +113,16 @@ const RECEIVE_BATCH: Parameter = Parameter {
     max: 1_024,
 };
 
+/// Parameter of the socket: longest time for which packets from the middle of a long message wait.
+const RECEIVE_COALESCING: Parameter =
+    Parameter { name: "receive_coalescing_usecs", unit: "µs", default: 0, min: 0, max: 1_000_000 };
+
+/// Parameters that are not the protocol's.
+const OF_ENDPOINT: [&Parameter; 2] = [&RECEIVE_BATCH, &RECEIVE_COALESCING];
+
 /// Returns the parameters that can be set by name.
 pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
-    PARAMETERS.iter().chain([&RECEIVE_BATCH])
+    PARAMETERS.iter().chain(OF_ENDPOINT)
 }
 
 /// Checks that the parameters exist and their values are in range.
@@ -124,16 +135,17 @@ fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error>
     let refused =
         |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
     let mut config = Config::builder().link_mbps(u64::from(link_mbps));
-    for (name, value) in parameters.iter().filter(|(name, _)| name != RECEIVE_BATCH.name) {
+    let is_protocol = |name: &String| OF_ENDPOINT.iter().all(|parameter| name != parameter.name);
+    for (name, value) in parameters.iter().filter(|(name, _)| is_protocol(name)) {
         config = config.set(name, *value).map_err(refused)?;
     }
     config.build().map_err(refused)
 }
 
-/// Returns the packets of a receive batch.
-fn receive_batch(parameters: &[(String, u64)]) -> usize {
-    let set = parameters.iter().rev().find(|(name, _)| name == RECEIVE_BATCH.name);
-    set.map_or(EndpointBuilder::RECEIVE_BATCH, |&(_, packets)| packets as usize)
+/// Returns the value of a parameter that is not the protocol's.
+fn of_endpoint(parameters: &[(String, u64)], parameter: &Parameter) -> u64 {
+    let set = parameters.iter().rev().find(|(name, _)| name == parameter.name);
+    set.map_or(parameter.default, |&(_, value)| value)
 }
 
 /// An apus endpoint of one host.

@@ -1,10 +1,9 @@
 //! The shared-memory half of the receive path.
 
-use super::balance::PollBalance;
 use crate::engine::local::LocalEvent;
 use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
 use apus_driver::ReceiveHalf;
-use apus_local::{Local, PollOutcome, PollSet, ReceiveQuota};
+use apus_local::{Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -130,8 +129,8 @@ impl LocalReceiver {
 
     /// Sleeps on the driver, the signal and all pairs in one system call, which costs less than a
     /// call that watches the doorbell if a pair rings. Returns `None` if that is not possible:
-    /// there is no pair, or the conditions are other than whole milliseconds and a readable
-    /// driver.
+    /// there is no pair, the driver has two descriptors, or the conditions are other than whole
+    /// milliseconds and a readable driver.
     pub(super) fn sleep(
         &mut self,
         driver: &dyn ReceiveHalf,
@@ -142,6 +141,7 @@ impl LocalReceiver {
         let is_possible = conditions.readable
             && !conditions.writable
             && conditions.companions.is_empty()
+            && driver.bulk().is_none()
             && self.poll_set.has_pairs();
         if !is_possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
             return None;

@@ -3,7 +3,7 @@
 //!
 //! A poll of the network costs a system call, a peek into shared memory about ten nanoseconds.
 //! While messages come through shared memory, the network is polled rarely enough to cost little,
-//! and often enough that no peer there waits for long ([`balance`]).
+//! and often enough that no peer there waits for long ([`PollBalance`](apus_local::PollBalance)).
 //!
 //! # Invariants
 //!
@@ -14,7 +14,6 @@
 //!   socket.
 //! - **RECEIVE-2** A poll that a thread requests explicitly polls both.
 
-mod balance;
 mod local;
 mod receiver;
 

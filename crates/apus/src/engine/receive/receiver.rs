@@ -2,12 +2,12 @@
 
 use super::local::LocalReceiver;
 use crate::engine::local::LocalEvent;
-use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
-use apus_driver::{NetworkReport, ReceiveHalf};
+use crate::engine::signal::{Descriptors, Signal, WakeConditions, WakeReasons};
+use apus_driver::{BulkDelay, NetworkReport, ReceiveHalf};
 use apus_local::Local;
 use apus_proto::{Instant, UnreadBounds};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Where packets and messages come from. Locked by the leader alone.
@@ -19,8 +19,10 @@ pub(crate) struct Receiver {
     reading: UnreadBounds,
     /// Datagrams that the system has dropped for lack of room, as far as it was reported.
     overflowed: u64,
-    /// Packets of the last receive from the network.
+    /// Packets of the last receive from the network; at most 1 if packets that may wait follow.
     last_packets: usize,
+    /// For how long they do not wake the leader.
+    bulk_delay: BulkDelay,
     /// Whether local peers know that this side sleeps.
     is_prepared: bool,
 }
@@ -33,12 +35,15 @@ impl Receiver {
         capacity: usize,
         local: Option<Arc<Local>>,
     ) -> Self {
+        // Each of two sockets holds as much.
+        let sockets = 1 + usize::from(network.bulk().is_some());
         Self {
             network,
             local: local.map(LocalReceiver::new),
-            reading: UnreadBounds::new(capacity),
+            reading: UnreadBounds::new(sockets * capacity),
             overflowed: 0,
             last_packets: 0,
+            bulk_delay: BulkDelay::default(),
             is_prepared: false,
         }
     }
@@ -60,7 +65,8 @@ impl Receiver {
     /// The driver's: it is broken.
     pub(in crate::engine) fn receive_network(&mut self, quota: usize) -> io::Result<usize> {
         let packets = self.network.receive(quota)?;
-        self.last_packets = packets;
+        let is_drained = self.bulk_delay.note_receive(self.network.bulk());
+        self.last_packets = if is_drained { packets.min(1) } else { packets };
         if packets > 0 && self.network.may_have_more() {
             self.expect_network();
         }
@@ -88,7 +94,7 @@ impl Receiver {
         self.network.may_have_more()
     }
 
-    /// Returns the number of packets of the last receive from the network.
+    /// Returns the number of packets of the last receive from the network; at most 1 if packets that may wait follow.
     pub(in crate::engine) const fn last_packets(&self) -> usize {
         self.last_packets
     }
@@ -151,18 +157,23 @@ impl Receiver {
         }
     }
 
-    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or
-    /// `nanos` have passed.
+    /// Sleeps from `now` until one of the conditions holds, a local peer rings, the signal is raised, or
+    /// `nanos` have passed. Packets that may wait do not wake the thread before others of them have had the time to follow.
     ///
     /// # Errors
     ///
     /// The system's, except for interruptions.
     pub(in crate::engine) fn sleep(
         &mut self,
+        now: Instant,
         signal: &Signal,
         conditions: WakeConditions<'_>,
-        nanos: Option<u64>,
+        mut nanos: Option<u64>,
     ) -> io::Result<WakeReasons> {
+        let left = self.bulk_delay.of_sleep(self.network.bulk(), now.as_nanos());
+        if left > 0 {
+            nanos = Some(nanos.map_or(left, |nanos| nanos.min(left)));
+        }
         let Self { network, local, .. } = self;
         let slept =
             local.as_mut().and_then(|local| local.sleep(&**network, signal, conditions, nanos));
@@ -172,22 +183,81 @@ impl Receiver {
             }
             return Ok(reasons);
         }
-        let (driver, doorbell) = self.descriptors();
-        signal.sleep(driver, doorbell, conditions, nanos)
+        let mut sources = self.descriptors();
+        sources.bulk = sources.bulk.filter(|_| left == 0);
+        signal.sleep(sources, conditions, nanos)
     }
 
-    /// Returns the descriptors to sleep on: the driver's, and the doorbell of local peers.
-    pub(in crate::engine) fn descriptors(&mut self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
+    /// Returns the descriptors to sleep on.
+    pub(in crate::engine) fn descriptors(&mut self) -> Descriptors<'_> {
         let doorbell = self.local.as_mut().and_then(LocalReceiver::doorbell);
-        (self.network.as_fd(), doorbell)
+        let bulk = self.network.bulk().map(|bulk| bulk.descriptor);
+        Descriptors { driver: self.network.as_fd(), bulk, doorbell }
     }
 }
 
 #[cfg(test)]
 #[cfg(not(apus_loom))]
 mod tests {
+    use super::*;
     use crate::EndpointBuilder;
+    use apus_driver::Driver;
+    use apus_socket::{Udp, UdpConfig};
     use std::net::UdpSocket;
+    use std::time::Duration;
+
+    /// Returns a DATA packet of 100 bytes at `offset` in a message of 300.
+    fn data(offset: u32) -> Vec<u8> {
+        let mut packet = vec![0; 56 + 100];
+        packet[11] = apus_wire::Kind::Data as u8;
+        packet[28..32].copy_from_slice(&300_u32.to_be_bytes());
+        packet[52..56].copy_from_slice(&offset.to_be_bytes());
+        packet
+    }
+
+    fn bulk_delay(receiver: &mut Receiver, now: Instant) -> u64 {
+        receiver.bulk_delay.of_sleep(receiver.network.bulk(), now.as_nanos())
+    }
+
+    #[test]
+    fn after_packets_that_may_wait_others_have_their_time_to_follow() {
+        let delay = Duration::from_micros(700);
+        let bind = "127.0.0.1:0".parse().unwrap();
+        let coalescing = UdpConfig { receive_coalescing_usecs: 700, ..UdpConfig::bound_to(bind) };
+        let udp = Box::new(Udp::open(&coalescing).unwrap());
+        let local = udp.local_addr();
+        let mut receiver = Receiver::new(udp.split().1, 1 << 20, None);
+        let sender = UdpSocket::bind(bind).unwrap();
+        let now = Instant::ZERO + Duration::from_millis(1);
+        assert_eq!(bulk_delay(&mut receiver, now), 0, "the first one wakes");
+
+        sender.send_to(&data(0), local).unwrap();
+        assert_eq!(receiver.receive_network(64).unwrap(), 1);
+        assert_eq!(bulk_delay(&mut receiver, now), 0, "the beginning of a message was urgent");
+
+        for _ in 0..3 {
+            sender.send_to(&data(100), local).unwrap();
+        }
+        assert_eq!(receiver.receive_network(64).unwrap(), 3);
+        assert_eq!(receiver.last_packets(), 1, "those that follow are not due");
+        assert_eq!(bulk_delay(&mut receiver, now), 700_000);
+        assert_eq!(bulk_delay(&mut receiver, now + delay / 7), 600_000, "from the first sleep on");
+        assert_eq!(bulk_delay(&mut receiver, now + delay), 0, "nothing came: the next one wakes");
+        assert!(receiver.descriptors().bulk.is_some());
+    }
+
+    #[test]
+    fn without_coalescing_every_packet_wakes() {
+        let udp =
+            Box::new(Udp::open(&UdpConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap());
+        let local = udp.local_addr();
+        let mut receiver = Receiver::new(udp.split().1, 1 << 20, None);
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.send_to(&data(100), local).unwrap();
+        assert_eq!(receiver.receive_network(64).unwrap(), 1);
+        assert_eq!(bulk_delay(&mut receiver, Instant::ZERO), 0);
+        assert!(receiver.descriptors().bulk.is_none());
+    }
 
     /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came
     /// through shared memory.

@@ -3,7 +3,7 @@
 /// Decides when to poll the network and the sockets of local peers. Its unit is the cost of a peek
 /// into shared memory that finds nothing, about 10 ns.
 #[derive(Debug, Default)]
-pub(super) struct PollBalance {
+pub struct PollBalance {
     /// Cost of the peeks since the network was polled.
     spent: u32,
     /// Number of peeks that must find nothing until the network is polled as often as shared
@@ -17,7 +17,7 @@ impl PollBalance {
     /// Cost of peeks between two polls of the network. Chosen by us: about 10 µs, so that these
     /// polls take 3 % of the time, and a peer on the network waits for less than twice as long as
     /// for an idle host.
-    pub(super) const LIMIT: u32 = 1024;
+    const LIMIT: u32 = 1024;
     /// Cost of a record: a third of a microsecond.
     const RECORD: u32 = 32;
     /// Polls of the network per poll of the sockets of local peers. Those report new and killed
@@ -25,7 +25,8 @@ impl PollBalance {
     const POLLS_PER_SOCKET_POLL: u32 = 64;
 
     /// Returns whether to poll the network; then it counts as polled.
-    pub(super) const fn take_network_due(&mut self) -> bool {
+    #[must_use]
+    pub const fn take_network_due(&mut self) -> bool {
         let due = self.warm == 0 || self.spent >= Self::LIMIT;
         if due {
             self.spent = 0;
@@ -34,25 +35,26 @@ impl PollBalance {
     }
 
     /// Has the network polled in the next pass.
-    pub(super) const fn expect_network(&mut self) {
+    pub const fn expect_network(&mut self) {
         self.spent = Self::LIMIT;
     }
 
     /// Returns whether to poll the sockets of local peers together with this poll of the network.
-    pub(super) const fn take_sockets_due(&mut self) -> bool {
+    #[must_use]
+    pub const fn take_sockets_due(&mut self) -> bool {
         self.network_polls = (self.network_polls + 1) % Self::POLLS_PER_SOCKET_POLL;
         self.network_polls == 0
     }
 
     /// Notes that a peek into shared memory has found `records`.
-    pub(super) fn note_records(&mut self, records: usize) {
+    pub fn note_records(&mut self, records: usize) {
         let records = u32::try_from(records).unwrap_or(u32::MAX);
         self.spent = self.spent.saturating_add(records.saturating_mul(Self::RECORD).max(1));
         self.warm = if records > 0 { Self::LIMIT } else { self.warm.saturating_sub(1) };
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(all(test, not(apus_local_loom)))]
 mod tests {
     use super::*;
 
