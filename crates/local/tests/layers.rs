@@ -7,7 +7,8 @@ mod imports;
 use imports::Modules;
 
 /// Units of the crate, and what each may import.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
+    ("poll_balance", &[]),
     ("error", &[]),
     ("sync", &[]),
     ("lock", &["sync"]),
