@@ -104,7 +104,9 @@ impl Opening {
         {
             self.bytes[begin..].copy_from_slice(arrival.packet);
             let late = before.open(&mut self.bytes[begin..]);
-            is_late = late.is_ok() && keys.current.has_opened();
+            is_late = late.is_ok()
+                && keys.current.has_opened()
+                && self.handle.change(|now, state| state.handshakes.is_new(now, from));
             opened = late.or(opened);
         } else if opened.is_ok() && keys.before.is_some() && keys.current.has_replaced() {
             keys.before = None;
@@ -230,6 +232,7 @@ mod tests {
     use apus_seal::{Handshakes, Limits, SealEvent, Sealer};
     use std::net::UdpSocket;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     type Queue = Arc<Mutex<Vec<Vec<u8>>>>;
 
@@ -269,19 +272,21 @@ mod tests {
     /// A receiving half, and its peer.
     struct World {
         half: OpenedReceive,
+        time: Arc<AtomicU64>,
         queue: Queue,
         peer: Handshakes,
     }
 
     impl World {
         fn new() -> Self {
-            let clock = SealClock::system();
+            let time = Arc::new(AtomicU64::new(0));
+            let clock = SealClock::Simulated(time.clone());
             let handle = Arc::new(SealHandle::new(stub(1), 9, Limits::default(), clock));
             let queue = Queue::default();
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let inner = Box::new(FromQueue(queue.clone(), socket));
             let peer = Handshakes::new(stub(2), 7, Limits::default(), 0);
-            Self { half: OpenedReceive::new(inner, handle), queue, peer }
+            Self { half: OpenedReceive::new(inner, handle), time, queue, peer }
         }
 
         fn receive(&mut self, packets: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -327,12 +332,13 @@ mod tests {
         packet
     }
 
-    /// SEAL-16. (Seed 2000559: a packet of the life before a restart ended the calls of the new one.)
+    /// SEAL-16. (Seed 2000559: a packet of the life before a restart ended the calls of the new one. Seed 4100017: an end went on to send
+    /// in the association before, was taken for late, and never heard.)
     #[test]
     fn packets_of_the_association_before_are_opened_until_the_peer_uses_the_new_one() {
         let mut world = World::new();
         let mut first = world.connect();
-        let late: Vec<_> = (0..3).map(|_| seal(&mut first)).collect();
+        let late: Vec<_> = (0..5).map(|_| seal(&mut first)).collect();
         let mut second = world.connect();
         assert_ne!(first.session(), second.session());
         let new = seal(&mut second);
@@ -344,6 +350,11 @@ mod tests {
         assert_eq!(dropped(&world), [1, 0, 0]);
         assert_eq!(world.receive(vec![late[2].clone()]).len(), 0);
         assert_eq!(dropped(&world), [1, 1, 0], "it is not forged: the keys are known");
+        world.time.store(199_999_999, Ordering::Relaxed);
+        assert_eq!(world.receive(vec![late[3].clone()]).len(), 0);
+        assert_eq!(dropped(&world), [1, 2, 0]);
+        world.time.store(200_000_000, Ordering::Relaxed);
+        assert_eq!(world.receive(vec![late[4].clone()]).len(), 1, "the peer has gone on with it");
         for _ in 0..4_096 {
             let packet = seal(&mut second);
             assert_eq!(world.receive(vec![packet]).len(), 1);
@@ -351,7 +362,7 @@ mod tests {
         assert_eq!(world.receive(vec![late[1].clone()]).len(), 0);
         assert_eq!(
             dropped(&world),
-            [2, 1, 0],
+            [2, 2, 0],
             "its keys are gone, and the new ones have used its number"
         );
     }

@@ -33,6 +33,9 @@ const DOUBT_WAIT: u64 = 1_000_000;
 /// Least time between two NO_KEY packets to one address, and between two that are believed, in nanoseconds.
 const NO_KEY_INTERVAL: u64 = 100_000_000;
 
+/// Time from the beginning of a handshake for which packets of the association before may be on their way, in nanoseconds (SEAL-16).
+const LATE: u64 = 200_000_000;
+
 /// A peer of which nothing was opened for one to two of these, in nanoseconds, is forgotten: half an hour.
 const SWEEP: u64 = 1_800_000_000_000;
 
@@ -340,6 +343,13 @@ impl Handshakes {
         }
         self.no_keys.insert(peer, now);
         self.send_no_key(peer, to, header.number, header.id);
+    }
+
+    /// Returns whether the present keys of `peer` are so new that packets of the association before may still be on their way. Those that come
+    /// later show that the two ends disagree about which keys are the present ones (SEAL-16).
+    #[must_use]
+    pub fn is_new(&self, now: u64, peer: SocketAddr) -> bool {
+        self.peers.get(&peer).is_some_and(|known| now.saturating_sub(known.began) < LATE)
     }
 
     /// The protocol does not know the session of `peer` any more, which has sent something in it: the keys end, and the peer
