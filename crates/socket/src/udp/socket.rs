@@ -51,13 +51,19 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
     Ok(group)
 }
 
-/// Opens the second socket of `first` for packets that may wait ([`coalescing`]). `None` if the system cannot tell them apart.
+/// Opens the second socket of `first` for packets that may wait ([`coalescing`]). `None` if the system cannot tell them apart: then
+/// the address is not shared.
 pub(crate) fn open_bulk(first: &Opened, config: &UdpConfig) -> Option<Opened> {
     first.socket.set_reuse_port(true).ok()?;
     let same = UdpConfig { bind: first.local, ..*config };
-    let second = open_at(first.local, &same, Sharing::Shared).ok()?;
-    kernel::choose_socket_by(first.socket.as_fd(), &mut coalescing::program()).ok()?;
-    Some(second)
+    let second = open_at(first.local, &same, Sharing::Shared).ok();
+    let second = second.filter(|_| {
+        kernel::choose_socket_by(first.socket.as_fd(), &mut coalescing::program()).is_ok()
+    });
+    if second.is_none() {
+        let _ = first.socket.set_reuse_port(false);
+    }
+    second
 }
 
 /// Discards what the socket has received.

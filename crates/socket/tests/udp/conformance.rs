@@ -53,6 +53,13 @@ fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
     sockets
 }
 
+/// Sockets that connect others to their peers at once, beside those of packets that may wait.
+fn coalescing(host: &str, bind: &str) -> Sockets {
+    let mut sockets = connected(host, bind);
+    sockets.config.receive_coalescing_usecs = 1_000;
+    sockets
+}
+
 /// Sockets that connect others to their peers at once.
 fn connected(host: &str, bind: &str) -> Sockets {
     let mut sockets = sockets(host, bind);
@@ -110,6 +117,9 @@ conformance!(connected_ipv6, super::connected("::1", "[::1]:0"));
 conformance!(connected_all_ipv4_addresses, super::connected("127.0.0.1", "0.0.0.0:0"));
 conformance!(connected_dual_stack_to_ipv4, super::connected("127.0.0.1", "[::]:0"));
 conformance!(connected_dual_stack_to_ipv6, super::connected("::1", "[::]:0"));
+// Both share the port, each in its own way.
+conformance!(connected_with_receive_coalescing, super::coalescing("127.0.0.1", "0.0.0.0:0"));
+conformance!(connected_with_receive_coalescing_ipv6, super::coalescing("::1", "[::]:0"));
 conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
 conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));
 
