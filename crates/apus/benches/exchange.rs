@@ -6,21 +6,27 @@
 //! processes crash in `rustix` unless `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
 //!
 //! ```text
-//! cargo bench -p apus --bench exchange -- 1000     # that many rounds of 64 calls of 100 bytes
+//! cargo bench -p apus --bench exchange -- 1000             # that many rounds of 64 calls of 100 bytes
+//! cargo bench -p apus --bench exchange -- 1000 alone off   # without traces; or `sampled=1024`, `all`
 //! ```
 //!
 //! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
-//! calls. With `threads` as a second argument the server has a thread of its own and both spin, as in `apus bench rate`.
+//! calls. With `threads` in place of `alone` as a second argument the server has a thread of its own and both spin, as in `apus bench rate`.
 
-use apus::{Bytes, Completion, Endpoint, EndpointBuilder, PollMode, Request};
+use apus::{Bytes, Completion, Config, Endpoint, EndpointBuilder, PollMode, Request};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 const SIZE: usize = 100;
 const OUTSTANDING: usize = 64;
 
 fn endpoint(serve: bool) -> Endpoint {
-    let builder = EndpointBuilder::default().poll_mode(PollMode::Spin).local(false).serve(serve);
-    builder.call_timeout(std::time::Duration::MAX).bind("127.0.0.1:0").unwrap()
+    // Valgrind takes so long that many packets would be requested again.
+    let config = Config::builder().timeout_usecs(20_000_000);
+    let config = config.resend_usecs(10_000_000).resend_interval_usecs(10_000_000);
+    let builder = EndpointBuilder::default().config(config.build().unwrap()).serve(serve);
+    let builder = builder.poll_mode(PollMode::Spin).local(false).call_timeout(Duration::MAX);
+    builder.bind("127.0.0.1:0").unwrap()
 }
 
 /// Calls that are sent, and completions that are received.
@@ -73,6 +79,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let rounds: usize = arguments.next().map_or(1_000, |rounds| rounds.parse().unwrap());
     let threads = arguments.next().is_some_and(|how| how == "threads");
+    if let Some(sampling) = arguments.next() {
+        apus::trace::set_sampling(sampling.parse().unwrap());
+    }
     let exchanges = rounds * OUTSTANDING;
     let server = endpoint(true);
     let (to, request) = (server.local_addr(), Bytes::from(vec![7; SIZE]));

@@ -171,44 +171,43 @@ pub struct Piece {
 /// Notes that wait to be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// `None`: notes are disabled.
-    filter: Option<ProbeFilter>,
+    /// Whether notes are enabled.
+    pub(crate) wanted: bool,
+    /// [`ProbeFilter::multiplier`].
+    multiplier: u64,
+    /// [`ProbeFilter::below`]; 0 if notes are disabled.
+    below: u64,
+    /// Nanoseconds after which a call is noted as slow; `None` if none is.
+    slow_nanos: Option<u64>,
     queue: VecDeque<ProbeEvent>,
 }
 
 impl Notes {
-    /// Whether notes are enabled.
-    #[inline]
-    pub(crate) const fn are_wanted(&self) -> bool {
-        self.filter.is_some()
-    }
-
     /// Whether notes are enabled and the RPC with this id is selected.
     #[inline]
-    pub(crate) fn are_wanted_of(&self, id: u64) -> bool {
-        self.filter.is_some_and(|filter| filter.selects(id))
+    pub(crate) const fn are_wanted_of(&self, id: u64) -> bool {
+        (id >> 1).wrapping_mul(self.multiplier) < self.below
     }
 
-    /// Whether this packet is to be noted. Checked for all packets; the note is made afterwards.
+    /// Whether this packet is to be noted, if notes are enabled. Checked for all packets; the note is made afterwards.
     #[inline]
     fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
-        let id = packet.header.sender_id.client_id();
-        self.filter.is_some_and(|filter| filter.selects(id) || is_rare(&packet.body))
+        self.are_wanted_of(packet.header.sender_id.client_id()) || is_rare(&packet.body)
     }
 
     /// Adds a note. If earlier ones are not fetched, further ones are lost (CAP-17).
     #[cold]
     pub(crate) fn add(&mut self, rpc: Option<SenderId>, peer: Address, what: ProbeKind) {
-        if self.filter.is_some() && self.queue.len() < MAX_NOTES {
+        if self.wanted && self.queue.len() < MAX_NOTES {
             self.queue.push_back(ProbeEvent { rpc, peer, what });
         }
     }
 
     /// Notes a packet that has arrived.
     #[inline]
-    pub(crate) fn arrival(&mut self, from: Address, packet: &Packet<'_>) {
+    pub(crate) fn arrival(&mut self, from: &Address, packet: &Packet<'_>) {
         if self.are_wanted_of_packet(packet) {
-            self.add_arrival(from, packet);
+            self.add_arrival(*from, packet);
         }
     }
 
@@ -228,8 +227,11 @@ impl Notes {
 
     /// Replaces the filter; without one, notes that wait are dropped.
     pub(crate) fn set_filter(&mut self, filter: Option<ProbeFilter>) {
-        self.filter = filter;
-        if filter.is_none() {
+        self.wanted = filter.is_some();
+        let ProbeFilter { multiplier, below, slow } = filter.unwrap_or(ProbeFilter::RARE);
+        (self.multiplier, self.below) = (multiplier, below);
+        self.slow_nanos = u64::try_from(slow.as_nanos()).ok();
+        if !self.wanted {
             self.queue.clear();
         }
     }
@@ -240,10 +242,10 @@ impl Notes {
         self.queue.pop_front()
     }
 
-    /// Whether a call that took `time` is slow.
+    /// Whether a call that took `nanos` is slow.
     #[inline]
-    pub(crate) fn is_slow(&self, time: Duration) -> bool {
-        self.filter.is_some_and(|filter| time > filter.slow)
+    pub(crate) fn is_slow(&self, nanos: u64) -> bool {
+        self.slow_nanos.is_some_and(|slow| nanos > slow)
     }
 
     #[cold]

@@ -6,9 +6,11 @@ use super::Context;
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
 use crate::message::CompleteMessage;
+use crate::observation::exemplar;
 use crate::probe::ProbeKind;
 use crate::rpc::{Rpc, RpcKey, Side};
 use apus_wire::{Ack, Body, Flags, Profile, Refusal};
+use std::time::Duration;
 
 /// How a server RPC ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +27,7 @@ pub(crate) enum Ending {
 #[inline(always)]
 pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
-    let started = entry.started;
-    let nanos = cx.now.since(started);
+    let (nanos, selected) = (cx.now.since(entry.started), entry.selected);
     let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
     let peer = &mut cx.tables.peers[entry.peer];
     // A response of one packet ends the call before it counts as heard.
@@ -37,24 +38,35 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
         let delay = cx.timers.resend_interval.ack_delay(cx.config);
         cx.timers.idle_acks.watch(entry.peer, cx.now.plus(delay));
     }
-    let complete = ProbeKind::Complete { rpc, length: response.length };
-    cx.observation.note_selected(cx.tables, rpc, complete);
-    let took = cx.now - started;
-    if cx.observation.notes.is_slow(took) {
-        cx.observation.note(cx.tables, rpc, ProbeKind::Slow { took });
+    if selected || cx.observation.notes.is_slow(nanos) {
+        note_answered(cx, rpc, nanos, response.length);
     }
     if let Some(list) = overflow {
         cx.observation.metrics.recovery.ack_overflows += 1;
         cx.sender().control(rpc, Body::Ack(list));
     }
-    cx.observation.count_answered(cx.tables, rpc, cx.now, nanos);
     let metrics = &mut cx.observation.metrics;
+    metrics.calls.answered.record(nanos, 1);
     cx.inbound.record_message(cx.now, &response, &mut metrics.scheduling);
     metrics.progress.client_responses_done += 1;
     metrics.progress.client_response_bytes_done += u64::from(response.length);
     if let Some(cookie) = remove_client(cx, rpc) {
         let payload = response.payload;
         cx.observation.events.push_back(Event::Response { rpc, cookie, payload });
+    }
+}
+
+/// Notes a call that is selected, or slow, and has taken `nanos` until its response of `length` bytes was complete.
+#[cold]
+fn note_answered(cx: &mut Context<'_>, rpc: RpcKey, nanos: u64, length: u32) {
+    if cx.tables.rpcs[rpc].selected {
+        cx.observation.note(cx.tables, rpc, ProbeKind::Complete { rpc, length });
+        let exemplar = exemplar(cx.tables, rpc, cx.now, nanos);
+        cx.observation.metrics.calls.answered_exemplars.remember(exemplar);
+    }
+    if cx.observation.notes.is_slow(nanos) {
+        let took = Duration::from_nanos(nanos);
+        cx.observation.note(cx.tables, rpc, ProbeKind::Slow { took });
     }
 }
 

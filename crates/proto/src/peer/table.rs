@@ -178,12 +178,6 @@ impl Peers {
         Some((id, true))
     }
 
-    /// The id of the next call to `address` in the udp profile.
-    pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
-        let known = self.find(&address).map(|peer| self.slots[peer].calls.next_id());
-        known.unwrap_or_else(|| self.unused_id(address))
-    }
-
     /// An id that no call to `address` has had, whether or not the peer was known before.
     fn unused_id(&self, address: Address) -> u64 {
         first_id_to(self.secret, address) + self.ids_used

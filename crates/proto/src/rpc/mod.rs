@@ -47,6 +47,8 @@ pub(crate) struct Rpc {
     pub(crate) put_off: u32,
     /// Whether it is in the line of those that want to send a RESEND to its peer (TURNS-1).
     pub(crate) waits_to_ask: bool,
+    /// Whether notes on it are wanted ([`crate::probe`]).
+    pub(crate) selected: bool,
     /// What only one of the ends has.
     pub(crate) side: Side,
     /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet needs none.
@@ -72,6 +74,8 @@ pub(crate) struct NewRpc {
     pub(crate) peer_port: u16,
     /// What only one of the ends has.
     pub(crate) side: Side,
+    /// Whether notes on it are wanted.
+    pub(crate) selected: bool,
 }
 
 /// What only one of the ends has.
@@ -163,6 +167,7 @@ impl Rpc {
             asks: 0,
             put_off: 0,
             waits_to_ask: false,
+            selected: new.selected,
             side: new.side,
             incoming: None,
             outgoing: None,
@@ -176,8 +181,9 @@ impl Rpc {
     fn begin_again(&mut self, now: Instant, birth: u64, place: u32, new: NewRpc) {
         debug_assert!(self.incoming.is_none() && self.outgoing.is_none(), "RPCS-2");
         debug_assert!(self.queued.is_none() && self.silence_place == 0, "RPCS-2");
-        let NewRpc { peer, id, peer_port, side } = new;
+        let NewRpc { peer, id, peer_port, side, selected } = new;
         (self.peer, self.id, self.peer_port, self.side) = (peer, id, peer_port, side);
+        self.selected = selected;
         (self.birth, self.place) = (birth, place);
         (self.started, self.heard, self.asked) = (now, now, now);
         (self.asks, self.put_off, self.waits_to_ask) = (0, 0, false);

@@ -118,6 +118,11 @@ impl Rpcs {
         }
     }
 
+    /// Selects the live RPCs whose ids `selects` is true of, and no others.
+    pub(crate) fn select(&mut self, selects: impl Fn(u64) -> bool) {
+        self.slots.values_mut().for_each(|rpc| rpc.selected = selects(rpc.id));
+    }
+
     /// All live RPCs, in the order of their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RpcKey, &Rpc)> {
         self.slots.iter().map(|(id, rpc)| (id, &**rpc))

@@ -155,17 +155,18 @@ fn admit_confirmed(
         }
     };
     cx.inbound.request_room -= 1;
+    let selected = cx.observation.notes.are_wanted_of(header.sender_id.client_id());
     let entry = &mut cx.tables.peers[peer];
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
         let from = entry.address;
         let server = Server::in_service(session, data.response_limit.bytes());
-        let rpc = create_server(cx, peer, header, server, None);
-        deliver_request(cx, rpc, from, request);
+        let rpc = create_server(cx, peer, header, server, selected, None);
+        deliver_request(cx, rpc, from, selected, request);
         return Ok(());
     }
     let server = Server::incoming(session, data.response_limit.bytes());
     let message = cx.inbound.message_in(cx.now, data, room);
-    let rpc = create_server(cx, peer, header, server, Some(message));
+    let rpc = create_server(cx, peer, header, server, selected, Some(message));
     add_data(cx, rpc, data, payload)
 }
 
@@ -203,10 +204,12 @@ fn create_server(
     peer: PeerId,
     header: &Header,
     server: Server,
+    selected: bool,
     incoming: Option<Box<MessageIn>>,
 ) -> RpcKey {
     let (id, side) = (header.sender_id.client_id(), Side::Server(server));
-    let rpc = cx.tables.create(cx.now, NewRpc { peer, id, peer_port: header.sport, side });
+    let new = NewRpc { peer, id, peer_port: header.sport, side, selected };
+    let rpc = cx.tables.create(cx.now, new);
     if incoming.is_some() {
         cx.tables.rpcs[rpc].incoming = incoming;
         cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);

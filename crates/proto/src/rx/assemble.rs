@@ -57,7 +57,7 @@ pub(super) fn add_data(
         Inserted::New { bytes, gap } => {
             recovery.gaps_created += u64::from(gap);
             recovery.resent_packets_used += u64::from(data.retransmit);
-            if gap && cx.observation.notes.are_wanted() {
+            if gap && cx.observation.notes.wanted {
                 note_gap(cx, rpc, data.offset);
             }
             cx.inbound.granter.count_mark(&cx.tables.rpcs, rpc, data.offset, bytes);
@@ -102,23 +102,26 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage)
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
     let entry = &mut cx.tables.rpcs[rpc];
     entry.step(Step::RequestComplete);
-    let from = cx.tables.peers[entry.peer].address;
-    deliver_request(cx, rpc, from, request);
+    let (from, selected) = (cx.tables.peers[entry.peer].address, entry.selected);
+    deliver_request(cx, rpc, from, selected, request);
 }
 
 /// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
-/// (HM `homa_timer.c` `homa_timer_check_rpc`).
+/// (HM `homa_timer.c` `homa_timer_check_rpc`). `selected` says whether that is noted.
 #[inline(always)]
 pub(super) fn deliver_request(
     cx: &mut Context<'_>,
     rpc: RpcKey,
     from: Address,
+    selected: bool,
     request: CompleteMessage,
 ) {
     let in_service = State::Server(ServerState::InService);
     debug_assert_eq!(cx.tables.rpcs[rpc].state(), in_service, "STATE-1: it is complete");
-    let complete = ProbeKind::Complete { rpc, length: request.length };
-    cx.observation.note_selected(cx.tables, rpc, complete);
+    if selected {
+        let complete = ProbeKind::Complete { rpc, length: request.length };
+        cx.observation.note(cx.tables, rpc, complete);
+    }
     let metrics = &mut cx.observation.metrics;
     cx.inbound.record_message(cx.now, &request, &mut metrics.scheduling);
     metrics.progress.server_requests_done += 1;

@@ -62,9 +62,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>)
     // WIRE-26
     let variant = if profile == Profile::Kernel { Variant::shown_by(&packet.body) } else { None };
     let from = Source { address, peer: peers.find(address), variant };
-    if cx.observation.notes.are_wanted() {
-        cx.observation.notes.arrival(*address, packet);
-    }
+    cx.observation.notes.arrival(address, packet);
     if let Some(peer) = from.peer {
         note_variant(peers, peer, variant);
     }

@@ -144,7 +144,7 @@ mod tests {
         for i in 0..3_000 {
             let now = Instant::from_nanos(1_000 + i);
             let side = Side::Server(Server::incoming(1, None));
-            let new = NewRpc { peer, id: 2 * i, peer_port: 1, side };
+            let new = NewRpc { peer, id: 2 * i, peer_port: 1, side, selected: false };
             let rpc = tables.create(now, new);
             silence.watch(&mut tables.rpcs, rpc, now);
             model.push(rpc);

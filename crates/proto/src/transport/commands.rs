@@ -8,6 +8,7 @@ use crate::lifecycle::{refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
+use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
 use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
 use crate::time::Instant;
@@ -38,9 +39,24 @@ impl Transport {
     /// [`Rejected`], with the payload; nothing has changed then. If the reason is
     /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
     pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
+        self.call_observed(now, call, &mut || ())
+    }
+
+    /// Sends a request as [`Transport::call`] does. If the call is [selected](Transport::selected), `on_selected` runs as
+    /// soon as that is known: its server was found, and nothing else was done.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transport::call`]; `on_selected` has not run then.
+    pub fn call_observed(
+        &mut self,
+        now: Instant,
+        call: Call,
+        on_selected: &mut dyn FnMut(),
+    ) -> Result<RpcKey, Rejected> {
         self.advance(now);
         match self.peer_of_call(call.to, &call.payload) {
-            Ok(peer) => Ok(self.begin_call(peer, call)),
+            Ok(peer) => Ok(self.begin_call(peer, call, on_selected)),
             Err(reason) => Err(Rejected { reason, payload: call.payload }),
         }
     }
@@ -116,19 +132,6 @@ impl Transport {
         Ok(())
     }
 
-    /// Returns whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is
-    /// no [probe filter](Transport::set_probe_filter).
-    pub fn selects_next_call(&mut self, to: Address) -> bool {
-        if !self.observation.notes.are_wanted() {
-            return false;
-        }
-        let id = match self.outbound.identity.profile {
-            Profile::Udp => self.tables.peers.next_call_id(peer_address(Profile::Udp, to)),
-            Profile::Kernel => self.next_kernel_id,
-        };
-        self.observation.notes.are_wanted_of(id)
-    }
-
     /// The peer that a call goes to, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
         if self.inbound.shut_down {
@@ -149,14 +152,10 @@ impl Transport {
     }
 
     /// Makes a call to `peer`, for which there is room.
-    fn begin_call(&mut self, peer: PeerId, call: Call) -> RpcKey {
+    fn begin_call(&mut self, peer: PeerId, call: Call, on_selected: &mut dyn FnMut()) -> RpcKey {
         let Call { to, payload, idempotent, cookie, deadline } = call;
         let length = payload.len() as u64;
         let entry = &mut self.tables.peers[peer];
-        self.inbound.budget.reserve_send(entry, Role::Client, length);
-        let unscheduled =
-            take_unscheduled(&self.config, self.outbound.link_mbps, entry, length, None);
-        let segment = entry.segment;
         let id = match self.outbound.identity.profile {
             Profile::Udp => entry.calls.allocate(),
             Profile::Kernel => {
@@ -164,10 +163,19 @@ impl Transport {
                 std::mem::replace(&mut self.next_kernel_id, next)
             }
         };
+        let selected = self.observation.notes.are_wanted_of(id);
+        if selected {
+            on_selected();
+        }
+        self.inbound.budget.reserve_send(entry, Role::Client, length);
+        let unscheduled =
+            take_unscheduled(&self.config, self.outbound.link_mbps, entry, length, None);
+        let segment = entry.segment;
         let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let now = self.now;
-        let rpc = self.tables.create(now, NewRpc { peer, id, peer_port: to.port(), side });
+        let new = NewRpc { peer, id, peer_port: to.port(), side, selected };
+        let rpc = self.tables.create(now, new);
         self.tables.rpcs[rpc].outgoing = Some(MessageOut::new(payload, unscheduled, segment));
         self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
         if let Some(deadline) = deadline {
@@ -207,8 +215,12 @@ impl Transport {
         entry.step(Step::Reply);
         let now = self.now;
         entry.hear(now);
-        let nanos = now.since(entry.started);
-        self.observation.count_served(&self.tables, rpc, now, nanos);
+        let (nanos, selected) = (now.since(entry.started), entry.selected);
+        self.observation.metrics.calls.served.record(nanos, 1);
+        if selected {
+            let exemplar = exemplar(&self.tables, rpc, now, nanos);
+            self.observation.metrics.calls.served_exemplars.remember(exemplar);
+        }
         self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         self.observation.metrics.progress.server_responses_started += 1;

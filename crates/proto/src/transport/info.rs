@@ -119,7 +119,9 @@ impl Transport {
 
     /// Sets which notes are wanted from now on; `None`, which is the default: none.
     pub fn set_probe_filter(&mut self, filter: Option<ProbeFilter>) {
-        self.observation.notes.set_filter(filter);
+        let notes = &mut self.observation.notes;
+        notes.set_filter(filter);
+        self.tables.rpcs.select(|id| notes.are_wanted_of(id));
     }
 
     /// Returns what has happened, the earliest first. Fetch all after each other call: beyond 8,192, further ones are
@@ -135,8 +137,7 @@ impl Transport {
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
         let entry = self.tables.rpcs.get(rpc)?;
-        let is_selected = self.observation.notes.are_wanted_of(entry.id);
-        is_selected.then(|| (entry.sender_id(), self.tables.peers[entry.peer].address))
+        entry.selected.then(|| (entry.sender_id(), self.tables.peers[entry.peer].address))
     }
 
     /// Returns the configuration.

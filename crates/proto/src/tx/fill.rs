@@ -209,6 +209,7 @@ impl<'a> Filler<'a> {
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
         header.sequence = cut.range.start;
 
+        let is_selected = entry.selected;
         let message = entry.outgoing.as_mut()?;
         let has_more = is_short && message.is_sendable();
         message.note_sent(&cut, now, retransmit);
@@ -251,10 +252,7 @@ impl<'a> Filler<'a> {
         if has_more {
             self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         }
-        let notes = &self.observation.notes;
-        if notes.are_wanted()
-            && (retransmit || notes.are_wanted_of(packet.header.sender_id.client_id()))
-        {
+        if is_selected || retransmit {
             self.note_burst(rpc, &cut, priority, retransmit);
         }
         self.count_data(&cut, priority, header_len, retransmit);

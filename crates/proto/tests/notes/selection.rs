@@ -2,7 +2,7 @@
 
 use crate::pair::Pair;
 use apus_proto::probe::{Piece, ProbeFilter, ProbeKind};
-use apus_proto::{Config, Exemplars, Kind, Role};
+use apus_proto::{Call, Config, Exemplars, Kind, Role};
 use std::time::Duration;
 
 #[test]
@@ -113,6 +113,48 @@ fn what_is_not_selected_is_not_noted() {
     rare.call(300_000);
     rare.settle();
     assert_eq!((rare.client.texts(), rare.server.texts()), (vec![], vec![]));
+}
+
+#[test]
+fn another_filter_selects_among_calls_that_are_under_way() {
+    let ends = [None, Some(ProbeFilter::RARE), Some(ProbeFilter::ALL)].map(|later| {
+        let mut pair = Pair::new(Some(ProbeFilter::ALL));
+        pair.introduce();
+        pair.call(100);
+        pair.client.notes.clear();
+        pair.client.transport.set_probe_filter(later);
+        pair.settle();
+        pair.client.texts()
+    });
+    let way = ["data_sent 0+100", "data_received 0+100", "complete 100"];
+    assert_eq!(ends, [vec![], vec![], way.map(String::from).to_vec()]);
+
+    let mut pair = Pair::new(None);
+    pair.introduce();
+    pair.call(100);
+    pair.client.transport.set_probe_filter(Some(ProbeFilter::ALL));
+    pair.settle();
+    assert_eq!(pair.client.texts(), way, "selected later");
+}
+
+#[test]
+fn a_caller_learns_at_once_whether_its_call_is_selected() {
+    let filters = [None, Some(ProbeFilter::RARE), Some(ProbeFilter::ALL)];
+    let selected = filters.map(|filter| {
+        let mut pair = Pair::new(filter);
+        let mut count = 0;
+        for length in [100, 100_000_000, 200] {
+            let (to, payload) = (pair.server.address, vec![7; length].into());
+            let call = Call { to, payload, cookie: 1, deadline: None, idempotent: true };
+            let called = pair.client.transport.call_observed(pair.now, call, &mut || count += 1);
+            assert_eq!(called.is_err(), length == 100_000_000, "too long");
+            if let Ok(rpc) = called {
+                assert_eq!(pair.client.transport.selected(rpc).is_some(), filter == filters[2]);
+            }
+        }
+        count
+    });
+    assert_eq!(selected, [0, 0, 2]);
 }
 
 #[test]

@@ -93,10 +93,6 @@ impl Core {
         let NewCall { to, payload, deadline, idempotent, cookie, mut called } = new;
         let length = payload.len();
         let now = self.command_time();
-        let traced = self.network.selects_next_call(to);
-        if traced && called == 0 {
-            called = ticks();
-        }
         let key = self.calls.next_key();
         let call = Call {
             to,
@@ -105,7 +101,12 @@ impl Core {
             deadline: deadline.exact().map(|at| self.time.clock().convert(at)),
             idempotent,
         };
-        let rpc = self.network.call(now, call).map_err(|rejected| {
+        let mut traced = false;
+        let on_traced = &mut || {
+            traced = true;
+            called = if called > 0 { called } else { ticks() };
+        };
+        let rpc = self.network.call(now, call, on_traced).map_err(|rejected| {
             *payload = rejected.payload;
             rejected.reason
         })?;

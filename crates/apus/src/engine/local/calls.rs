@@ -179,7 +179,7 @@ impl LocalContext<'_> {
         let usage = local.usage();
         let payload = std::mem::take(&mut local.payload);
         let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
-        let rpc = match self.delivery.network.call(now, call) {
+        let rpc = match self.delivery.network.call(now, call, &mut || ()) {
             Ok(rpc) => rpc,
             Err(rejected) => {
                 if let Some(local) = self.delivery.calls.local(key) {

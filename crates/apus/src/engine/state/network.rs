@@ -37,18 +37,18 @@ impl Network {
         &self.transport
     }
 
-    /// Returns whether the next call to `to` is traced.
-    pub(crate) fn selects_next_call(&mut self, to: Address) -> bool {
-        self.transport.selects_next_call(to)
-    }
-
-    /// Sends a request.
+    /// Sends a request. If the call is traced, `on_traced` runs before anything is done for it.
     ///
     /// # Errors
     ///
     /// [`Rejected`], with the payload.
-    pub(crate) fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
-        self.transport.call(now, call)
+    pub(crate) fn call(
+        &mut self,
+        now: Instant,
+        call: Call,
+        on_traced: &mut dyn FnMut(),
+    ) -> Result<RpcKey, Rejected> {
+        self.transport.call_observed(now, call, on_traced)
     }
 
     /// Sets the deadline of a call. Does nothing if the call has ended.
