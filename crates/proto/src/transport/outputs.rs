@@ -33,6 +33,7 @@ impl Transport {
     }
 
     /// Returns what the application should know; `None` if there is nothing (any more).
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.observation.events.pop_front()
     }
