@@ -11,9 +11,13 @@
 //! ```
 //!
 //! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
-//! calls. With `threads` in place of `alone` as a second argument the server has a thread of its own and both spin, as in `apus bench rate`.
+//! calls. With `many` in place of `alone`, calls and replies are sent together (`send_many`, `reply_many`). With `threads` the server
+//! has a thread of its own and both spin, as in `apus bench rate`.
 
-use apus::{Bytes, Completion, Config, Endpoint, EndpointBuilder, PollMode, Request};
+use apus::{
+    Bytes, CallOptions, Completion, Config, Endpoint, EndpointBuilder, OutgoingCall, Payload,
+    PollMode, Request,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,7 +25,7 @@ const SIZE: usize = 100;
 const OUTSTANDING: usize = 64;
 
 fn endpoint(serve: bool) -> Endpoint {
-    // Valgrind takes so long that many packets would be requested again.
+    // Under valgrind packets take longer than the usual intervals: many would be requested again.
     let config = Config::builder().timeout_usecs(20_000_000);
     let config = config.resend_usecs(10_000_000).resend_interval_usecs(10_000_000);
     let builder = EndpointBuilder::default().config(config.build().unwrap()).serve(serve);
@@ -35,6 +39,8 @@ struct Client {
     to: SocketAddr,
     request: Bytes,
     completions: Vec<Completion>,
+    /// Calls that leave together; `None` if each is sent by itself.
+    calls: Option<Vec<OutgoingCall>>,
 }
 
 impl Client {
@@ -49,20 +55,42 @@ impl Client {
         let mut completions = std::mem::take(&mut self.completions);
         for completion in completions.drain(..) {
             assert_eq!(completion.result.unwrap().len(), SIZE);
-            self.send(completion.cookie);
+            let cookie = completion.cookie;
+            match &mut self.calls {
+                Some(calls) => {
+                    let request = self.request.clone().into();
+                    calls.push(OutgoingCall { to: self.to, request, cookie });
+                }
+                None => self.send(cookie),
+            }
+        }
+        if let Some(calls) = &mut self.calls {
+            self.endpoint.send_many(calls, CallOptions::new()).unwrap();
         }
         self.completions = completions;
         count
     }
 }
 
-/// Echoes the requests that are there. Returns `false` if the endpoint is closed.
-fn echo(server: &Endpoint, requests: &mut Vec<Request>) -> bool {
+/// Echoes the requests that are there, together if there is a place for `replies`. Returns `false` if the endpoint is
+/// closed.
+fn echo(
+    server: &Endpoint,
+    requests: &mut Vec<Request>,
+    replies: Option<&mut Vec<(Request, Payload)>>,
+) -> bool {
     let _together = server.cork();
     let open = server.recv_requests(requests, OUTSTANDING).is_ok();
-    for mut request in requests.drain(..) {
+    let answers = requests.drain(..).map(|mut request| {
         let payload = request.take_payload();
-        request.reply(payload).unwrap();
+        (request, payload)
+    });
+    match replies {
+        Some(replies) => {
+            replies.extend(answers.map(|(request, payload)| (request, payload.into())));
+            server.reply_many(replies).unwrap();
+        }
+        None => answers.for_each(|(request, payload)| request.reply(payload).unwrap()),
     }
     open
 }
@@ -78,22 +106,25 @@ fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let rounds: usize = arguments.next().map_or(1_000, |rounds| rounds.parse().unwrap());
-    let threads = arguments.next().is_some_and(|how| how == "threads");
+    let how = arguments.next();
+    let [threads, many] = ["threads", "many"].map(|name| how.as_deref() == Some(name));
     if let Some(sampling) = arguments.next() {
         apus::trace::set_sampling(sampling.parse().unwrap());
     }
     let exchanges = rounds * OUTSTANDING;
     let server = endpoint(true);
     let (to, request) = (server.local_addr(), Bytes::from(vec![7; SIZE]));
-    let mut client = Client { endpoint: endpoint(false), to, request, completions: Vec::new() };
+    let (completions, calls) = (Vec::new(), many.then(Vec::new));
+    let mut client = Client { endpoint: endpoint(false), to, request, completions, calls };
     let mut requests = Vec::with_capacity(OUTSTANDING);
+    let mut replies = many.then(Vec::new);
     let together = client.endpoint.cork();
     (0..OUTSTANDING as u64).for_each(|cookie| client.send(cookie));
     drop(together);
     let mut left = exchanges;
     if threads {
         std::thread::scope(|scope| {
-            scope.spawn(|| while echo(&server, &mut requests) {});
+            scope.spawn(|| while echo(&server, &mut requests, None) {});
             while left > 0 {
                 left = left.saturating_sub(client.follow());
             }
@@ -101,7 +132,7 @@ fn main() {
         });
     } else {
         while left > 0 {
-            echo(&server, &mut requests);
+            echo(&server, &mut requests, replies.as_mut());
             left = left.saturating_sub(client.follow());
         }
     }

@@ -1,5 +1,6 @@
 //! Options, identifier and completion of a call.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use crate::engine::calls::Key;
 use crate::engine::core::Deadline;
 use crate::engine::message::EndedCall;
 use crate::engine::tracer::stage;
+use apus_proto::Payload;
 use apus_trace::Event;
 
 /// Options of a call. By default a call fails after the endpoint's
@@ -66,6 +68,17 @@ impl CallOptions {
         self.no_wait = no_wait;
         self
     }
+}
+
+/// A call that is sent together with others by [`Endpoint::send_many`](crate::Endpoint::send_many).
+#[derive(Clone, Debug)]
+pub struct OutgoingCall {
+    /// The server.
+    pub to: SocketAddr,
+    /// The request.
+    pub request: Payload,
+    /// Returned with the outcome of the call: [`Completion::cookie`].
+    pub cookie: u64,
 }
 
 /// Identifies a call that was sent, for [`EndpointHandle::cancel`](crate::EndpointHandle::cancel).

@@ -1,15 +1,15 @@
 //! The blocking endpoint.
 
-use crate::call::{CallId, CallOptions, Completion};
+use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::shards::{AtShard, Shards};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
-use crate::error::{CallError, Closed};
+use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
-use crate::request::Request;
-use crate::submission::Submission;
+use crate::request::{Replies, Request};
+use crate::submission::{Submission, Submit};
 use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -53,7 +53,8 @@ use std::time::{Duration, Instant};
 ///
 /// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
 /// outcomes of such calls in the order in which they end, each with the cookie that was given to
-/// `send`. A [`Cork`](crate::Cork) lets the messages of a busy thread leave together.
+/// `send`. A [`Cork`](crate::Cork) lets the messages of a busy thread leave together;
+/// [`Endpoint::send_many`] and [`Endpoint::reply_many`] send many of them at once.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -197,6 +198,63 @@ impl Endpoint {
         submit(self.shards.caller()?, &mut submission).map(|(_, call)| call)
     }
 
+    /// Sends the requests of `calls` in their order, and removes them from `calls`. [`Endpoint::recv_completion`]
+    /// returns the outcomes later, with the cookies.
+    ///
+    /// For many small requests this is cheaper than sending them one by one, and they leave together, as with a
+    /// [`Cork`](crate::Cork). A call that may be [cancelled](EndpointHandle::cancel) is sent by itself: only then is its id
+    /// known.
+    ///
+    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`] is set.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use apus::{CallOptions, Endpoint, OutgoingCall};
+    ///
+    /// let server = Endpoint::bind("127.0.0.1:0")?;
+    /// let client = Endpoint::client()?;
+    /// let words = ["one", "two", "three"];
+    /// let to = server.local_addr();
+    /// let call = |(cookie, word): (u64, &'static str)| OutgoingCall { to, request: word.into(), cookie };
+    /// let mut calls: Vec<_> = (0..).zip(words).map(call).collect();
+    /// client.send_many(&mut calls, CallOptions::new())?;
+    /// assert!(calls.is_empty());
+    ///
+    /// let mut requests = Vec::new();
+    /// while requests.len() < words.len() {
+    ///     server.recv_requests(&mut requests, words.len())?;
+    /// }
+    /// let answer = |request: apus::Request| {
+    ///     let response = request.payload().to_ascii_uppercase();
+    ///     (request, response.into())
+    /// };
+    /// let mut replies: Vec<_> = requests.into_iter().map(answer).collect();
+    /// server.reply_many(&mut replies)?;
+    ///
+    /// for _ in words {
+    ///     let completion = client.recv_completion()?;
+    ///     assert_eq!(completion.result?, words[completion.cookie as usize].to_uppercase());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither it nor those after it were
+    /// sent.
+    pub fn send_many(
+        &self,
+        calls: &mut Vec<OutgoingCall>,
+        options: CallOptions,
+    ) -> Result<(), CallError> {
+        let shard = self.shards.caller()?;
+        while !calls.is_empty() {
+            submit(shard, &mut Submission::many(calls, options))?;
+        }
+        Ok(())
+    }
+
     /// Waits until any call that was sent has ended, and returns its completion.
     ///
     /// # Errors
@@ -293,6 +351,22 @@ impl Endpoint {
         })
     }
 
+    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies` empty.
+    ///
+    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and they leave together, as with
+    /// a [`Cork`](crate::Cork). Waits for room if a limit of the configuration is reached.
+    ///
+    /// # Errors
+    ///
+    /// The first [`ReplyError`]. The other replies are sent nonetheless.
+    pub fn reply_many(&self, replies: &mut Vec<(Request, Payload)>) -> Result<(), ReplyError> {
+        let mut replies = Replies::new(replies);
+        while let Some((shard, room)) = replies.reply() {
+            drop(shard.wait_for(shard.lock(), &room, None));
+        }
+        replies.result()
+    }
+
     /// Waits until the peers have acknowledged all messages that were sent, for example after the
     /// last reply and before the end of the process.
     ///
@@ -345,16 +419,15 @@ impl Endpoint {
 }
 
 /// Makes a call, waiting for room if necessary.
-pub(crate) fn submit<'a>(
+pub(crate) fn submit<'a, W: Submit>(
     shard: &'a Shard,
-    submission: &mut Submission,
-) -> Result<(Locked<'a>, CallId), CallError> {
+    submission: &mut Submission<W>,
+) -> Result<(Locked<'a>, W::Output), CallError> {
     let (mut core, called) = shard.lock_for_call();
-    submission.called = called;
     loop {
         let seen = core.room_changes();
-        match submission.submit(&mut core) {
-            Ok(call) => return Ok((core, call)),
+        match submission.submit(&mut core, called) {
+            Ok(sent) => return Ok((core, sent)),
             Err(error) if submission.should_wait(&error) => {
                 let deadline = submission.wait(shard.call_timeout());
                 let (again, room) = shard.wait_for(core, &Room { seen }, deadline);

@@ -130,7 +130,7 @@ pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
 pub use arrival::Arrival;
 pub use builder::{EndpointBuilder, Engine, ParseEngineError, ParseShardsError, Shards};
 pub use bytes::Bytes;
-pub use call::{CallId, CallOptions, Completion};
+pub use call::{CallId, CallOptions, Completion, OutgoingCall};
 pub use cork::Cork;
 pub use endpoint::Endpoint;
 pub use engine::poll_mode::{ParsePollModeError, PollMode};

@@ -5,6 +5,7 @@ use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
+use crate::submission::AT_ONCE;
 use apus_proto::Payload;
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
@@ -112,6 +113,72 @@ impl PendingReply {
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
         (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload))
+    }
+}
+
+/// A request of the blocking or of the async endpoint.
+pub(crate) trait Pending {
+    /// Returns the right to reply to it.
+    fn pending(&mut self) -> &mut PendingReply;
+}
+
+impl Pending for Request {
+    fn pending(&mut self) -> &mut PendingReply {
+        &mut self.pending
+    }
+}
+
+/// Replies that are sent together.
+pub(crate) struct Replies<'a, R> {
+    left: &'a mut Vec<(R, Payload)>,
+    result: Result<(), ReplyError>,
+}
+
+impl<'a, R: Pending> Replies<'a, R> {
+    pub(crate) fn new(replies: &'a mut Vec<(R, Payload)>) -> Self {
+        for (request, payload) in &mut *replies {
+            stage(request.pending().rpc, Event::Reply, payload.len());
+        }
+        Self { left: replies, result: Ok(()) }
+    }
+
+    /// Sends replies and removes them. If there is no room for one, returns the shard at which there must be, and the
+    /// change of it that must be waited for. Returns `None` when none is left.
+    pub(crate) fn reply(&mut self) -> Option<(Arc<Shard>, Room)> {
+        loop {
+            let shard = self.left.first_mut()?.0.pending().shard.clone();
+            let mut core = shard.lock();
+            let room = Room { seen: core.room_changes() };
+            let (mut settled, mut is_full) = (0, false);
+            core.begin_batch();
+            for (request, payload) in self.left.iter_mut().take(AT_ONCE) {
+                let pending = request.pending();
+                if !Arc::ptr_eq(&pending.shard, &shard) {
+                    break;
+                }
+                let replied = core.reply(&mut pending.origin, pending.rpc, payload);
+                is_full = matches!(&replied, Err(ReplyError::Rejected(error)) if error.is_back_pressure());
+                if is_full {
+                    break;
+                }
+                if self.result.is_ok() {
+                    self.result = replied;
+                }
+                settled += 1;
+            }
+            core.end_reply_batch();
+            // A request that was not answered is dropped, and takes the lock.
+            drop(core);
+            self.left.drain(..settled);
+            if is_full {
+                return Some((shard, room));
+            }
+        }
+    }
+
+    /// Returns the first error.
+    pub(crate) fn result(self) -> Result<(), ReplyError> {
+        self.result
     }
 }
 

@@ -1,6 +1,6 @@
-//! A call on its way into the engine, which is repeated while there is no room.
+//! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while there is no room.
 
-use crate::call::{CallId, CallOptions};
+use crate::call::{CallId, CallOptions, OutgoingCall};
 use crate::engine::core::{Core, Deadline, NewCall};
 use crate::engine::shard::Locked;
 use crate::error::CallError;
@@ -9,44 +9,110 @@ use apus_trace::recorder;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A call to be made. It outlives a failed attempt, so that the caller can repeat it when there is
-/// room.
-pub(crate) struct Submission {
-    pub(crate) to: SocketAddr,
-    pub(crate) payload: Payload,
-    pub(crate) options: CallOptions,
-    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
-    /// it.
-    pub(crate) shared: Option<u64>,
-    /// Time at which the application called, in ticks of the trace, if the call had to wait;
-    /// otherwise 0.
-    pub(crate) called: u64,
+/// What is to be sent, and how. It outlives a failed attempt, so that the caller can repeat it when there is room.
+pub(crate) struct Submission<W> {
+    what: W,
+    options: CallOptions,
+    /// Time at which the application called, in ticks of the trace, if it had to wait; otherwise 0.
+    called: u64,
 }
 
-impl Submission {
+/// What a [`Submission`] sends.
+pub(crate) trait Submit {
+    type Output;
+
+    /// Sends as much as there is room for.
+    fn submit(
+        &mut self,
+        core: &mut Locked<'_>,
+        options: CallOptions,
+        called: u64,
+    ) -> Result<Self::Output, CallError>;
+}
+
+/// A single call.
+pub(crate) struct Single {
+    to: SocketAddr,
+    payload: Payload,
+    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
+    /// it.
+    shared: Option<u64>,
+}
+
+impl Submit for Single {
+    type Output = CallId;
+
+    #[inline]
+    fn submit(
+        &mut self,
+        core: &mut Locked<'_>,
+        options: CallOptions,
+        called: u64,
+    ) -> Result<CallId, CallError> {
+        let (to, payload, cookie) = (self.to, &mut self.payload, self.shared);
+        let CallOptions { deadline, idempotent, .. } = options;
+        let key = core.call(NewCall { to, payload, deadline, idempotent, cookie, called })?;
+        Ok(CallId { key, shard: core.shard_index() })
+    }
+}
+
+/// Calls, or replies, that are sent under one lock. Chosen by us: other threads wait for about 20 µs.
+pub(crate) const AT_ONCE: usize = 64;
+
+/// The first [`AT_ONCE`] calls, which are removed when they are sent. If one fails, it is the first that is left.
+impl Submit for &mut Vec<OutgoingCall> {
+    type Output = ();
+
+    fn submit(
+        &mut self,
+        core: &mut Locked<'_>,
+        options: CallOptions,
+        called: u64,
+    ) -> Result<(), CallError> {
+        let CallOptions { deadline, idempotent, .. } = options;
+        let mut sent = 0;
+        core.begin_batch();
+        let result =
+            self.iter_mut().take(AT_ONCE).try_for_each(|OutgoingCall { to, request, cookie }| {
+                let (to, payload, cookie) = (*to, request, Some(*cookie));
+                core.call(NewCall { to, payload, deadline, idempotent, cookie, called })?;
+                sent += 1;
+                Ok(())
+            });
+        core.end_batch();
+        self.drain(..sent);
+        result
+    }
+}
+
+impl Submission<Single> {
     pub(crate) const fn new(
         to: SocketAddr,
         payload: Payload,
         options: CallOptions,
         shared: Option<u64>,
     ) -> Self {
-        Self { to, payload, options, shared, called: 0 }
+        Self { what: Single { to, payload, shared }, options, called: 0 }
     }
+}
 
+impl<'a> Submission<&'a mut Vec<OutgoingCall>> {
+    pub(crate) const fn many(calls: &'a mut Vec<OutgoingCall>, options: CallOptions) -> Self {
+        Self { what: calls, options, called: 0 }
+    }
+}
+
+impl<W: Submit> Submission<W> {
     /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
-    /// tried again.
+    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace; 0 if it has not.
     #[inline]
-    pub(crate) fn submit(&mut self, core: &mut Locked<'_>) -> Result<CallId, CallError> {
-        let CallOptions { deadline, idempotent, .. } = self.options;
-        let key = core.call(NewCall {
-            to: self.to,
-            payload: &mut self.payload,
-            deadline,
-            idempotent,
-            cookie: self.shared,
-            called: self.called,
-        })?;
-        Ok(CallId { key, shard: core.shard_index() })
+    pub(crate) fn submit(
+        &mut self,
+        core: &mut Locked<'_>,
+        called: u64,
+    ) -> Result<W::Output, CallError> {
+        self.called = self.called.max(called);
+        self.what.submit(core, self.options, self.called)
     }
 
     /// Notes that the call waits for room, which counts towards its duration in the trace and

@@ -329,6 +329,7 @@ pub(crate) struct Locked<'a> {
 impl Deref for Locked<'_> {
     type Target = Core;
 
+    #[inline]
     fn deref(&self) -> &Core {
         match &self.guard {
             Some(guard) => guard,
@@ -338,6 +339,7 @@ impl Deref for Locked<'_> {
 }
 
 impl DerefMut for Locked<'_> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Core {
         match &mut self.guard {
             Some(guard) => guard,
@@ -348,6 +350,7 @@ impl DerefMut for Locked<'_> {
 
 impl Locked<'_> {
     /// Returns the index of the shard among those of its endpoint.
+    #[inline]
     pub(crate) fn shard_index(&self) -> u16 {
         self.shard.sibling.as_ref().map_or(0, |sibling| sibling.index() as u16)
     }

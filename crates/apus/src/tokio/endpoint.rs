@@ -1,16 +1,17 @@
 //! The async endpoint.
 
 use super::Request;
-use crate::call::{CallId, CallOptions, Completion};
+use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
 use crate::engine::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
 use crate::engine::shards::{AtShard, Shards};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
-use crate::error::{CallError, Closed};
+use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
-use crate::submission::{Submission, cancel};
+use crate::request::Replies;
+use crate::submission::{Submission, Submit, cancel};
 use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -146,6 +147,33 @@ impl Endpoint {
         self.submit(self.shards.caller()?, &mut submission).await
     }
 
+    /// Sends the requests of `calls` in their order, and removes them from `calls`. [`Endpoint::recv_completion`]
+    /// returns the outcomes later, with the cookies.
+    ///
+    /// For many small requests this is cheaper than sending them one by one, and they leave together, as with a
+    /// [`Cork`](crate::Cork). A call that may be [cancelled](EndpointHandle::cancel) is sent by itself: only then is its id
+    /// known.
+    ///
+    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`] is set.
+    ///
+    /// If the future is dropped, `calls` has those that were not sent.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither it nor those after it were
+    /// sent.
+    pub async fn send_many(
+        &self,
+        calls: &mut Vec<OutgoingCall>,
+        options: CallOptions,
+    ) -> Result<(), CallError> {
+        let shard = self.shards.caller()?;
+        while !calls.is_empty() {
+            self.submit(shard, &mut Submission::many(calls, options)).await?;
+        }
+        Ok(())
+    }
+
     /// Waits until any call that was sent has ended, and returns its completion.
     ///
     /// # Errors
@@ -248,6 +276,26 @@ impl Endpoint {
         .await
     }
 
+    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies` empty.
+    ///
+    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and they leave together, as with
+    /// a [`Cork`](crate::Cork). Waits for room if a limit of the configuration is reached. If the
+    /// future is dropped, `replies` has those that were not sent.
+    ///
+    /// # Errors
+    ///
+    /// The first [`ReplyError`]. The other replies are sent nonetheless.
+    pub async fn reply_many(
+        &self,
+        replies: &mut Vec<(Request, Payload)>,
+    ) -> Result<(), ReplyError> {
+        let mut replies = Replies::new(replies);
+        while let Some((shard, room)) = replies.reply() {
+            WaitFor::new(&shard, room).await;
+        }
+        replies.result()
+    }
+
     /// Waits until the peers have acknowledged all messages that were sent, for example after the
     /// last reply and before the end of the process.
     ///
@@ -265,16 +313,15 @@ impl Endpoint {
     }
 
     /// Makes a call, waiting for room if necessary.
-    async fn submit(
+    async fn submit<W: Submit>(
         &self,
         shard: &Arc<Shard>,
-        submission: &mut Submission,
-    ) -> Result<CallId, CallError> {
+        submission: &mut Submission<W>,
+    ) -> Result<W::Output, CallError> {
         loop {
             let (seen, result) = {
                 let (mut core, called) = shard.lock_for_call();
-                submission.called = submission.called.max(called);
-                (core.room_changes(), submission.submit(&mut core))
+                (core.room_changes(), submission.submit(&mut core, called))
             };
             match result {
                 Err(error) if submission.should_wait(&error) => {

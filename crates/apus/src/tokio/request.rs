@@ -6,6 +6,7 @@ use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
+use crate::request::{Pending, PendingReply};
 use apus_proto::Payload;
 use apus_trace::Event;
 use std::ops::{Deref, DerefMut};
@@ -32,6 +33,12 @@ impl Deref for Request {
 impl DerefMut for Request {
     fn deref_mut(&mut self) -> &mut crate::Request {
         &mut self.request
+    }
+}
+
+impl Pending for Request {
+    fn pending(&mut self) -> &mut PendingReply {
+        &mut self.request.pending
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::overload::{UNDER_WAY, impatient};
 use crate::{Endpoint, ShutDown, roomy_pair};
+use apus::{Bytes, ReplyError, Request};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +14,14 @@ use std::time::Duration;
 /// does not have the poll role. On a busy machine it gets the role now and then, and releases it
 /// when a thread waits for a request; therefore the requests are sent in bursts.
 fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
+    a_held_reply_arrives(|_, request, payload| request.reply(payload), then);
+}
+
+/// As above; `reply` sends the reply.
+fn a_held_reply_arrives(
+    reply: impl Fn(&Endpoint, Request, Bytes) -> Result<(), ReplyError> + Sync,
+    then: impl FnOnce(&Endpoint) + Send,
+) {
     let (client, server) = roomy_pair(&impatient(), 400 * UNDER_WAY as usize);
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
@@ -22,7 +31,7 @@ fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + 
                 let payload = request.take_payload();
                 let number = u64::from_le_bytes(payload[..].try_into().unwrap());
                 let before = server.metrics().engine.held_replies;
-                request.reply(payload).unwrap();
+                reply(&server, request, payload).unwrap();
                 if server.metrics().engine.held_replies > before {
                     held.store(number, Ordering::Relaxed);
                     then(&server);
@@ -56,6 +65,14 @@ fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + 
 #[test]
 fn a_held_reply_leaves_although_its_thread_is_busy() {
     a_held_reply_arrives_whatever_its_thread_does(|_| {});
+}
+
+#[test]
+fn a_held_reply_of_a_batch_leaves_although_its_thread_is_busy() {
+    let reply = |server: &Endpoint, request, payload: Bytes| {
+        server.reply_many(&mut vec![(request, payload.into())])
+    };
+    a_held_reply_arrives(reply, |_| {});
 }
 
 /// The protocol discards what has not left when the endpoint is shut down.

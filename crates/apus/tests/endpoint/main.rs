@@ -3,6 +3,7 @@
 #[cfg(feature = "tokio")]
 mod arrivals;
 mod async_order;
+mod batches;
 mod calls;
 mod coalescing;
 mod concurrency;

@@ -1,6 +1,6 @@
 //! One program, compiled for the blocking and for the async endpoint, with the same results.
 
-use apus::{CallOptions, Config, EndpointHandle, PollMode};
+use apus::{CallOptions, Config, EndpointHandle, OutgoingCall, PollMode};
 use apus_driver::loopback::LoopbackNetwork;
 use std::error::Error;
 use std::thread;
@@ -73,6 +73,22 @@ macro_rules! script {
         cookies.sort_unstable();
         let (result, left) = (&completions[0].result, client.try_recv_completion()?);
         seen.push(format!("{cookies:?} {result:?} {}", left.is_none()));
+
+        // Many calls and replies at once.
+        let call = |cookie| OutgoingCall { to, request: "together".into(), cookie };
+        let mut calls: Vec<_> = (6..9).map(call).collect();
+        client.send_many(&mut calls, CallOptions::new())$($wait)*?;
+        let mut replies = Vec::new();
+        while replies.len() < 3 {
+            let request = server.recv_request()$($wait)*?;
+            replies.push((request, "all".into()));
+        }
+        server.reply_many(&mut replies)$($wait)*?;
+        let mut results = Vec::new();
+        while results.len() < 3 {
+            results.push(client.recv_completion()$($wait)*?.result?);
+        }
+        seen.push(format!("{} {} {results:?}", calls.len(), replies.len()));
 
         // Calls that wait for their response.
         let echo = {
@@ -148,6 +164,7 @@ fn one_program_runs_with_both() {
         "true",
         "true",
         r#"[3, 4, 5] Ok(b"three") true"#,
+        r#"0 0 [b"all", b"all", b"all"]"#,
         r#"b"fourth""#,
         r#"b"\x07\x07\x07""#,
         "true",

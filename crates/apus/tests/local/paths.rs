@@ -1,7 +1,7 @@
 //! The choice between shared memory and network, and what changes it.
 
 use crate::{assert_at_rest, bytes, connect, echo, pair};
-use apus::{CallOptions, Endpoint, EndpointBuilder};
+use apus::{CallOptions, Endpoint, EndpointBuilder, OutgoingCall};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -139,6 +139,33 @@ fn an_address_of_another_host_is_not_searched_for_on_this_host() {
     }
     assert_eq!(client.metrics().engine.local_calls, 0);
     assert_eq!(server.metrics().engine.local_requests, 0);
+}
+
+/// They have left when the methods return: neither side waits afterwards.
+#[test]
+fn calls_and_replies_that_are_made_together_go_through_memory() {
+    const COUNT: usize = 100;
+    let (client, server) = pair(&EndpointBuilder::default());
+    let before = [&client, &server].map(|endpoint| endpoint.metrics().engine);
+    let to = server.local_addr();
+    let call = |cookie| OutgoingCall { to, request: bytes(cookie as usize, 50).into(), cookie };
+    client.send_many(&mut (0..COUNT as u64).map(call).collect(), CallOptions::new()).unwrap();
+    let mut replies = Vec::new();
+    while let Some(request) = server.try_recv_request().unwrap() {
+        let payload = request.payload().clone().into();
+        replies.push((request, payload));
+    }
+    assert_eq!(replies.len(), COUNT);
+    server.reply_many(&mut replies).unwrap();
+    let mut ended = 0;
+    while let Some(end) = client.try_recv_completion().unwrap() {
+        assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 50));
+        ended += 1;
+    }
+    assert_eq!(ended, COUNT);
+    let after = [&client, &server].map(|endpoint| endpoint.metrics().engine);
+    assert_eq!(after[0].local_calls - before[0].local_calls, COUNT as u64);
+    assert_eq!(after[1].local_requests - before[1].local_requests, COUNT as u64);
 }
 
 /// Neither side waits, so messages under the cork do not leave.

@@ -2,7 +2,7 @@
 
 use crate::bytes;
 use apus::tokio::Endpoint;
-use apus::{CallOptions, EndpointBuilder, FailureKind};
+use apus::{CallOptions, EndpointBuilder, FailureKind, OutgoingCall};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -49,6 +49,37 @@ fn tasks_of_one_runtime_call_each_other() {
             assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
         });
     }
+}
+
+/// Messages through shared memory are not left to the task of the loop, as packets are.
+#[test]
+fn calls_and_replies_that_a_task_makes_together_leave_at_once() {
+    one_thread().block_on(async {
+        let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
+        let echoes = tokio::spawn(echo(server.clone()));
+        let client = Endpoint::client().await.unwrap();
+        connect(&client, &server).await;
+        echoes.abort();
+        assert!(echoes.await.unwrap_err().is_cancelled());
+        let task = tokio::spawn(async move {
+            let to = server.local_addr();
+            let call = |cookie| OutgoingCall { to, request: bytes(0, 50).into(), cookie };
+            let before = client.metrics().engine.local_calls;
+            client.send_many(&mut (0..50).map(call).collect(), CallOptions::new()).await.unwrap();
+            assert_eq!(client.metrics().engine.local_calls - before, 50);
+            let mut replies = Vec::new();
+            while replies.len() < 50 {
+                let request = server.recv_request().await.unwrap();
+                replies.push((request, bytes(0, 60).into()));
+            }
+            server.reply_many(&mut replies).await.unwrap();
+            for _ in 0..50 {
+                let end = client.recv_completion().await.unwrap();
+                assert_eq!(end.result.unwrap(), bytes(0, 60));
+            }
+        });
+        task.await.unwrap();
+    });
 }
 
 /// A thread that blocks and a runtime that sleeps call each other.

@@ -2,6 +2,7 @@
 
 #![cfg(feature = "tokio")]
 
+mod batches;
 mod calls;
 mod cancellation;
 mod concurrency;

@@ -1,8 +1,8 @@
 //! Turns of the task that runs the loop: what it sends for other tasks, and how it waits.
 
 use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, until};
-use apus::PollMode;
 use apus::tokio::Endpoint;
+use apus::{CallOptions, OutgoingCall, PollMode};
 use apus_driver::loopback::LoopbackNetwork;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -44,6 +44,30 @@ async fn leave_to_the_loop(client: &Endpoint, address: SocketAddr) {
     for _ in 0..64 {
         client.recv_completion().await.unwrap().result.unwrap();
     }
+}
+
+/// Requirement SEND-10.
+#[test]
+fn packets_of_calls_that_a_task_makes_together_are_left_to_the_loop_as_well() {
+    one_thread().block_on(async {
+        let builder = Endpoint::builder().poll_mode(PollMode::Spin);
+        let (client, server, address) = echo_pair(&builder).await;
+        client.call(address, "first").await.unwrap();
+        let task = client.clone();
+        let sends = tokio::spawn(async move {
+            let call = |cookie| OutgoingCall { to: address, request: bytes(0, 100).into(), cookie };
+            let before = sent(&task);
+            task.send_many(&mut (0..10).map(call).collect(), CallOptions::new()).await.unwrap();
+            assert_eq!(sent(&task), before, "they are left to the loop");
+            task.send_many(&mut (10..64).map(call).collect(), CallOptions::new()).await.unwrap();
+            assert!(sent(&task) - before >= 32, "no more than 31 are left to it");
+        });
+        sends.await.unwrap();
+        for _ in 0..64 {
+            client.recv_completion().await.unwrap().result.unwrap();
+        }
+        assert_at_rest(&[&client, &server]).await;
+    });
 }
 
 /// Requirement SEND-10.

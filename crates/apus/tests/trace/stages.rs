@@ -2,7 +2,7 @@
 
 use crate::{Tracing, names, only, pair, pair_in_memory, serve_while};
 use apus::trace::{Event, Record, Sampling, Side};
-use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
+use apus::{CallOptions, Endpoint, EndpointBuilder, Engine, OutgoingCall, PollMode};
 use std::collections::BTreeSet;
 
 /// Returns the records of the last call of `client`, at the client and at its server.
@@ -134,6 +134,40 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
     assert!(left.len() < 21, "{left:?}");
     let trace = tracing.trace();
     let most = trace.all(Event::Send).map(|(_, record)| record.a).max();
+    assert!(most >= Some(10), "{most:?}");
+}
+
+#[test]
+fn calls_and_replies_that_are_made_together_go_through_the_same_stages() {
+    const CALLS: usize = 20;
+    let tracing = Tracing::all();
+    let (client, server) = pair(&EndpointBuilder::default());
+    let to = server.local_addr();
+    let call = |cookie| OutgoingCall { to, request: vec![7; 50].into(), cookie };
+    let mut calls: Vec<_> = (0..CALLS as u64).map(call).collect();
+    client.send_many(&mut calls, CallOptions::new()).unwrap();
+    let mut requests = Vec::new();
+    while requests.len() < CALLS {
+        server.recv_requests(&mut requests, CALLS).unwrap();
+    }
+    let mut replies: Vec<_> =
+        requests.into_iter().map(|request| (request, vec![7; 60].into())).collect();
+    server.reply_many(&mut replies).unwrap();
+    let mut ends = Vec::new();
+    while ends.len() < CALLS {
+        client.recv_completions(&mut ends, CALLS).unwrap();
+    }
+    let mine = tracing.of(client.local_addr(), Side::Client);
+    let theirs = tracing.of(to, Side::Server);
+    for (records, events) in [
+        (&mine, [Event::Call, Event::Queued, Event::Parsed, Event::Returned]),
+        (&theirs, [Event::Parsed, Event::RequestReturned, Event::Reply, Event::Queued]),
+    ] {
+        for event in events {
+            assert_eq!(only(records, event).len(), CALLS, "{event:?}");
+        }
+    }
+    let most = tracing.trace().all(Event::Send).map(|(_, record)| record.a).max();
     assert!(most >= Some(10), "{most:?}");
 }
 

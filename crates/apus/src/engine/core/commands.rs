@@ -251,6 +251,15 @@ impl Core {
         self.transmit_held_back();
     }
 
+    /// Begins calls or replies that follow each other under one lock: their messages leave together.
+    pub(crate) fn begin_batch(&mut self) {
+        if self.cork.holds_messages() && !self.cork.is_corked() {
+            // Otherwise the batch would have the time of a message that was left to another thread or task.
+            self.time.read_clock();
+        }
+        self.cork.insert();
+    }
+
     /// Returns the time of a command. Commands that a cork holds back have the time of the first of
     /// them, or of the last reading of the clock.
     fn command_time(&mut self) -> Instant {

@@ -39,12 +39,40 @@ impl Core {
     /// After a reply. While too many requests wait for a thread of the application, the reply
     /// leaves when the network is polled next, together with others (BACKLOG-3).
     pub(super) fn after_reply(&mut self) {
-        if self.polling.is_free() && self.inbox.holds_replies() {
+        if self.holds_replies() {
             self.observation.counters.held_replies += 1;
             self.deliver();
             self.hold_back();
         } else {
             self.after_command();
+        }
+    }
+
+    /// Returns whether replies wait for the next poll of the network (BACKLOG-3).
+    fn holds_replies(&self) -> bool {
+        self.polling.is_free() && self.inbox.holds_replies()
+    }
+
+    /// Ends the calls of a batch: sends them, unless they are held back as a single one would be.
+    pub(crate) fn end_batch(&mut self) {
+        self.end_batch_and(false);
+    }
+
+    /// Ends the replies of a batch: sends them, unless they are held back as a single one would be.
+    pub(crate) fn end_reply_batch(&mut self) {
+        self.end_batch_and(self.holds_replies());
+    }
+
+    fn end_batch_and(&mut self, hold_back: bool) {
+        self.cork.remove();
+        if self.cork.is_corked() {
+            return;
+        }
+        if hold_back || self.cork.is_deferred() {
+            // Messages through shared memory wait for a cork alone.
+            self.flush_local();
+        } else {
+            self.transmit_held_back();
         }
     }
 
@@ -83,12 +111,16 @@ impl Core {
 
     /// Sends what is held back.
     pub(crate) fn transmit_held_back(&mut self) {
-        if let Some(local) = &mut self.local {
-            local.flush(&mut self.calls);
-        }
+        self.flush_local();
         if self.cork.holds_messages() {
             self.time.read_clock();
             self.transmit();
+        }
+    }
+
+    fn flush_local(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.flush(&mut self.calls);
         }
     }
 
