@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use apus::{Bytes, Endpoint};
+use apus::{Bytes, CallOptions, Endpoint, OutgoingCall};
 
 use crate::contender::{Plan, Replies, Side};
 use crate::meter::Meter;
@@ -39,9 +39,9 @@ pub(super) fn call(
 /// Keeps as many calls outstanding as the plan says, for as long as it says, and then receives the
 /// outstanding replies.
 ///
-/// Each completed call is followed by the next one. The cork lets the calls that follow from one
-/// batch of replies leave together: when no further reply is available and the client waits, or
-/// earlier if they fill a datagram.
+/// Each completed call is followed by the next one. The calls that follow from one batch of replies are
+/// made together, as UDP with segmentation sends up to 64 packets at once. The cork lets them leave when
+/// no further reply is available and the client waits, or earlier if they fill a datagram.
 pub(super) fn many(
     endpoint: &Endpoint,
     server: SocketAddr,
@@ -51,9 +51,10 @@ pub(super) fn many(
 ) -> Result<Side, Error> {
     let request = Bytes::from(vec![0; plan.size]);
     let expected = replies.length(plan.size);
-    let send = |cookie| match endpoint.send(server, request.clone(), cookie) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Error::endpoint(format!("send to {server}"), error)),
+    let call = |cookie| OutgoingCall { to: server, request: request.clone().into(), cookie };
+    let send = |calls: &mut Vec<_>| {
+        let sent = endpoint.send_many(calls, CallOptions::new());
+        sent.map_err(|error| Error::endpoint(format!("send to {server}"), error))
     };
     let mut meter = Meter::start(plan);
     // Time at which each call was sent, by its cookie.
@@ -62,7 +63,8 @@ pub(super) fn many(
     let mut ends = Vec::with_capacity(plan.outstanding);
     let _together = endpoint.cork();
     let mut exchange = || {
-        (0..sent.len() as u64).try_for_each(send)?;
+        let mut calls: Vec<_> = (0..sent.len() as u64).map(call).collect();
+        send(&mut calls)?;
         while under_way > 0 {
             endpoint
                 .recv_completions(&mut ends, plan.outstanding)
@@ -81,8 +83,9 @@ pub(super) fn many(
                     continue;
                 }
                 *sent = now;
-                send(ended.cookie)?;
+                calls.push(call(ended.cookie));
             }
+            send(&mut calls)?;
         }
         Ok(())
     };

@@ -22,19 +22,22 @@ pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<
     })
 }
 
-/// Sends each request back, for many small requests: receives all that are available, and lets the
-/// replies leave together.
+/// Sends each request back, for many small requests: receives all that are available, and sends the
+/// replies together.
 pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     let _together = endpoint.cork();
     let mut requests = Vec::with_capacity(AT_ONCE);
+    let mut replies = Vec::with_capacity(AT_ONCE);
     loop {
         if let Err(error) = endpoint.recv_requests(&mut requests, AT_ONCE) {
             return ended(error);
         }
-        for mut request in requests.drain(..) {
+        replies.extend(requests.drain(..).map(|mut request| {
             let payload = request.take_payload();
-            let _ = request.reply(payload);
-        }
+            (request, payload.into())
+        }));
+        // A client that has disconnected needs no reply.
+        let _ = endpoint.reply_many(&mut replies);
     }
 }
 
