@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use apus::{Bytes, Closed, Endpoint, PollMode};
+use apus::{Bytes, CallOptions, Closed, Endpoint, OutgoingCall, PollMode};
 
 use super::client::expect_length;
 use super::endpoint::{serve_at, shut_down_on_stop};
@@ -146,9 +146,13 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn send(&self, cookie: u64) -> Result<(), Error> {
-        let sent = self.endpoint.send(self.server, self.request.clone(), cookie);
-        sent.map(drop).map_err(|error| Error::endpoint(format!("send to {}", self.server), error))
+    fn call(&self, cookie: u64) -> OutgoingCall {
+        OutgoingCall { to: self.server, request: self.request.clone().into(), cookie }
+    }
+
+    fn send(&self, calls: &mut Vec<OutgoingCall>) -> Result<(), Error> {
+        let sent = self.endpoint.send_many(calls, CallOptions::new());
+        sent.map_err(|error| Error::endpoint(format!("send to {}", self.server), error))
     }
 
     /// Does the work of one of `threads` threads.
@@ -163,8 +167,9 @@ impl<'a> Calls<'a> {
 
     fn exchange(&self, meter: &mut Meter, thread: usize, threads: usize) -> Result<(), Error> {
         let _together = self.endpoint.cork();
-        let mut own = (0..self.sent.len() as u64).skip(thread).step_by(threads);
-        own.try_for_each(|cookie| self.send(cookie))?;
+        let own = (0..self.sent.len() as u64).skip(thread).step_by(threads);
+        let mut calls: Vec<_> = own.map(|cookie| self.call(cookie)).collect();
+        self.send(&mut calls)?;
         let mut ends = Vec::with_capacity(self.sent.len());
         loop {
             match self.endpoint.recv_completions(&mut ends, self.sent.len()) {
@@ -189,8 +194,9 @@ impl<'a> Calls<'a> {
                     continue;
                 }
                 sent.store(now, Ordering::Relaxed);
-                self.send(ended.cookie)?;
+                calls.push(self.call(ended.cookie));
             }
+            self.send(&mut calls)?;
         }
     }
 }
