@@ -24,6 +24,7 @@ use super::checker::order::Order;
 use super::checker::permission::Permission;
 use super::checker::recovery::Recovery;
 use super::checker::sealing::Sealing;
+use super::checker::session::session;
 use super::checker::undisturbed::Outcomes;
 use super::directory::Directory;
 use super::event_log::EventLog;
@@ -192,7 +193,8 @@ impl Observer {
         self.record(result);
     }
 
-    /// Records that a packet was passed to the driver. Returns the call of a message's first packet.
+    /// Records that a packet was passed to the driver. Returns the call of a message's first packet, if it is in a session: one before that
+    /// is sent again as soon as there is a session, whether it has arrived or not.
     pub(crate) fn sent(
         &mut self,
         at: Nanos,
@@ -206,7 +208,8 @@ impl Observer {
             Ok(packet) => {
                 let wire = self.wire(host, peer, &packet, bytes.len(), true, place);
                 self.observe(at, host, HostEvent::Sent(wire));
-                wire.call.filter(|_| matches!(packet.body, Body::Data(Data { offset: 0, .. }, _)))
+                let is_first = matches!(packet.body, Body::Data(Data { offset: 0, .. }, _));
+                wire.call.filter(|_| is_first && session(&packet).is_some())
             }
             Err(error) => {
                 self.record(Err(Violation {

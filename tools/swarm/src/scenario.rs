@@ -79,8 +79,8 @@ pub struct Scenario {
     pub attack: Option<Attack>,
     /// If packets are sealed: what a host on the path does to them until [`Scenario::heal_at`].
     pub sealed: Option<Meddling>,
-    /// Messages whose first packet is lost once, by call, and the role of their sender. What is lost depends on no other
-    /// packet: it is the same in a run with an attack and in one without.
+    /// Messages whose first packet in a session is lost once, by call, and the role of their sender. What is lost depends on no other
+    /// packet, and only a RESEND brings it: it is the same in a run with an attack and in one without.
     pub lost: BTreeMap<CallId, Role>,
     /// End of all faults.
     pub heal_at: Nanos,

@@ -373,6 +373,22 @@ fn hostile_hosts_in_every_position() {
     }
 }
 
+/// What a message loses costs it a RESEND with an attack and without. (Seed 4100039: without the attack, a request lost a packet from before the
+/// session, and was sent again in it at once; with the attack, there was a session when it was sent first.)
+#[test]
+fn a_packet_that_is_lost_is_lost_in_a_session() {
+    let mut scenario = Scenario::generate_with(4_100_039, PeerModel::Hostile);
+    scenario.calls.truncate(300);
+    scenario.heal_at = scenario.calls.last().map_or(0, |call| call.at) + MILLISECOND;
+    scenario.attack.as_mut().unwrap().until = scenario.heal_at;
+    for one in 0..40 {
+        scenario.lost = [(one, Role::Client)].into();
+        if let Some(failure) = check_scenario(&scenario).failure {
+            panic!("{failure}");
+        }
+    }
+}
+
 /// A host on the path of sealed packets repeats, changes, misattributes, replays and forges them, and nothing comes of it.
 #[test]
 fn a_host_on_the_path_stops_packets_and_nothing_else() {

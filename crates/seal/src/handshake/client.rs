@@ -19,6 +19,9 @@ const ATTEMPTS: u32 = 9;
 /// FINISH have no key either. Chosen by us: 140 ms.
 const PATIENCE: u32 = 3;
 
+/// Time from a HELLO that was answered to one of this end to the same peer, in nanoseconds: FINISH has been sent four times by then (SEAL-15).
+pub(super) const ANSWERED_WAIT: u64 = 200_000_000;
+
 /// A client's handshake.
 #[derive(Debug)]
 pub(super) struct ClientHandshake {
@@ -32,7 +35,7 @@ pub(super) struct ClientHandshake {
     /// When the packets are sent again.
     pub(super) due: u64,
     /// Whether another handshake with the same peer goes first, or has gone first (HANDSHAKE-3).
-    pub(super) has_waited: bool,
+    has_waited: bool,
     /// Until when it rests for the other one.
     rests_until: u64,
     /// Whether the keys are in use: only READY is missing.
@@ -75,6 +78,17 @@ impl ClientHandshake {
     /// dropped the handshake.
     pub(super) const fn is_overdue(&self) -> bool {
         self.is_complete && self.attempts > PATIENCE
+    }
+
+    /// Returns whether it goes on although the peer has begun handshake `other`, whose HELLO is not answered then (HANDSHAKE-3). While it
+    /// rests, those with lower ids go first, too. At the end of its rest they do not: its next HELLO could overtake the answer, which the peer
+    /// would read nevertheless if it has rested before.
+    pub(super) const fn goes_on(&self, now: u64, other: u64) -> bool {
+        if self.is_complete {
+            // The peer has not read FINISH yet. Requests may be under way with these keys.
+            return !self.is_overdue();
+        }
+        other < self.flight.id && self.rests_until < now + ANSWERED_WAIT
     }
 
     /// Lets another handshake with the same peer go first, for a second, once.

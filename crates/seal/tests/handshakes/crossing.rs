@@ -5,7 +5,7 @@ use apus_seal::Datagram;
 use apus_seal::stub::{StubNegotiator, StubPolicy};
 use apus_wire::{SealKind, SealedHeader};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 fn ends(seed: u64) -> [End; 2] {
@@ -92,6 +92,93 @@ fn keys_that_both_ends_have_outlive_the_report_of_a_missing_key() {
 /// A datagram that is on its way: to which end, and its bytes.
 type OnItsWay = (usize, Vec<u8>);
 
+/// When the first copy of a packet arrives after it was sent, and the second one, if there is one, in milliseconds.
+type Fate = (u64, Option<u64>);
+
+/// How two ends come to begin handshakes with each other.
+#[derive(Debug)]
+struct Crossing {
+    seed: u64,
+    /// When each wants keys, in milliseconds.
+    wants: [u64; 2],
+    /// When a HELLO arrives that was sent by an earlier life of each end, in milliseconds.
+    strays: [Option<u64>; 2],
+    /// What happens to the first packets; later ones arrive at once.
+    fates: Vec<Fate>,
+    /// Those of the packets that are lost.
+    lost: BTreeSet<usize>,
+}
+
+impl Crossing {
+    /// Returns both ends after `until` milliseconds.
+    fn run(&self, until: u64) -> [End; 2] {
+        let (mut ends, earlier) = (ends(self.seed), ends(self.seed + (1 << 32)));
+        let addresses = [ends[0].address, ends[1].address];
+        let mut on_their_way: BTreeMap<(u64, usize), OnItsWay> = BTreeMap::new();
+        for (own, mut end) in earlier.into_iter().enumerate() {
+            end.handshakes.want(0, addresses[1 - own], None).unwrap();
+            let hello = end.poll_transmit().expect("a HELLO").packet;
+            if let Some(at) = self.strays[own] {
+                on_their_way.insert((at * MILLIS, usize::MAX - own), (1 - own, hello));
+            }
+        }
+        let mut sent = 0;
+        for now in (0..until).map(|millis| millis * MILLIS) {
+            while let Some(entry) = on_their_way.first_entry().filter(|entry| entry.key().0 <= now)
+            {
+                let (to, packet) = entry.remove();
+                ends[to].receive(now, addresses[1 - to], packet);
+            }
+            for (own, end) in ends.iter_mut().enumerate() {
+                if now == self.wants[own] * MILLIS && end.keys.is_none() {
+                    end.handshakes.want(now, addresses[1 - own], None).unwrap();
+                }
+                end.handshakes.handle_timeout(now);
+                end.take_events();
+                while let Some(datagram) = end.poll_transmit() {
+                    let (delay, repeated) = self.fates.get(sent).copied().unwrap_or((0, None));
+                    let copies = [Some(delay), repeated];
+                    for (copy, delay) in copies.into_iter().flatten().enumerate() {
+                        if !self.lost.contains(&sent) {
+                            let key = (now + delay * MILLIS, 2 * sent + copy);
+                            on_their_way.insert(key, (1 - own, datagram.packet.clone()));
+                        }
+                    }
+                    sent += 1;
+                }
+            }
+        }
+        ends
+    }
+}
+
+/// HANDSHAKE-3, SEAL-15. Each end lets another handshake go first: one of them the present one of its peer, the other one that of a life of its
+/// peer that has ended. (Seed 4200050: both went on after the same second, and answered each other, since neither was to rest again.)
+#[test]
+fn two_ends_that_have_let_others_go_first_agree_once() {
+    for seed in 0..64 {
+        for strays in [[Some(0), None], [None, Some(0)], [Some(0), Some(1)]] {
+            let (wants, fates, lost) = ([0, 0], vec![(5, None); 40], BTreeSet::new());
+            let mut ends = Crossing { seed, wants, strays, fates, lost }.run(3_000);
+            assert_agreed_once(&mut ends);
+        }
+    }
+}
+
+/// HANDSHAKE-3, SEAL-15. An end that answered at the end of its rest would go on before the peer has read the answer, and its first packets could
+/// arrive before it.
+#[test]
+fn an_end_answers_no_lower_id_at_the_end_of_its_rest() {
+    let mut fates = vec![(0, None); 40];
+    let delays = [(2, 13), (7, 8), (9, 5), (13, 2), (17, 1), (19, 20), (21, 27), (24, 5), (25, 8)];
+    for (sent, delay) in delays {
+        fates[sent].0 = delay;
+    }
+    let (wants, strays, lost) = ([14; 2], [Some(154), Some(160)], [0, 4].into());
+    let crossing = Crossing { seed: 3_623_276_827, wants, strays, fates, lost };
+    assert_agreed_once(&mut crossing.run(4_000));
+}
+
 proptest! {
     /// HANDSHAKE-3, SEAL-15: whenever both begin, and however the first packets are lost, delayed, repeated and reordered, as long as a FINISH
     /// arrives among the first.
@@ -102,34 +189,20 @@ proptest! {
         fates in prop::collection::vec((0u64..30, prop::option::weighted(0.2, 0u64..30)), 14),
         lost in prop::collection::btree_set(0usize..14, 0..3),
     ) {
-        let mut ends = ends(u64::from(seed));
-        let addresses = [ends[0].address, ends[1].address];
-        let mut on_their_way: BTreeMap<(u64, usize), OnItsWay> = BTreeMap::new();
-        let mut sent = 0;
-        for now in (0..2_000).map(|millis| millis * MILLIS) {
-            while let Some(entry) = on_their_way.first_entry().filter(|entry| entry.key().0 <= now) {
-                let (to, packet) = entry.remove();
-                ends[to].receive(now, addresses[1 - to], packet);
-            }
-            for (own, end) in ends.iter_mut().enumerate() {
-                if now == wants[own] * MILLIS && end.keys.is_none() {
-                    end.handshakes.want(now, addresses[1 - own], None).unwrap();
-                }
-                end.handshakes.handle_timeout(now);
-                end.take_events();
-                while let Some(datagram) = end.poll_transmit() {
-                    let (delay, repeated) = fates.get(sent).copied().unwrap_or((0, None));
-                    let copies = [Some(delay), repeated];
-                    for (copy, delay) in copies.into_iter().flatten().enumerate() {
-                        if !lost.contains(&sent) {
-                            let key = (now + delay * MILLIS, 2 * sent + copy);
-                            on_their_way.insert(key, (1 - own, datagram.packet.clone()));
-                        }
-                    }
-                    sent += 1;
-                }
-            }
-        }
-        assert_agreed_once(&mut ends);
+        let crossing = Crossing { seed: u64::from(seed), wants, strays: [None; 2], fates, lost };
+        assert_agreed_once(&mut crossing.run(2_000));
+    }
+
+    /// HANDSHAKE-3, SEAL-15: the same if handshakes of lives that have ended go first for a time.
+    #[test]
+    fn two_ends_agree_once_whichever_handshakes_go_first(
+        seed in any::<u32>(),
+        wants in prop::array::uniform2(0u64..40),
+        strays in prop::array::uniform2(prop::option::weighted(0.8, 0u64..1_250)),
+        fates in prop::collection::vec((0u64..30, prop::option::weighted(0.2, 0u64..30)), 40),
+        lost in prop::collection::btree_set(0usize..8, 0..3),
+    ) {
+        let crossing = Crossing { seed: u64::from(seed), wants, strays, fates, lost };
+        assert_agreed_once(&mut crossing.run(4_000));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod permission;
 mod ranges;
 pub(crate) mod recovery;
 pub(crate) mod sealing;
-mod session;
+pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 pub(crate) mod undisturbed;

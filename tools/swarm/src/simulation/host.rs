@@ -84,7 +84,7 @@ pub(crate) struct ObservedHost {
     receive_buffer: Option<u64>,
     /// Most bursts of a pass.
     bursts: u32,
-    /// Calls of which the first packet that leaves this host is still to be lost.
+    /// Calls of which the first packet in a session that leaves this host is still to be lost.
     lost: BTreeSet<CallId>,
     /// The attack of another host, if there is one.
     attack: Option<Attack>,

@@ -18,5 +18,7 @@ mod run;
 mod sealed_end;
 mod sealing;
 mod stack;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use run::{End, run};

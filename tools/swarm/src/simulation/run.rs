@@ -48,15 +48,24 @@ pub(crate) struct End {
 /// Number of packets after which faults end early. Chosen by us: ten times the average of a run.
 const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 
-/// Number of packets after which what a phase waits for will not happen. (The first phase may have more of them: calls of
-/// Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
+/// Number of packets after which what is waited for will not happen, in addition to those about which modules ask. (The first phase may have more of
+/// them: calls of Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
 /// Time that a host needs to start anew with the Linux module, at least.
 const REBOOT: Nanos = 2 * SECOND;
 
 /// Runs a scenario; records its events in `trace` if it is given.
-pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
+pub(crate) fn run(scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
+    run_with(scenario, trace, MAX_PACKETS)
+}
+
+/// Runs a scenario. What is waited for is given up after `max_packets`.
+pub(super) fn run_with(
+    mut scenario: Scenario,
+    trace: Option<Rc<RefCell<EventLog>>>,
+    max_packets: u64,
+) -> End {
     let surviving = surviving(&scenario);
     let ends = scenario.ends();
     let probes = Probes::plan(&mut scenario, &surviving);
@@ -73,22 +82,22 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) 
                     true => Resident::Hostile(hostile_host(&plan, attack, &observer)),
                     false => Resident::Honest(host(id)),
                 };
-                run_on(host, scenario, &observer, surviving, probes)
+                run_on(host, scenario, &observer, surviving, probes, max_packets)
             }
             (None, None) if is_divided => {
                 let host = |id| divided_host(id, ends, publishes, end);
-                run_on(host, scenario.clone(), &observer, surviving, probes)
+                run_on(host, scenario.clone(), &observer, surviving, probes, max_packets)
             }
-            (None, None) => run_on(host, scenario, &observer, surviving, probes),
+            (None, None) => run_on(host, scenario, &observer, surviving, probes, max_packets),
             (Some(Processors { processor, .. }), None) => {
                 let plan = scenario.clone();
                 let end =
                     |id, place| ProcessorHost::new(end(id, place), processor, plan.stalls_of(id));
                 if is_divided {
                     let host = |id| divided_host(id, ends, publishes, end);
-                    run_on(host, scenario, &observer, surviving, probes)
+                    run_on(host, scenario, &observer, surviving, probes, max_packets)
                 } else {
-                    run_on(|id| end(id, None), scenario, &observer, surviving, probes)
+                    run_on(|id| end(id, None), scenario, &observer, surviving, probes, max_packets)
                 }
             }
         };
@@ -152,6 +161,7 @@ fn run_on<H: SimulatedHost>(
     observer: &Rc<RefCell<Observer>>,
     surviving: Vec<HostId>,
     probes: Probes,
+    max_packets: u64,
 ) -> RunEnd {
     let fabric = Fabric::new(&scenario.fabric, host).with_faults(
         scenario.faults,
@@ -161,8 +171,16 @@ fn run_on<H: SimulatedHost>(
     let observer = Rc::clone(observer);
     let ends = scenario.ends();
     let surviving = surviving.into_iter().flat_map(|host| ends.on(host)).collect();
-    let mut world =
-        Simulation { scenario, fabric, observer, surviving, ends, probes, restarted: 0 };
+    let mut world = Simulation {
+        scenario,
+        fabric,
+        observer,
+        surviving,
+        ends,
+        probes,
+        restarted: 0,
+        max_packets,
+    };
     world.run();
     let Simulation { fabric, .. } = world;
     RunEnd {
@@ -194,6 +212,8 @@ struct Simulation<H: SimulatedHost> {
     probes: Probes,
     /// Restarts of single processes that have happened.
     restarted: usize,
+    /// [`MAX_PACKETS`], or fewer in tests.
+    max_packets: u64,
 }
 
 impl<H: SimulatedHost> Simulation<H> {
@@ -340,9 +360,14 @@ impl<H: SimulatedHost> Simulation<H> {
         self.observer.borrow().is_over()
     }
 
-    /// Returns the number of packets at which a phase that begins now is given up.
+    /// Returns the number of packets at which what is waited for from now on is given up. In each tick until then, modules ask about each of
+    /// their RPCs, and are answered, whatever apus does: a request that waits for grants costs a RESEND and a BUSY every 5 ms
+    /// (HM `homa_timer.c` `homa_timer_check_rpc`).
     fn most_packets(&self) -> u64 {
-        self.observer.borrow().packets + MAX_PACKETS
+        let modules = self.surviving.iter().filter_map(|host| self.stack(*host).kernel());
+        let asked_about: usize = modules.map(|module| module.live().count()).sum();
+        let asked = 2 * asked_about as u64 * (self.time_limit() / MILLISECOND);
+        self.observer.borrow().packets + self.max_packets + asked
     }
 
     /// Advances until `done`, or until `bound` has passed, or `most` packets were sent.
@@ -362,10 +387,10 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
     /// possible to cancel it.
     fn expect_calls_to_end(&mut self) {
-        let most = self.most_packets();
-        // A loss may delay many calls in sequence, so wait as long as calls end.
+        // A loss may delay many calls in sequence, so wait as long as calls end. Requests that a module has given up are granted, too, and end
+        // when they are asked about, so that a thousand calls may take as many resend intervals.
         loop {
-            let before = self.open();
+            let (before, most) = (self.open(), self.most_packets());
             self.wait(self.time_limit(), most, |world| world.open() == 0 || world.open() < before);
             if self.open() == 0 || self.open() == before {
                 break;

@@ -25,6 +25,10 @@ impl Handshakes {
             return;
         }
         let shown = self.show_keys(key, to);
+        // HANDSHAKE-3
+        if self.clients.get(&key.0).is_some_and(|client| client.goes_on(now, key.1)) {
+            return;
+        }
         if !self.servers.contains_key(&key) && !self.begin_server(now, key, to, hello) {
             return;
         }
@@ -67,20 +71,10 @@ impl Handshakes {
             send(&mut self.outbox, peer, to, vec![retry(ports, id, &cookie)]);
             return false;
         }
-        if let Some(client) = self.clients.get_mut(&peer) {
-            // HANDSHAKE-3
-            let goes_on = if client.is_complete {
-                // The peer has not read our FINISH yet. Requests may be under way with these keys.
-                !client.is_overdue()
-            } else {
-                id < client.flight.id && !client.has_waited
-            };
-            if goes_on {
-                return false;
-            }
-            if !client.is_complete {
-                client.wait_for_other(now);
-            }
+        if let Some(client) = self.clients.get_mut(&peer)
+            && !client.is_complete
+        {
+            client.wait_for_other(now);
         }
         if !self.peers.contains_key(&peer) {
             if self.peers.len() >= self.limits.peers {

@@ -6,7 +6,7 @@
 mod answering;
 mod calling;
 
-use super::client::ClientHandshake;
+use super::client::{ANSWERED_WAIT, ClientHandshake};
 use super::cookie::Cookies;
 use super::flight::{Flight, Hello};
 use super::refusals::{RefusalList, Refusals};
@@ -23,9 +23,6 @@ use std::sync::Arc;
 
 /// Time for which no new handshake with a peer is begun after one has failed, in nanoseconds.
 const HOLD_AFTER_FAILURE: u64 = 1_000_000_000;
-
-/// Time from a HELLO that was answered to one of this end to the same peer, in nanoseconds: FINISH has been sent four times by then (SEAL-15).
-const ANSWERED_WAIT: u64 = 200_000_000;
 
 /// Time from a NO_KEY that is believed to the HELLO, in nanoseconds: what shows that both have the keys arrives meanwhile (SEAL-17).
 const DOUBT_WAIT: u64 = 1_000_000;
