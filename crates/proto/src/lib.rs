@@ -113,7 +113,6 @@ mod message;
 mod metrics;
 mod neighbours;
 mod observation;
-mod octaves;
 mod peer;
 mod priority;
 pub mod probe;

@@ -7,8 +7,8 @@
 use super::OwnCutoffs;
 use crate::config::Config;
 use crate::extent::extent;
-use crate::octaves;
 use crate::time::{Instant, USEC};
+use apus_histogram::octaves;
 use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
 /// Classes for all lengths that a `u32` holds.
