@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("budget", &["time", "limits", "config", "extent", "message", "error", "peer", "event"]),
     ("probe", &["limits", "drop_reason", "error", "peer", "rpc"]),
     ("observation", &["time", "metrics", "rpc", "event", "probe"]),
-    ("priority", &["time", "config", "extent", "peer"]),
+    ("priority", &["time", "neighbours", "config", "extent", "peer"]),
     ("grant", &["time", "limits", "config", "message", "metrics", "peer", "rpc", "budget"]),
     ("inbound", &["time", "config", "message", "metrics", "budget", "priority", "grant"]),
     ("timer", &["time", "limits", "config", "error", "peer", "rpc"]),
