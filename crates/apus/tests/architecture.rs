@@ -97,13 +97,13 @@ fn the_map_names_every_crate_and_no_other() {
 /// only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
-    warning trace error security overload engine metrics snapshot introspection
+    warning trace error security engine metrics snapshot introspection
     call submission cork request handle endpoint arrival interruption builder tokio settings metrics_bridge prometheus
 crate::engine
     clock token task_place sync siblings poll_mode spin alarm signal descriptor cpu backlog tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
-    poll_loop event_loop blocking dedicated background_poller shards cooperative asynchronous
+    poll_loop event_loop blocking dedicated watch_set background_poller shards cooperative asynchronous
 crate::engine::core
     root transmission stealing neighbours messages commands shutdown timeout pass
 crate::engine::local

@@ -21,11 +21,10 @@ pub mod metrics_bridge;
 pub mod prometheus;
 mod read_time;
 mod sealing;
-mod sizes;
 pub mod snapshot;
 
+pub use apus_histogram::SizeHistogram;
 pub use endpoint::{Metrics, Queues};
 pub use engine::EngineMetrics;
 pub use read_time::ReadTime;
 pub use sealing::SEALING;
-pub use sizes::SizeHistogram;

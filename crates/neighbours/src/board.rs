@@ -4,7 +4,7 @@
 //! values of a pass and some of the one before. They are estimates, and the protocol treats them so (GRANT-14).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use apus_proto::{Instant, Neighbours, Published};
+use apus_proto::{ArrivingLengths, Instant, Neighbours, Published, Transport};
 use smallvec::SmallVec;
 
 /// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are active with the default
@@ -19,6 +19,16 @@ struct Line {
     incoming: AtomicU64,
     /// Bytes that its active messages lack, ascending; 0 where there is none.
     active: [AtomicU32; MAX_ACTIVE],
+    lengths: Lengths,
+}
+
+/// The lengths of the messages that arrive at it.
+#[derive(Debug, Default)]
+struct Lengths {
+    eighths: [AtomicU32; 8],
+    unscheduled: AtomicU64,
+    total: AtomicU64,
+    messages: AtomicU64,
 }
 
 /// When the interface will have sent all that the transports gave it, in nanoseconds of their clock.
@@ -66,6 +76,24 @@ impl Board {
         }
     }
 
+    /// Publishes what arrives at `transport`, which has this index, and has it learn what arrives at the others, if it is time.
+    ///
+    /// # Panics
+    ///
+    /// There is no such line.
+    pub fn exchange_lengths(&self, index: usize, now: Instant, transport: &mut Transport) {
+        if let Some(own) = transport.poll_lengths(now) {
+            transport.observe_lengths(&self.swap_lengths(index, &own));
+        }
+    }
+
+    /// Publishes what arrives at the transport with this index. Returns what arrives at each of the others.
+    fn swap_lengths(&self, index: usize, own: &ArrivingLengths) -> SmallVec<[ArrivingLengths; 4]> {
+        self.lines[index].lengths.store(own);
+        let others = self.lines.iter().enumerate().filter(|(other, _)| *other != index);
+        others.map(|(_, line)| line.lengths.load()).collect()
+    }
+
     /// Calls `use_neighbours` with what all transports but the one with this index do.
     pub fn read(&self, index: usize, use_neighbours: impl FnOnce(&Neighbours<'_>)) {
         let mut active: SmallVec<[u32; 4 * MAX_ACTIVE]> = SmallVec::new();
@@ -83,6 +111,26 @@ impl Board {
             active: &active,
             link_idle_at: Instant::from_nanos(self.link_idle_at.0.load(Ordering::Relaxed)),
         });
+    }
+}
+
+impl Lengths {
+    fn store(&self, lengths: &ArrivingLengths) {
+        for (slot, length) in self.eighths.iter().zip(lengths.eighths) {
+            slot.store(length, Ordering::Relaxed);
+        }
+        self.unscheduled.store(lengths.unscheduled, Ordering::Relaxed);
+        self.total.store(lengths.total, Ordering::Relaxed);
+        self.messages.store(lengths.messages, Ordering::Relaxed);
+    }
+
+    fn load(&self) -> ArrivingLengths {
+        ArrivingLengths {
+            eighths: self.eighths.each_ref().map(|slot| slot.load(Ordering::Relaxed)),
+            unscheduled: self.unscheduled.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+            messages: self.messages.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -118,5 +166,20 @@ mod tests {
         let many: Vec<u32> = (1..=12).collect();
         board.publish(0, Instant::ZERO, &published(0, &many, 0));
         board.read(1, |neighbours| assert_eq!(neighbours.active, &many[..MAX_ACTIVE]));
+    }
+
+    #[test]
+    fn a_transport_learns_which_lengths_arrive_at_each_of_the_others() {
+        let board = Board::new(3);
+        let arriving = |length| ArrivingLengths {
+            eighths: [length; 8],
+            unscheduled: 1,
+            total: 2,
+            messages: 3,
+        };
+        let none = ArrivingLengths::default();
+        assert_eq!(board.swap_lengths(0, &arriving(10))[..], [none, none]);
+        assert_eq!(board.swap_lengths(1, &arriving(20))[..], [arriving(10), none]);
+        assert_eq!(board.swap_lengths(2, &none)[..], [arriving(10), arriving(20)]);
     }
 }

@@ -71,7 +71,7 @@
 //!    [`Transport::next_timeout`].
 //! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
 //!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
-//!    [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`].
+//!    [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`], [`Transport::observe_lengths`].
 //! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
 //!    [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
 //!
@@ -113,7 +113,6 @@ mod message;
 mod metrics;
 mod neighbours;
 mod observation;
-mod octaves;
 mod peer;
 mod priority;
 pub mod probe;
@@ -137,7 +136,7 @@ pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Exemplar, Exemplars, Live,
     Metadata, Metrics, Progress, Recovery, Scheduling,
 };
-pub use neighbours::{Neighbours, Published};
+pub use neighbours::{ArrivingLengths, Neighbours, Published};
 pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;

@@ -2,7 +2,7 @@
 //! interface.
 //!
 //! A transport cannot know whether a neighbour is honest. Whatever they publish, it may use its part of the host's limits
-//! (GRANT-14, SEND-12) and grants one message at least (GRANT-17).
+//! (GRANT-14, SEND-12), grants one message at least (GRANT-17), and gives its own messages their part of its cutoffs (PRIO-17).
 
 use crate::time::Instant;
 
@@ -30,3 +30,20 @@ pub struct Published<'a> {
     /// nanoseconds.
     pub link_nanos: u64,
 }
+
+/// The unscheduled bytes that arrive at a transport, by the lengths of their messages. It publishes them for the cutoffs of its
+/// neighbours (PRIO-17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrivingLengths {
+    /// Length of the longest message of each eighth of them in bytes, ascending; each is known to an eighth.
+    pub eighths: [u32; EIGHTHS],
+    /// Unscheduled bytes that arrive in a second.
+    pub unscheduled: u64,
+    /// Bytes of all messages that arrive in a second.
+    pub total: u64,
+    /// Messages that arrive in a second.
+    pub messages: u64,
+}
+
+/// Number of parts in which [`ArrivingLengths`] are published: as many as there are levels.
+pub(crate) const EIGHTHS: usize = 8;

@@ -80,6 +80,9 @@ pub(crate) const USEC: u64 = 1_000;
 /// Nanoseconds in a millisecond.
 pub(crate) const MSEC: u64 = 1_000 * USEC;
 
+/// Nanoseconds in a second.
+pub(crate) const SEC: u64 = 1_000 * MSEC;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,8 @@
 use super::alarm::Alarm;
 use super::poll_role::RoleState;
 use super::shard::Shard;
-use super::signal::{Descriptors, Signal};
+use super::signal::Signal;
+use super::watch_set::WatchSet;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use slab::Slab;
@@ -78,16 +79,6 @@ pub(crate) struct Served {
 /// The system grants no further thread or descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
     let alarm = Arc::new(Alarm::new()?);
-    let sources = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    {
-        let mut receiver = shard.receiver();
-        let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
-        let data = EventData::new_u64(0);
-        epoll::add(&sources, shard.signal(), data, EventFlags::IN)?;
-        for fd in [Some(driver), bulk, doorbell].into_iter().flatten() {
-            epoll::add(&sources, fd, data, EventFlags::IN)?;
-        }
-    }
     let mut current = locked(&CURRENT);
     // A fork has no thread.
     let known = current.as_ref().filter(|poller| poller.pid == std::process::id());
@@ -97,7 +88,7 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Served> {
     };
     let member = Member {
         shard: Arc::downgrade(shard),
-        sources,
+        watch_set: None,
         alarm: alarm.clone(),
         at: None,
         watching: false,
@@ -151,8 +142,8 @@ struct Members {
 /// A shard, and what the background poller knows of it.
 struct Member {
     shard: Weak<Shard>,
-    /// An epoll set of what wakes a leader: the driver, the signal, the doorbell of local peers.
-    sources: OwnedFd,
+    /// What wakes a leader, while the shard is watched.
+    watch_set: Option<WatchSet>,
     /// Rings when the role has been free for an interval, and when the shard is closed.
     alarm: Arc<Alarm>,
     /// When it is due.
@@ -194,11 +185,8 @@ impl Poller {
         let at = Instant::now() + INTERVAL;
         member.at = Some(at);
         let slot = members.slots.vacant_key();
-        let key = FIRST + 2 * slot as u64;
-        // Without events until the shard is watched.
-        let none = EventFlags::ONESHOT;
-        epoll::add(&self.epoll, &member.sources, EventData::new_u64(key), none)?;
-        epoll::add(&self.epoll, &*member.alarm, EventData::new_u64(key + 1), EventFlags::IN)?;
+        let rings = EventData::new_u64(FIRST + 2 * slot as u64 + 1);
+        epoll::add(&self.epoll, &*member.alarm, rings, EventFlags::IN)?;
         members.slots.insert(member);
         members.due.insert((at, slot));
         members.set_clock(&self.clock);
@@ -212,8 +200,10 @@ impl Poller {
         if let Some(at) = member.at {
             members.due.remove(&(at, slot));
         }
+        if let Some(set) = member.watch_set {
+            set.close(&self.epoll);
+        }
         // Fails for none that was added.
-        let _ = epoll::delete(&self.epoll, &member.sources);
         let _ = epoll::delete(&self.epoll, &*member.alarm);
     }
 
@@ -274,12 +264,14 @@ impl Poller {
             member.turn(&shard, rung);
         }
         if member.watching {
-            let data = EventData::new_u64(FIRST + 2 * slot as u64);
-            let armed = EventFlags::IN | EventFlags::ONESHOT;
-            if epoll::modify(&self.epoll, &member.sources, data, armed).is_err() {
+            let key = FIRST + 2 * slot as u64;
+            let set = member.watch_set.as_mut();
+            if set.is_none_or(|set| set.arm(&self.epoll, key).is_err()) {
                 // Checked again soon instead.
                 member.at = Some(Instant::now() + INTERVAL);
             }
+        } else if let Some(set) = member.watch_set.take() {
+            set.close(&self.epoll);
         }
         due.extend(member.at.map(|at| (at, slot)));
     }
@@ -389,6 +381,10 @@ impl Member {
 
     /// Frees the poll role and watches the shard. Returns `false` if there is something to do.
     fn watch(&mut self, shard: &Shard) -> bool {
+        if self.watch_set.is_none() {
+            // Before the role is free: its next owner keeps the receiver.
+            self.watch_set = WatchSet::open(shard).ok();
+        }
         let Some((sleep, mut core, mut receiver)) = shard.prepare_sleep() else { return false };
         if core.is_closed() || core.polling().is_role_wanted() {
             receiver.take_over(shard.clock().now());
@@ -415,7 +411,7 @@ mod tests {
     fn member() -> Member {
         Member {
             shard: Weak::new(),
-            sources: epoll::create(epoll::CreateFlags::CLOEXEC).unwrap(),
+            watch_set: None,
             alarm: Arc::new(Alarm::new().unwrap()),
             at: None,
             watching: false,
@@ -455,5 +451,33 @@ mod tests {
         drop(locked);
         shard.lock().pass_role();
         assert!(shard.role_state().changes > changes);
+    }
+
+    /// Found by a profile: each packet calls the sets that its socket is in.
+    #[test]
+    fn no_set_has_the_socket_while_a_thread_leads() {
+        let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
+        let shard = server.shard();
+        let poller = locked(&CURRENT).clone().unwrap();
+        let wait_until_set = |is_open| loop {
+            let members = locked(&poller.members);
+            let of_shard =
+                |member: &&Member| std::ptr::eq(member.shard.as_ptr(), &raw const **shard);
+            let (_, member) = members.slots.iter().find(|(_, m)| of_shard(m)).unwrap();
+            if member.watch_set.is_some() == is_open {
+                break;
+            }
+            drop(members);
+            std::thread::yield_now();
+        };
+        wait_until_set(true);
+        while !shard.lock().polling().take_role() {
+            std::thread::yield_now();
+        }
+        let remote = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        remote.send_to(b"wakes the background poller", server.local_addr()).unwrap();
+        wait_until_set(false);
+        shard.lock().pass_role();
+        wait_until_set(true);
     }
 }

@@ -102,3 +102,4 @@ pub(crate) mod tracer;
 pub(crate) mod wait_target;
 mod waiter;
 mod wake_list;
+mod watch_set;

@@ -16,7 +16,7 @@
 
 use super::sync::{AtomicU32, Ordering, fence};
 use apus_neighbours::Board;
-use apus_proto::{Instant, Neighbours, Published};
+use apus_proto::{Instant, Neighbours, Published, Transport};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The kinds of messages that any thread may receive.
@@ -158,6 +158,11 @@ impl<S> Sibling<S> {
     /// Publishes what this shard does with the host's link.
     pub(crate) fn publish_link_use(&self, now: Instant, published: &Published<'_>) {
         self.all.board.publish(self.index, now, published);
+    }
+
+    /// Exchanges what arrives at this shard for what arrives at the others, if it is time.
+    pub(crate) fn exchange_lengths(&self, now: Instant, transport: &mut Transport) {
+        self.all.board.exchange_lengths(self.index, now, transport);
     }
 
     /// Calls `use_neighbours` with what the other shards do with the host's link.

@@ -3,7 +3,8 @@
 //! ```text
 //! word 0       when the interface will have sent all that it was given
 //! word 1       lines that have been used: those behind are empty
-//! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages
+//! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages,
+//!              four of arriving lengths, and what arrives in a second: unscheduled bytes, all bytes, messages
 //! ```
 //!
 //! # Invariants
@@ -16,7 +17,7 @@
 //! The three are model-checked with loom (`model`).
 
 use crate::sync::{AtomicU64, Ordering, Page};
-use apus_proto::Instant;
+use apus_proto::{ArrivingLengths, Instant};
 
 /// Bytes of a line: two cache lines, which processors fetch together.
 const LINE: usize = 128;
@@ -52,6 +53,10 @@ pub(super) struct Line<'a> {
     passed_at: &'a AtomicU64,
     incoming: &'a AtomicU64,
     active: [&'a AtomicU64; MAX_ACTIVE / 2],
+    eighths: [&'a AtomicU64; 4],
+    unscheduled: &'a AtomicU64,
+    total: &'a AtomicU64,
+    messages: &'a AtomicU64,
 }
 
 impl<'a> Line<'a> {
@@ -63,6 +68,10 @@ impl<'a> Line<'a> {
             passed_at: at(1),
             incoming: at(2),
             active: std::array::from_fn(|index| at(3 + index)),
+            eighths: std::array::from_fn(|index| at(7 + index)),
+            unscheduled: at(11),
+            total: at(12),
+            messages: at(13),
         }
     }
 
@@ -83,6 +92,7 @@ impl<'a> Line<'a> {
             if taken {
                 line.owner.store(owner, Ordering::Relaxed);
                 line.publish(now, 0, &[]);
+                line.publish_lengths(&ArrivingLengths::default());
                 page.word(8).fetch_max(*index as u64 + 1, Ordering::Relaxed);
             }
             taken
@@ -107,6 +117,31 @@ impl<'a> Line<'a> {
             if word.load(Ordering::Relaxed) != both {
                 word.store(both, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Writes what arrives at its owner.
+    pub(super) fn publish_lengths(self, lengths: &ArrivingLengths) {
+        for (word, two) in self.eighths.into_iter().zip(lengths.eighths.chunks_exact(2)) {
+            word.store(u64::from(two[0]) | u64::from(two[1]) << 32, Ordering::Relaxed);
+        }
+        self.unscheduled.store(lengths.unscheduled, Ordering::Relaxed);
+        self.total.store(lengths.total, Ordering::Relaxed);
+        self.messages.store(lengths.messages, Ordering::Relaxed);
+    }
+
+    /// Returns what arrives at its owner.
+    pub(super) fn lengths(self) -> ArrivingLengths {
+        let mut eighths = [0; 8];
+        for (two, word) in eighths.chunks_exact_mut(2).zip(self.eighths) {
+            let word = word.load(Ordering::Relaxed);
+            two.copy_from_slice(&[word as u32, (word >> 32) as u32]);
+        }
+        ArrivingLengths {
+            eighths,
+            unscheduled: self.unscheduled.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+            messages: self.messages.load(Ordering::Relaxed),
         }
     }
 

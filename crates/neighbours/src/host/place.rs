@@ -3,7 +3,7 @@
 use super::group::HostGroup;
 use super::line::{self, LINES, Line, MAX_ACTIVE};
 use apus_local::SharedPage;
-use apus_proto::{Instant, Neighbours, Published};
+use apus_proto::{ArrivingLengths, Instant, Neighbours, Published, Transport};
 use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
@@ -110,6 +110,24 @@ impl HostPlace {
         use_neighbours(&Neighbours { sharers, incoming, active: &active, link_idle_at });
     }
 
+    /// Publishes what arrives at `transport`, and has it learn what arrives at the others, if it is time.
+    pub fn exchange_lengths(&self, now: Instant, transport: &mut Transport) {
+        if let Some(own) = transport.poll_lengths(now) {
+            transport.observe_lengths(&self.swap_lengths(now, &own));
+        }
+    }
+
+    /// Publishes what arrives at the transport. Returns what arrives at each of the other transports of the host: nothing without
+    /// a page.
+    fn swap_lengths(&self, now: Instant, own: &ArrivingLengths) -> SmallVec<[ArrivingLengths; 4]> {
+        let now = now.as_nanos();
+        let Some((page, own_index)) = &self.line else { return SmallVec::new() };
+        Line::of(page, *own_index).publish_lengths(own);
+        let others =
+            Line::used(page).filter(|(index, line)| index != own_index && line.counts(now));
+        others.map(|(_, line)| line.lengths()).collect()
+    }
+
     /// Returns the number of transports that share the link, this one included.
     #[must_use]
     pub const fn sharers(&self) -> usize {
@@ -194,6 +212,24 @@ mod tests {
     }
 
     #[test]
+    fn a_transport_learns_which_lengths_arrive_at_those_that_live() {
+        let group = group("lengths");
+        let [mut one, mut two] = [(); 2].map(|()| place(&group));
+        let now = Instant::from_nanos(5 * SECOND);
+        let eighths = [1, 2, 3, 4, 5, 6, 7, u32::MAX];
+        let own = ArrivingLengths { eighths, unscheduled: 10, total: 1 << 40, messages: 3 };
+        assert!(one.swap_lengths(now, &own).is_empty(), "it has no line yet");
+        for place in [&mut one, &mut two] {
+            publish(place, now.as_nanos(), 0, &[], 0);
+        }
+        let none = ArrivingLengths::default();
+        assert_eq!(one.swap_lengths(now, &own)[..], [none]);
+        assert_eq!(two.swap_lengths(now, &none)[..], [own]);
+        let later = Instant::from_nanos(now.as_nanos() + line::COUNTS_FOR + 1);
+        assert!(two.swap_lengths(later, &none).is_empty(), "the other one is dead");
+    }
+
+    #[test]
     fn a_transport_that_has_ended_without_a_word_counts_for_half_a_second() {
         let group = group("ended");
         let [mut one, mut two] = [(); 2].map(|()| place(&group));
@@ -243,6 +279,9 @@ mod tests {
             }
             for _ in 0..3 {
                 publish(&mut honest, now, 10, &[3], 50);
+                let own = ArrivingLengths::default();
+                let others = honest.swap_lengths(Instant::from_nanos(now), &own);
+                assert!(others.len() <= LINES);
                 if let Some((sharers, _, active, idle_at)) = read(&mut honest, now) {
                     assert!(sharers <= LINES && active.len() <= LINES * MAX_ACTIVE);
                     assert!(idle_at <= now + 2 * SECOND, "{idle_at}");

@@ -4,7 +4,6 @@
 //! the kernel module's metrics (docs/reference/homa-module.md, *Metrics*) where they have a meaning here.
 
 mod counters;
-mod durations;
 mod exemplars;
 
 use crate::drop_reason::DropReason;
@@ -12,8 +11,8 @@ use crate::error::FailureKind;
 use apus_wire::{Kind, PRIORITIES};
 use counters::{add_each, counters};
 
+pub use apus_histogram::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
 pub use counters::Metadata;
-pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
 pub use exemplars::{Exemplar, Exemplars};
 
 /// Number of packet kinds.

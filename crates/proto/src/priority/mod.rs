@@ -6,6 +6,7 @@
 //! Unscheduled levels lie above the scheduled ones. With the cutoffs a receiver states its [`Room`] for unscheduled bytes.
 
 mod announce;
+mod lengths_elsewhere;
 mod room;
 mod sampler;
 mod scheduled;

@@ -2,13 +2,16 @@
 //!
 //! What the kernel leaves to a user program (`homa_prio`, HM `util/homa_prio.cc`) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes and one more, and the cutoffs give each of them the same
-//! number of bytes (SIGCOMM 2018 section 3.4; ADR 64). Requirement PRIO-8.
+//! number of bytes (SIGCOMM 2018 section 3.4; ADR 64). Requirement PRIO-8. Transports of one host publish what arrives for
+//! each other, since their messages meet at one port (PRIO-17).
 
 use super::OwnCutoffs;
+use super::lengths_elsewhere::LengthsElsewhere;
 use crate::config::Config;
 use crate::extent::extent;
-use crate::octaves;
-use crate::time::{Instant, USEC};
+use crate::neighbours::{ArrivingLengths, EIGHTHS};
+use crate::time::{Instant, SEC, USEC};
+use apus_histogram::octaves;
 use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
 /// Classes for all lengths that a `u32` holds.
@@ -26,7 +29,15 @@ pub(crate) struct Sampler {
     interval: u64,
     min_messages: u64,
     levels: u8,
+    /// What arrives at the other transports of the host.
+    elsewhere: LengthsElsewhere,
+    /// What is published for them, and when it was last.
+    published: (ArrivingLengths, Instant),
 }
+
+/// Least time between two publications in nanoseconds, whatever the interval is. Chosen by us: more often it would cost more
+/// than it is worth.
+const PUBLISH_INTERVAL: u64 = 1_000 * USEC;
 
 impl Sampler {
     pub(crate) fn new(config: &Config) -> Self {
@@ -38,6 +49,8 @@ impl Sampler {
             interval: config.cutoffs_interval_usecs() * USEC,
             min_messages: config.cutoffs_min_messages(),
             levels: config.num_priorities() as u8,
+            elsewhere: LengthsElsewhere::default(),
+            published: Default::default(),
         }
     }
 
@@ -58,7 +71,8 @@ impl Sampler {
     pub(crate) fn due(&self, now: Instant) -> Option<(u64, u64)> {
         // Without an interval no message counts.
         let nanos = now.since(self.since);
-        let is_due = self.messages >= self.min_messages && nanos >= self.interval;
+        let messages = self.messages + self.elsewhere.messages_in(nanos);
+        let is_due = messages >= self.min_messages && nanos >= self.interval && self.messages > 0;
         let headers = self.messages * (DATA_HEADER_LEN as u64 + WIRE_OVERHEAD);
         is_due.then(|| (self.unscheduled.iter().sum::<u64>() + headers, nanos))
     }
@@ -68,7 +82,8 @@ impl Sampler {
         if self.due(now).is_none() {
             return false;
         }
-        let table = self.table();
+        let table = self.table(now.since(self.since));
+        self.published.0 = self.arriving(now);
         self.unscheduled.fill(0);
         (self.total, self.messages, self.since) = (0, 0, now);
         // The lowest entry stands for "no limit"; compare the others.
@@ -82,11 +97,60 @@ impl Sampler {
         !same
     }
 
-    /// The cutoffs for what has been counted.
-    fn table(&self) -> [u32; PRIORITIES] {
+    /// Takes over what arrives at the other transports of the host, whose link carries `link_mbps` Mbit/s.
+    pub(crate) fn observe(&mut self, elsewhere: &[ArrivingLengths], link_mbps: u64) {
+        self.elsewhere.set(elsewhere, link_mbps);
+    }
+
+    /// Returns what arrives here, if it is time to publish it again; never if the cutoffs are not renewed.
+    pub(crate) fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
+        let interval = self.interval.max(PUBLISH_INTERVAL);
+        if self.interval == 0 || now.since(self.published.1) < interval {
+            return None;
+        }
+        if self.since == Instant::ZERO {
+            // The clock may be older than the transport.
+            self.since = now;
+        }
+        self.published.1 = now;
+        // A sample that has just begun says little.
+        if now.since(self.since) >= interval {
+            self.published.0 = self.arriving(now);
+        }
+        Some(self.published.0)
+    }
+
+    /// What has been counted until `now`, in a second of it.
+    fn arriving(&self, now: Instant) -> ArrivingLengths {
+        let nanos = now.since(self.since).max(1);
+        let in_a_second =
+            |count: u64| (u128::from(count) * u128::from(SEC) / u128::from(nanos)) as u64;
         let unscheduled: u64 = self.unscheduled.iter().sum();
-        let wanted = unscheduled_levels(u64::from(self.levels), unscheduled, self.total);
-        let is_shared = self.levels == 2 && unscheduled < self.total;
+        let mut eighths = [0; EIGHTHS];
+        let (mut eighth, mut sum) = (0, 0);
+        for (class, bytes) in self.unscheduled.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+            sum += bytes;
+            while eighth < EIGHTHS && sum * EIGHTHS as u64 >= unscheduled * (eighth as u64 + 1) {
+                eighths[eighth] = octaves::largest(class) as u32;
+                eighth += 1;
+            }
+        }
+        ArrivingLengths {
+            eighths,
+            unscheduled: in_a_second(unscheduled),
+            total: in_a_second(self.total),
+            messages: in_a_second(self.messages),
+        }
+    }
+
+    /// The cutoffs for what has been counted here in `nanos` nanoseconds, and what has come elsewhere meanwhile.
+    fn table(&self, nanos: u64) -> [u32; PRIORITIES] {
+        let mut counts = self.unscheduled.clone();
+        let here: u64 = counts.iter().sum();
+        let total = self.total + self.elsewhere.add_to(&mut *counts, here, self.total, nanos);
+        let unscheduled: u64 = counts.iter().sum();
+        let wanted = unscheduled_levels(u64::from(self.levels), unscheduled, total);
+        let is_shared = self.levels == 2 && unscheduled < total;
         let (part, parts) = if is_shared { ABOVE_SHARED } else { (1, wanted) };
 
         let mut table = [0; PRIORITIES];
@@ -94,7 +158,7 @@ impl Sampler {
         let lowest = usize::from(self.levels) - wanted as usize;
         let mut sum = 0;
         let mut filled = 0;
-        for (class, bytes) in self.unscheduled.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+        for (class, bytes) in counts.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
             sum += bytes;
             table[level] = octaves::largest(class) as u32;
             // This level is full; the next class begins the next one. A class may fill several.
@@ -245,6 +309,91 @@ mod tests {
         assert!(table[0] == u32::MAX && table[1..].iter().all(|cutoff| *cutoff == 1), "{table:?}");
     }
 
+    /// What `count` messages of `length` unscheduled bytes in a second are.
+    fn arriving(count: u64, length: u32) -> ArrivingLengths {
+        let bytes = count * u64::from(length);
+        ArrivingLengths { eighths: [length; 8], unscheduled: bytes, total: bytes, messages: count }
+    }
+
+    /// PRIO-17.
+    #[test]
+    fn messages_that_arrive_elsewhere_on_the_host_have_their_levels() {
+        let longest_on_level_5 = |elsewhere: &[ArrivingLengths]| {
+            let (mut sampler, mut own) = sampler(8);
+            sampler.observe(elsewhere, 10_000);
+            for _ in 0..1_000 {
+                sampler.record(5_000, 5_000);
+            }
+            sampler.renew(LATER, &mut own);
+            own.announced().unscheduled[5]
+        };
+        assert!(longest_on_level_5(&[]) > 5_000, "alone, all levels are theirs");
+        let short = arriving(50_000, 50);
+        assert!(longest_on_level_5(&[short]) < 60, "half of the bytes are of shorter messages");
+        assert!(longest_on_level_5(&[arriving(500, 50)]) > 5_000, "a hundredth of them");
+    }
+
+    /// PRIO-17.
+    #[test]
+    fn a_neighbour_leaves_an_equal_part_of_the_levels() {
+        let levels_of_own = |elsewhere: &[ArrivingLengths]| {
+            let (mut sampler, mut own) = sampler(8);
+            sampler.observe(elsewhere, 10_000);
+            for _ in 0..1_000 {
+                sampler.record(500, 500);
+            }
+            sampler.record(1_000_000, 1);
+            sampler.renew(LATER, &mut own);
+            own.announced().unscheduled.iter().filter(|cutoff| **cutoff >= 500).count()
+        };
+        let liar = ArrivingLengths {
+            eighths: [1; 8],
+            unscheduled: u64::MAX,
+            total: u64::MAX,
+            messages: u64::MAX,
+        };
+        // A third of the bytes here are unscheduled: they have three levels and one more. Half of the
+        // bytes, rounded down, fill one level and not quite a second one; three quarters fill two.
+        assert_eq!(
+            [levels_of_own(&[]), levels_of_own(&[liar]), levels_of_own(&[liar; 3])],
+            [4, 3, 2]
+        );
+    }
+
+    /// PRIO-17: a transport with few messages of its own has cutoffs when its host has enough of them.
+    #[test]
+    fn messages_elsewhere_count_as_messages() {
+        let (mut sampler, mut own) = sampler(8);
+        sampler.record(5_000, 5_000);
+        assert!(!sampler.renew(LATER, &mut own), "one is not enough");
+        sampler.observe(&[arriving(1_000, 50)], 10_000);
+        assert!(sampler.renew(LATER, &mut own));
+        sampler.observe(&[arriving(1_000, 70)], 10_000);
+        assert!(!sampler.renew(LATER.plus(2 * SEC), &mut own), "none here");
+    }
+
+    /// PRIO-17.
+    #[test]
+    fn what_arrives_is_published_once_in_an_interval() {
+        let (mut sampler, mut own) = sampler(8);
+        let begin = Instant::from_nanos(100 * SEC);
+        assert_eq!(sampler.poll_lengths(begin), Some(ArrivingLengths::default()));
+        for length in 1..=1_000 {
+            sampler.record(length, length.min(100));
+        }
+        assert_eq!(sampler.poll_lengths(begin.plus(SEC - 1)), None);
+        let published = sampler.poll_lengths(begin.plus(2 * SEC)).unwrap();
+        assert_eq!((published.unscheduled, published.messages), ((5_050 + 90_000) / 2, 500));
+        assert_eq!(published.total, 500_500 / 2);
+        assert!((168..190).contains(&published.eighths[0]), "{published:?}");
+        assert!((525..600).contains(&published.eighths[3]), "{published:?}");
+        assert!(published.eighths.is_sorted() && published.eighths[7] >= 1_000);
+        // The sample that is renewed is published, and not the beginning of the next one.
+        assert!(sampler.renew(begin.plus(4 * SEC), &mut own));
+        let published = sampler.poll_lengths(begin.plus(4 * SEC)).unwrap();
+        assert_eq!(published.messages, 250);
+    }
+
     fn length() -> impl Strategy<Value = u32> {
         prop_oneof![1 => Just(0), 9 => 1u32..200_000_000]
     }
@@ -255,8 +404,16 @@ mod tests {
         fn the_table_is_always_valid(
             sizes in proptest::collection::vec((length(), 0u32..60_000), 100..200),
             levels in 1u64..=8,
+            elsewhere in proptest::collection::vec(any::<([u32; 8], u64, u64, u64)>(), 0..4),
         ) {
             let (mut sampler, mut own) = sampler(levels);
+            let elsewhere: Vec<ArrivingLengths> = elsewhere
+                .into_iter()
+                .map(|(eighths, unscheduled, total, messages)| ArrivingLengths {
+                    eighths, unscheduled, total, messages,
+                })
+                .collect();
+            sampler.observe(&elsewhere, 400_000);
             for (length, unscheduled) in sizes {
                 sampler.record(length, unscheduled);
             }

@@ -5,7 +5,7 @@ use crate::error::FailureKind;
 use crate::expiry::{ask, interval, note_returned};
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
-use crate::neighbours::{Neighbours, Published};
+use crate::neighbours::{ArrivingLengths, Neighbours, Published};
 use crate::peer::{Address, Peer, peer_address};
 use crate::rpc::{RpcKey, ServerState, State};
 use crate::rx::establish_session;
@@ -144,6 +144,17 @@ impl Transport {
             active: self.inbound.granter.active_here(),
             link_nanos: self.outbound.pacer.take_unpublished(),
         }
+    }
+
+    /// Returns what arrives here, if it is time to publish that again (PRIO-17): once in `cutoffs_interval_usecs`, and never if
+    /// that is 0. The caller publishes it, and then calls [`Transport::observe_lengths`].
+    pub fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
+        self.inbound.sampler.poll_lengths(now)
+    }
+
+    /// Reports what arrives at each of the other transports of the host. It counts for the next renewal of the cutoffs.
+    pub fn observe_lengths(&mut self, elsewhere: &[ArrivingLengths]) {
+        self.inbound.sampler.observe(elsewhere, self.outbound.link_mbps);
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with [`Refusal::NotServing`].

@@ -59,7 +59,9 @@ impl ProcessesHost {
             self.interface.push_back((packet, std::mem::take(&mut frame)));
         }
         if let Some(board) = &self.board {
-            board.publish(number, Instant::from_nanos(now), &process.transport_mut().publish());
+            let (now, transport) = (Instant::from_nanos(now), process.transport_mut());
+            board.publish(number, now, &transport.publish());
+            board.exchange_lengths(number, now, transport);
         }
     }
 

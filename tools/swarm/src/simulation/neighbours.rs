@@ -27,6 +27,8 @@ impl Place {
 
     /// Has the end's transport publish what it does.
     pub(super) fn write(&self, now: Nanos, transport: &mut Transport) {
-        self.board.publish(self.number, Instant::from_nanos(now), &transport.publish());
+        let now = Instant::from_nanos(now);
+        self.board.publish(self.number, now, &transport.publish());
+        self.board.exchange_lengths(self.number, now, transport);
     }
 }

@@ -16,8 +16,16 @@ impl Core {
         if let Some(sibling) = sibling {
             sibling.publish_link_use(now, &published);
         }
-        if let Some(host) = host {
+        if let Some(host) = &mut *host {
             host.publish(now, &published);
+        }
+        // The page of the host has the shards as well.
+        match (&*host, sibling) {
+            (Some(host), sibling) if host.is_shared() || sibling.is_none() => {
+                host.exchange_lengths(now, network.transport_mut());
+            }
+            (_, Some(sibling)) => sibling.exchange_lengths(now, network.transport_mut()),
+            _ => {}
         }
     }
 

@@ -5,8 +5,8 @@
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
 use crate::engine::local::LocalEvent;
-use crate::overload::Work;
 use apus_driver::{NetworkReport, ReceiveHalf};
+use apus_overload::Work;
 use apus_proto::Instant;
 
 impl Core {

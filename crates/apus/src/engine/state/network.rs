@@ -37,6 +37,11 @@ impl Network {
         &self.transport
     }
 
+    /// Returns the protocol, for what it exchanges with others of the host.
+    pub(crate) const fn transport_mut(&mut self) -> &mut Transport {
+        &mut self.transport
+    }
+
     /// Sends a request. If the call is traced, `on_traced` runs before anything is done for it.
     ///
     /// # Errors

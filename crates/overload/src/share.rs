@@ -33,12 +33,14 @@ impl CoreShare {
 
     /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With
     /// 100 receiving is never inhibited.
+    #[inline]
     #[must_use]
     pub const fn of_percent(percent: u32) -> Self {
         Self::new(percent, Self::PERIOD)
     }
 
     /// Limits a loop to `percent` of a core in periods of `period`; zero counts as a nanosecond.
+    #[inline]
     #[must_use]
     pub const fn new(percent: u32, period: Duration) -> Self {
         let period = match period.as_nanos() as u64 {
@@ -61,6 +63,7 @@ impl CoreShare {
     }
 
     /// Records that the loop has used `time` of processor time, up to `now`.
+    #[inline]
     pub fn charge(&mut self, time: Duration, now: Instant) {
         self.roll(now);
         self.used = self.used.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -68,6 +71,7 @@ impl CoreShare {
 
     /// Returns the end of the period if receiving is inhibited until then. Sending, timers and
     /// deliveries may continue: they finish work that was started.
+    #[inline]
     #[must_use]
     pub fn until(&mut self, now: Instant) -> Option<Instant> {
         self.roll(now);
@@ -82,6 +86,7 @@ impl CoreShare {
     }
 
     /// Returns the number of periods in which receiving was inhibited.
+    #[inline]
     #[must_use]
     pub const fn inhibitions(&self) -> u64 {
         self.inhibitions

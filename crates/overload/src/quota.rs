@@ -56,6 +56,7 @@ impl Quotas {
     };
 
     /// Returns the quota of one kind of work, at least 1.
+    #[inline]
     #[must_use]
     pub const fn of(&self, work: Work) -> usize {
         let quota = match work {
@@ -85,6 +86,7 @@ pub struct Budget {
 
 impl Budget {
     /// Creates a budget for passes with these quotas, and begins the first pass.
+    #[inline]
     #[must_use]
     pub const fn new(quotas: Quotas) -> Self {
         let mut budget = Self { quotas, left: [0; 4], exhausted: [0; 4] };
@@ -93,6 +95,7 @@ impl Budget {
     }
 
     /// Begins a pass: restores all quotas.
+    #[inline]
     pub const fn begin(&mut self) {
         self.left = [
             self.quotas.of(Work::Receive),
@@ -103,6 +106,7 @@ impl Budget {
     }
 
     /// Returns the amount of work that is left in this pass.
+    #[inline]
     #[must_use]
     pub const fn left(&self, work: Work) -> usize {
         self.left[work as usize]
@@ -112,6 +116,7 @@ impl Budget {
     ///
     /// `amount` may exceed what is left, since one send may have more bytes than that; the excess
     /// is not subtracted from the next pass.
+    #[inline]
     pub const fn spend(&mut self, work: Work, amount: usize) -> bool {
         let left = &mut self.left[work as usize];
         let had = *left;
@@ -124,6 +129,7 @@ impl Budget {
 
     /// Returns the number of passes that have exhausted the quota of this kind, and may have left
     /// work undone.
+    #[inline]
     #[must_use]
     pub const fn exhausted(&self, work: Work) -> u64 {
         self.exhausted[work as usize]
@@ -139,6 +145,7 @@ pub struct RoundRobin {
 impl RoundRobin {
     /// Returns the indices of `sources` sources in the order of this pass. The next pass begins
     /// with the second of them.
+    #[inline]
     pub fn order(&mut self, sources: usize) -> impl Iterator<Item = usize> + use<> {
         let first = if sources == 0 { 0 } else { self.next % sources };
         self.next = first + 1;

@@ -4,7 +4,6 @@
 //! of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse ones are those that OpenTelemetry
 //! recommends for the durations of RPCs; they are counted separately, so that they are exact.
 
-use super::counters::add_each;
 use crate::octaves::{self, PER_OCTAVE};
 
 /// Fine buckets: eight below 8 ns, then 34 octaves. What is longer counts in the last one.
@@ -30,10 +29,12 @@ pub const COARSE_BOUNDS: [u64; 14] = [
 ];
 
 /// Number of coarse buckets.
-pub(super) const COARSE_BUCKETS: usize = COARSE_BOUNDS.len() + 1;
+pub const COARSE_BUCKETS: usize = COARSE_BOUNDS.len() + 1;
 
-/// The coarse bucket that a duration belongs to.
-pub(super) fn coarse_bucket(nanos: u64) -> usize {
+/// Returns the coarse bucket that a duration of `nanos` nanoseconds belongs to, below [`COARSE_BUCKETS`].
+#[inline]
+#[must_use]
+pub fn coarse_bucket(nanos: u64) -> usize {
     // Nearly all are in the first bucket.
     let bucket = COARSE_BOUNDS.iter().position(|bound| nanos <= *bound);
     bucket.unwrap_or(COARSE_BOUNDS.len())
@@ -48,6 +49,7 @@ pub struct CoarseHistogram {
 
 impl CoarseHistogram {
     /// Counts a duration of `nanos` nanoseconds `times` times.
+    #[inline]
     pub fn record(&mut self, nanos: u64, times: u64) {
         self.counts[coarse_bucket(nanos)] += times;
         self.nanos = self.nanos.saturating_add(nanos.saturating_mul(times));
@@ -55,13 +57,13 @@ impl CoarseHistogram {
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
-        add_each(&mut self.counts, &other.counts);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
         self.nanos = self.nanos.saturating_add(other.nanos);
     }
 
     /// Returns the number of durations in each bucket; the last one has those beyond all bounds.
     #[must_use]
-    pub const fn counts(&self) -> &[u64; COARSE_BOUNDS.len() + 1] {
+    pub const fn counts(&self) -> &[u64; COARSE_BUCKETS] {
         &self.counts
     }
 
@@ -93,6 +95,7 @@ impl Default for DurationHistogram {
 
 impl DurationHistogram {
     /// Counts a duration of `nanos` nanoseconds `times` times.
+    #[inline]
     pub fn record(&mut self, nanos: u64, times: u64) {
         self.fine[bucket(nanos)] += times;
         self.coarse.record(nanos, times);
@@ -100,7 +103,7 @@ impl DurationHistogram {
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
-        add_each(&mut self.fine, &other.fine);
+        self.fine.iter_mut().zip(&other.fine).for_each(|(sum, more)| *sum += more);
         self.coarse.add(&other.coarse);
     }
 

@@ -1,10 +1,12 @@
-//! Buckets of a histogram, eight in each octave: a value is known to 12.5 %.
+//! Buckets of which eight are in each octave: a value is known to 12.5 %.
 
 /// Buckets in an octave.
-pub(crate) const PER_OCTAVE: u64 = 8;
+pub const PER_OCTAVE: u64 = 8;
 
-/// The bucket of a value: the value itself below eight, then its octave and the three bits below its highest one.
-pub(crate) const fn bucket(value: u64) -> usize {
+/// Returns the bucket of a value: the value itself below eight, then its octave and the three bits below its highest one.
+#[inline]
+#[must_use]
+pub const fn bucket(value: u64) -> usize {
     if value < PER_OCTAVE {
         return value as usize;
     }
@@ -12,8 +14,10 @@ pub(crate) const fn bucket(value: u64) -> usize {
     (octave as u64 * PER_OCTAVE + (value >> octave)) as usize
 }
 
-/// The largest value of a bucket that [`bucket`] returns.
-pub(crate) const fn largest(bucket: usize) -> u64 {
+/// Returns the largest value of a bucket that [`bucket`] returns. Other buckets have no meaning.
+#[inline]
+#[must_use]
+pub const fn largest(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < PER_OCTAVE {
         return bucket;

@@ -42,6 +42,7 @@ impl Feedback {
     pub const TIME_LIMIT: Duration = Duration::from_millis(1);
 
     /// Creates the feedback of a queue with at most `bound` entries; 0 counts as 1.
+    #[inline]
     #[must_use]
     pub const fn new(bound: usize) -> Self {
         // Rounded up, so that an empty queue never stops reception; in 128 bits, so that no bound
@@ -58,6 +59,7 @@ impl Feedback {
     }
 
     /// Replaces [`Feedback::TIME_LIMIT`] by `limit`; [`Duration::MAX`] means no limit.
+    #[inline]
     #[must_use]
     pub const fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
@@ -65,6 +67,7 @@ impl Feedback {
     }
 
     /// Changes the bound of the queue. A current stop continues and ends at 25 % of the new bound.
+    #[inline]
     pub const fn set_bound(&mut self, bound: usize) {
         let new = Self::new(bound);
         self.stop_at = new.stop_at;
@@ -77,6 +80,7 @@ impl Feedback {
     /// After the time limit it returns `true` once, however long the queue is. If the queue is
     /// still too long at the next check, receiving stops again, so that a consumer that hangs
     /// leaves one batch per millisecond.
+    #[inline]
     #[must_use]
     pub fn check(&mut self, queued: usize, now: Instant) -> bool {
         match self.stopped_until {
@@ -103,12 +107,14 @@ impl Feedback {
 
     /// Returns the latest end of the current stop; `None` while receiving. A stop ends sooner if
     /// [`Feedback::check`] finds the queue short enough.
+    #[inline]
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
         self.stopped_until
     }
 
     /// Returns the number of stops so far.
+    #[inline]
     #[must_use]
     pub const fn stops(&self) -> u64 {
         self.stops
@@ -116,6 +122,7 @@ impl Feedback {
 
     /// Returns the number of stops that the time limit has ended: the consumer did not keep up, or
     /// hung.
+    #[inline]
     #[must_use]
     pub const fn timeouts(&self) -> u64 {
         self.timeouts

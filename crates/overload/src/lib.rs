@@ -12,16 +12,16 @@
 //! | [`Feedback`] | the queue towards the application | receiving stops until the application has caught up |
 //! | [`CoreShare`] | the share of a core that the loop uses | receiving stops until the period ends |
 //!
-//! Endpoints have all of this built in; what can be set there is the share of a core
-//! ([`EndpointBuilder::core_share`](crate::EndpointBuilder::core_share)). The types are public for
-//! loops that receive from other sockets, such as a router or a proxy. Their [`Instant`] is a number
-//! of nanoseconds since any origin: the caller reads the clock once per pass.
+//! Endpoints of [apus](https://docs.rs/apus) have all of this built in; what can be set there is the
+//! share of a core (`EndpointBuilder::core_share`). The types are public for loops that receive from
+//! other sockets, such as a router or a proxy. Their [`Instant`] is a number of nanoseconds since any
+//! origin: the caller reads the clock once per pass.
 //!
 //! Packets that are not received stay in the kernel's socket buffer. What does not fit there is
 //! dropped at once, which is the cheapest place: no work has been spent on it.
 //!
 //! ```
-//! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+//! use apus_overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 //! use std::time::Duration;
 //!
 //! let mut budget = Budget::new(Quotas::default());
@@ -51,6 +51,8 @@
 //! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known when
 //!   it begins ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps meanwhile sleeps
 //!   until then at most.
+
+#![forbid(unsafe_code)]
 
 mod feedback;
 mod quota;
