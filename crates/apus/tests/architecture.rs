@@ -103,7 +103,7 @@ crate::engine
     clock token task_place sync siblings poll_mode spin alarm signal descriptor cpu backlog tracer
     waiter wake_list poll_role handoff message calls
     state local core wait_target receive shard
-    poll_loop event_loop blocking dedicated watch_set background_poller shards cooperative asynchronous
+    poll_loop event_loop blocking dedicated watch_set background_poller shards cooperative asynchronous model
 crate::engine::core
     root transmission stealing neighbours messages commands shutdown timeout pass
 crate::engine::local

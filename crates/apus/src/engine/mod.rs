@@ -59,7 +59,7 @@
 //!   left to the task that runs the loop, if the runtime of the calling task runs it on the same
 //!   thread soon ([`task_place`]). They leave before the endpoint is closed.
 //!
-//! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`tests/model`). The folders and files below form
+//! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`model`). The folders and files below form
 //! layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
 
 mod alarm;
@@ -82,7 +82,6 @@ mod handoff;
 mod local;
 pub(crate) mod message;
 #[cfg(all(test, apus_loom))]
-#[path = "../../tests/model/mod.rs"]
 mod model;
 mod poll_loop;
 pub(crate) mod poll_mode;
