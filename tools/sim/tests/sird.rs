@@ -143,6 +143,19 @@ fn the_shortest_message_is_credited_first() {
     assert!(rack.delivered[&long] > rack.delivered[&short]);
 }
 
+/// Half of the uplink is shared in turn: many short messages for one receiver do not hold up a longer one for another.
+#[test]
+fn every_second_packet_is_for_the_receivers_in_turn() {
+    let mut rack = Rack::new(|config| config);
+    let short: Vec<u32> = (0..10).map(|_| rack.send(1, 2, 4_000)).collect();
+    let long = rack.send(1, 3, 8_000);
+    rack.run(MILLISECOND);
+    let before = short.iter().filter(|number| rack.delivered[number] < rack.delivered[&long]);
+    // Of the turns, every second one is its own: 6 of 24 packets. The other 18 are of messages with three packets each, the last of
+    // which is not complete before it.
+    assert_eq!(before.count(), 5);
+}
+
 /// Sends from host 1 to five receivers at once, and from host 2 to the first of them. Returns the smallest limit that the first
 /// receiver had for host 1, the mean unused credit of host 1, and the time of the message of host 2.
 fn busy_sender(threshold: impl FnOnce(&Config) -> u64) -> (u64, u64, Nanos) {
