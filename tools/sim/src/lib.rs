@@ -7,7 +7,7 @@
 //! ```text
 //!   experiment           messages of a workload at a load, and their completion times
 //!     ├── fabric         events, links, switches with eight levels of priority
-//!     │     └── processor ── host: apus · dctcp
+//!     │     └── processor ── host: apus · dctcp · sird
 //!     ├── oracle         one scheduler that knows all messages; needs no fabric
 //!     └── published      measurements of others
 //!   kernel               a model of the Linux module, for fabrics with hosts that run apus
@@ -49,6 +49,7 @@ pub mod packet;
 pub mod preset;
 pub mod processor;
 pub mod published;
+pub mod sird;
 mod text;
 pub mod topology;
 

@@ -16,6 +16,7 @@ const ORDER: &[Layer<'_>] = &[
             "kernel",
             "host",
             "dctcp",
+            "sird",
             "processor",
             "fault",
             "fabric",
@@ -66,6 +67,7 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("dctcp::sender", &["state", "timer", "half", "on_timer", "recovery", "on_ack"]),
+    ("sird", &["config", "segment", "sender_limit", "incoming", "outgoing", "host"]),
     ("processor", &["costs", "settings", "socket", "stalls", "host"]),
     ("fault", &["burst", "counters", "outages", "settings", "injector"]),
     (

@@ -210,8 +210,9 @@ pub struct Fabric {
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     pub buffer: Buffers,
     /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
-    /// spines mark in proportion to their rate, and for apus with `marked_incoming` only those between racks and spines do
-    /// [default: 8 packets at 10gbit, with which DCTCP is at its best in this fabric; its paper has 65]
+    /// spines mark in proportion to their rate, and for sird and for apus with `marked_incoming` only those between racks and
+    /// spines do [default: 8 packets at 10gbit, with which DCTCP is at its best in this fabric; its paper has 65; for sird 1.25
+    /// times what a link carries in a round-trip time]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes, allow_hyphen_values = true)]
     pub mark_at: Option<u64>,
 }
@@ -266,6 +267,9 @@ pub enum Transport {
     Homa,
     /// DCTCP as Linux has it
     Dctcp,
+    /// SIRD as it is published: receivers pace credit, and limit that of senders who are busy; loses no packet, so buffers are
+    /// unlimited
+    Sird,
     /// One scheduler that knows all messages: a lower bound, not a transport
     Oracle,
 }
@@ -411,6 +415,13 @@ impl Options {
         require(one_way, "runs", "several runs follow one seed; give one --seed, or no --runs")?;
         let echo = self.answer.is_awaited() && self.transports.contains(&Transport::Dctcp);
         require(!echo, "answer", "dctcp carries one-way messages only; try none")?;
+        let sird = self.transports.contains(&Transport::Sird);
+        let echo = self.answer.is_awaited() && sird;
+        require(!echo, "answer", "sird carries one-way messages only; try none")?;
+        let loses = sird && self.fabric.buffer != Buffers::PerPort(u64::MAX);
+        require(!loses, "buffer", "sird is simulated without losses; try unlimited")?;
+        let loses = sird && self.processors.host_rate.is_some();
+        require(!loses, "host-rate", "sird is simulated without processors; leave it out")?;
         let concerned =
             self.peer_model == PeerModel::Apus || self.transports.contains(&Transport::Apus);
         require(

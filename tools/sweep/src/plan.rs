@@ -12,6 +12,7 @@ use super::options::{Options, OptionsError, PeerModel, Transport};
 use apus_sim::dctcp;
 use apus_sim::experiment::{Carrier, Experiment};
 use apus_sim::fabric::Settings;
+use apus_sim::sird;
 use apus_sim::topology::Shape;
 use apus_workload::units;
 
@@ -144,6 +145,7 @@ impl Setting<'_> {
                     Transport::ApusApart => Carrier::Apart(config.clone()),
                     Transport::Homa => Carrier::Apus(homa(&config)?),
                     Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
+                    Transport::Sird => Carrier::Sird(self.sird()),
                     Transport::Oracle => Carrier::Oracle,
                 };
                 points.push(Point {
@@ -161,8 +163,12 @@ impl Setting<'_> {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric.settings(self.shape) };
-        fabric.mark_at = (carrier != Carrier::Oracle).then(|| self.mark_at());
-        // A receiver of apus knows about its own link.
+        fabric.mark_at = match &carrier {
+            Carrier::Oracle => None,
+            Carrier::Sird(config) => fabric.mark_at.or(Some(config.marking_threshold)),
+            _ => Some(self.mark_at()),
+        };
+        // A receiver of apus or SIRD knows about its own link.
         fabric.only_core_marks = !matches!(carrier, Carrier::Dctcp(_));
         Experiment {
             fabric,
@@ -181,6 +187,11 @@ impl Setting<'_> {
             stall: self.options.processors.stall.unwrap_or(0),
             seed,
         }
+    }
+
+    /// Returns the parameters of SIRD in this fabric.
+    fn sird(&self) -> sird::Config {
+        sird::Config::new(&self.options.fabric.settings(self.shape).topology, Options::PACKETS)
     }
 
     /// Returns the bytes that wait at an output to a host when packets begin to be marked.
@@ -321,6 +332,18 @@ mod tests {
         assert_eq!(computed[0], computed[1]);
         assert!(first.fabric.only_core_marks && !other.fabric.only_core_marks);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
+    }
+
+    /// SIRD marks in the core alone, by its own threshold unless one is given.
+    #[test]
+    fn sird_has_its_own_threshold() {
+        let mut options = Options { transports: vec![Transport::Sird], ..options() };
+        let fabric = |options: &Options| Plan::new(options).unwrap().points[0].experiment.fabric;
+        let own = fabric(&options);
+        assert!(own.only_core_marks);
+        assert_eq!(own.mark_at, Some(12_100), "1.25 times 9,680");
+        options.fabric.mark_at = Some(20_000);
+        assert_eq!(fabric(&options).mark_at, Some(20_000));
     }
 
     /// What others carry is the same; only apus has other hosts beside it, and speaks their profile.

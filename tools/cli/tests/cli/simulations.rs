@@ -79,7 +79,7 @@ fn a_simulation_prints_one_object_as_promised() {
     assert!(fs::read_dir(folder.path().join("charts")).unwrap().count() > 8);
 
     let words = "sim run --topology 2x3x1 --workload 500 --load 0.5 --messages 3000 --transport \
-                 apus,dctcp,oracle --json";
+                 apus,dctcp,sird,oracle --json";
     let output = run(words.split_whitespace());
     assert_eq!(text(&output.stderr), "", "no progress is printed without a terminal");
     let json = check("sim run", &text(&output.stdout)).unwrap();

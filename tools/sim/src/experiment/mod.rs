@@ -28,6 +28,7 @@ use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::oracle::Oracle;
 use crate::processor::{Processor, ProcessorHost, Stall};
+use crate::sird::{self, SirdHost};
 use crate::topology::Topology;
 use apus_workload::time::{MICROSECOND, Nanos, SECOND};
 use measurement::Measurement;
@@ -46,6 +47,9 @@ pub enum Carrier {
     /// DCTCP over established connections. It needs [`Settings::mark_at`] and carries one-way
     /// messages only ([`Answer::Nothing`]).
     Dctcp(dctcp::Config),
+    /// SIRD. It needs [`Settings::mark_at`], unlimited buffers and hosts without processors, because it loses nothing, and
+    /// carries one-way messages only ([`Answer::Nothing`]).
+    Sird(sird::Config),
     /// The omniscient scheduler. It uses no fabric: faults, buffers and paths have no effect, and
     /// it counts nothing.
     Oracle,
@@ -207,6 +211,9 @@ impl Experiment {
             }
             Carrier::Dctcp(config) => {
                 self.drive_fabric(|id| DctcpHost::new(id, *config), allowed, progress, observe)
+            }
+            Carrier::Sird(config) => {
+                self.drive_fabric(|id| SirdHost::new(id, *config), allowed, progress, observe)
             }
             Carrier::Oracle => {
                 let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);

@@ -1,0 +1,30 @@
+//! Packets of SIRD.
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks for credit for a message that does not begin without.
+    #[default]
+    Request,
+    /// Credit for one packet of a message.
+    Credit,
+    /// Payload of a message.
+    Data,
+    /// Reports that a message is complete: the response to a one-way message.
+    Response,
+}
+
+/// Contents of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// What the packet is.
+    pub kind: Kind,
+    /// Number of the message.
+    pub message: u32,
+    /// Length of the message in payload bytes; 0 in credit and responses.
+    pub length: u32,
+    /// Payload bytes of this packet, or of the one that is credited; 0 in requests and responses.
+    pub bytes: u32,
+    /// Whether credit waits with the sender of the data (`sird.csn` in the paper).
+    pub is_busy: bool,
+}
