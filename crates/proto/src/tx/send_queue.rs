@@ -31,6 +31,8 @@ pub(crate) struct SendQueue {
     early: VecDeque<RpcKey>,
     /// Whether there are any.
     informs: bool,
+    /// Bytes that the first message has left at least while another one goes before its turn: `informed_incoming`.
+    early_from: u64,
     /// Whether the last burst of the order left before its turn, early or for age: the next one is not early.
     was_out_of_turn: bool,
     defer_min: u32,
@@ -102,6 +104,7 @@ impl SendQueue {
             by_birth: BTreeSet::new(),
             early: VecDeque::new(),
             informs: config.informs(),
+            early_from: config.informed_incoming(),
             was_out_of_turn: false,
             defer_min: config.defer_min_bytes() as u32,
             fifo_per_mille: config.pacer_fifo_fraction() as i64,
@@ -215,6 +218,7 @@ impl SendQueue {
     /// The message that transmits next, short ones aside; it stays in the order.
     pub(crate) fn choose(&mut self, rpcs: &Rpcs) -> Option<Choice> {
         while !self.was_out_of_turn
+            && u64::from(self.by_remaining.first?.0) >= self.early_from
             && let Some(rpc) = self.early.front().copied()
         {
             if self.is_in_order(rpcs, rpc) {

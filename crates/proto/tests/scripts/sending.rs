@@ -140,14 +140,14 @@ fn bursts() {
 /// SEND-11, WIRE-34: a message that is granted while others go first sends one packet before its turn.
 #[test]
 fn a_granted_message_tells_that_it_waits() {
-    let order = |config: &str| {
+    let order = |config: &str, length: u32| {
         let output = run(&format!(
             "config {config} link_mbps=100 max_nic_est_backlog_usecs=100 burst_bytes=1500
             meet P
             meet Q
             call P 200000
             +2ms
-            call Q 50000
+            call Q {length}
             P: GRANT c1 30000 level=0
             +1ms
             "
@@ -156,8 +156,9 @@ fn a_granted_message_tells_that_it_waits() {
         let peers = sent.filter_map(|line| line.split_once("-> ")).map(|(_, packet)| &packet[..1]);
         peers.collect::<Vec<_>>().concat()
     };
-    assert_eq!(order("informed_incoming=18000"), "PQQQQQQQP");
-    assert_eq!(order("informed_incoming=0"), "QQQQQQQPP");
+    assert_eq!(order("informed_incoming=18000", 50_000), "PQQQQQQQP");
+    assert_eq!(order("informed_incoming=0", 50_000), "QQQQQQQPP");
+    assert_eq!(order("informed_incoming=18000", 17_000), "QQQQQQQPP", "it is nearly sent");
 }
 
 /// SEND-11. (A message that was granted before and after the packet for its age sent three packets before its turn;
