@@ -14,9 +14,9 @@
 //!
 //! # Invariants
 //!
-//! - SIRD-1: Credit is given only if all bytes that the receiver expects, unscheduled ones included, are then within the
+//! - **SIRD-1** Credit is given only if all bytes that the receiver expects, unscheduled ones included, are then within the
 //!   global limit.
-//! - SIRD-2: A packet with scheduled data is sent only with credit for exactly this packet.
+//! - **SIRD-2** A packet with scheduled data is sent only with credit for exactly this packet.
 //!
 //! No packet is lost: what is sent into a full buffer is never sent again, so the buffers of the fabric have to be unlimited.
 
