@@ -23,4 +23,7 @@ pub struct Capabilities {
     pub receive_buffer: usize,
     /// Rate of the link in Mbit/s, if the driver knows it.
     pub link_mbps: Option<u32>,
+    /// Ports beside its own from which marked packets leave in turn; 0 if none do, and if marked packets of peers are not taken for
+    /// those of the peers' own ports.
+    pub spray_ports: usize,
 }

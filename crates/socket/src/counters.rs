@@ -79,6 +79,8 @@ counters! {
         peers_connected,
         /// System calls that sent through such a socket.
         connected_sends,
+        /// System calls that sent from another port than the driver's (`spray_ports`).
+        sprayed_sends,
     }
 }
 

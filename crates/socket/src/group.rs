@@ -18,6 +18,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::address::{self, Family, RawAddress};
 use crate::class::DefaultClass;
 use crate::cmsg::Control;
+use crate::transmit::PortNumber;
 
 /// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux
 /// `include/linux/udp.h`: 64, and 128 since 6.9. 64 is enough, and supported everywhere.
@@ -36,7 +37,7 @@ const GROUP_MEMORY: usize = 1 << 16;
 /// Least bytes of the memory of a group that has had a packet. Chosen by us: a page.
 const LEAST_MEMORY: usize = 4096;
 
-/// Destination, source and class of packets. Only packets of the same flow share a group.
+/// Destination, source, class and port of packets. Only packets of the same flow share a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// Destination as the engine names it, possibly a mapped address.
@@ -45,6 +46,8 @@ pub(crate) struct Flow {
     pub(crate) from: Option<IpAddr>,
     /// Traffic class byte, whether switches may mark the packets (ECN) included.
     pub(crate) class: u8,
+    /// The port that they leave from.
+    pub(crate) port: PortNumber,
 }
 
 impl Flow {
@@ -138,7 +141,7 @@ impl Group {
     pub(crate) fn new() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
-            flow: Flow { to: nowhere, from: None, class: 0 },
+            flow: Flow { to: nowhere, from: None, class: 0, port: 0 },
             name: RawAddress::new(nowhere, Family::V4).expect("an IPv4 address"),
             control: Control::new(),
             segment: 0,

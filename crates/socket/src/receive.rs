@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use apus_driver::{Arrival, Ecn, NetworkReport, ReceiveHalf};
+use apus_wire::Header;
 use rustix::io::Errno;
 
 use crate::address;
@@ -48,6 +49,8 @@ pub(crate) struct SocketReceive {
     may_be_merged: bool,
     /// What the system reported last as the number of datagrams for which this socket had no room, modulo 2^32.
     overflowed: Cell<u32>,
+    /// Whether sprayed packets are taken for those of their sender's own port (WIRE-36).
+    takes_sprayed: bool,
 }
 
 /// A received datagram.
@@ -87,6 +90,7 @@ impl SocketReceive {
             errors: ErrorQueue::new(),
             may_be_merged,
             overflowed: Cell::new(0),
+            takes_sprayed: false,
         }
     }
 
@@ -94,6 +98,12 @@ impl SocketReceive {
     #[must_use]
     pub(crate) fn in_batches_of(self, least: usize) -> Self {
         Self { batch: Batch::of_at_least(least), ..self }
+    }
+
+    /// Has the port in a sprayed packet taken for the one it came from.
+    #[must_use]
+    pub(crate) fn taking_sprayed(self, takes_sprayed: bool) -> Self {
+        Self { takes_sprayed, ..self }
     }
 
     /// Receives into the first `count` buffers; returns how many were filled.
@@ -155,7 +165,12 @@ impl SocketReceive {
         let segment = metadata.segment.filter(|segment| *segment > 0);
         let segment = segment.unwrap_or(packets.len()).max(1);
         let class = header.map_or(metadata.traffic_class, |header| header.traffic_class);
-        let from = carrier.sender(address::parse(buffer.name())?, packets)?;
+        let mut from = carrier.sender(address::parse(buffer.name())?, packets)?;
+        if self.takes_sprayed
+            && let Some(port) = Header::peek_sprayed(packets)
+        {
+            from.set_port(port);
+        }
         let to = header.map_or(metadata.to, |header| carrier.listens_at_all(header.to));
         Some(Datagram { start, from, to, ecn: Ecn::from_traffic_class(class), segment })
     }

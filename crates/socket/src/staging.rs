@@ -120,7 +120,7 @@ mod tests {
     use std::net::SocketAddr;
 
     fn flow(peer: u8) -> Flow {
-        Flow { to: SocketAddr::from(([10, 0, 0, peer], 1)), from: None, class: 0 }
+        Flow { to: SocketAddr::from(([10, 0, 0, peer], 1)), from: None, class: 0, port: 0 }
     }
 
     fn put(staging: &mut Staging, flow: &Flow, packet: &str, last: bool) -> bool {
@@ -196,10 +196,12 @@ mod tests {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         let base = flow(1);
         let from = Some("10.0.0.9".parse().unwrap());
-        for flow in [base, Flow { class: 4, ..base }, Flow { from, ..base }] {
+        for flow in
+            [base, Flow { class: 4, ..base }, Flow { from, ..base }, Flow { port: 1, ..base }]
+        {
             assert!(put(&mut staging, &flow, "aa", false));
         }
-        assert_eq!(staging.waiting().len(), 3);
+        assert_eq!(staging.waiting().len(), 4);
     }
 
     #[test]

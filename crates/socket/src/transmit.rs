@@ -14,8 +14,10 @@
 mod connected;
 mod flush;
 mod gather;
+mod spray;
 
 pub(crate) use connected::ConnectOptions;
+pub(crate) use spray::{PortNumber, SprayPorts};
 
 use std::io;
 use std::net::SocketAddr;
@@ -67,6 +69,7 @@ pub(crate) struct SocketTransmit {
     limit: PacketLimit,
     options: TransmitOptions,
     connected: ConnectedPeers,
+    spray: SprayPorts,
     /// Whether the system accepts no packets (TRANSMIT-1).
     blocked: bool,
 }
@@ -78,7 +81,8 @@ impl SocketTransmit {
         let staging = Staging::new(shared.family, shared.carrier);
         let connected = ConnectedPeers::new(None);
         let class = DefaultClass::new();
-        Self { shared, staging, class, limit, options, connected, blocked: false }
+        let spray = SprayPorts::default();
+        Self { shared, staging, class, limit, options, connected, spray, blocked: false }
     }
 
     /// Gives the peers of most sends sockets of their own, if there are options for them.
@@ -87,16 +91,23 @@ impl SocketTransmit {
         Self { connected: ConnectedPeers::new(options), ..self }
     }
 
-    fn flow(&self, burst: &Burst<'_>) -> Flow {
+    /// Sends what is marked for that from these ports.
+    #[must_use]
+    pub(crate) fn spraying(self, spray: SprayPorts) -> Self {
+        Self { spray, ..self }
+    }
+
+    fn flow(&mut self, burst: &Burst<'_>) -> Flow {
         let from = if self.options.chooses_source { burst.from } else { None };
-        Flow { to: burst.to, from, class: self.options.class(burst) }
+        let port = self.spray.choose(burst);
+        Flow { to: burst.to, from, class: self.options.class(burst), port }
     }
 
     /// Fast path of the usual case: a burst of one small packet of the same flow as the last
     /// packet. Returns `false` in any other case, without doing anything.
     #[inline(always)]
     fn stage_same_flow(&mut self, burst: &Burst<'_>, len: usize) -> bool {
-        if self.blocked || burst.headers.len() != burst.header_len {
+        if self.blocked || burst.headers.len() != burst.header_len || self.spray.take(burst) {
             return false;
         }
         let options = self.options;
@@ -104,6 +115,7 @@ impl SocketTransmit {
         let sharing = Sharing::of(burst.coalesce, false);
         let place = self.staging.place_in_recent(len, sharing, |flow| {
             flow.to == burst.to
+                && flow.port == 0
                 && flow.class == options.class(burst)
                 && (!options.chooses_source || flow.from == burst.from)
         });

@@ -14,6 +14,12 @@ impl Features {
     pub const EMPTY_MESSAGES: Self = Self(1);
     /// The sender knows sessions of 48 bits, and answers the question about a request by sending its DATA again.
     pub const LONG_SESSIONS: Self = Self(2);
+    /// The sender takes DATA of its peer that left from another port than the peer's. Stated in GRANTs alone, by endpoints
+    /// that are set up for it. Requirement `WIRE-36`.
+    pub const SPRAYABLE: Self = Self(4);
+    /// No feature of the sender, but a mark of DATA in a session: the packet left from another port than its sender's, which is
+    /// `sport`. Requirement `WIRE-36`.
+    pub const SPRAYED: Self = Self(8);
     /// The features of this implementation.
     pub const OURS: Self = Self::EMPTY_MESSAGES.with(Self::LONG_SESSIONS);
 

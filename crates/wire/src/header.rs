@@ -7,6 +7,7 @@ use crate::kind::Kind;
 use crate::older;
 use crate::packet::HeaderBuffer;
 use crate::profile::{Flags, Profile, UDP_VERSION};
+use crate::sealed::is_sealed;
 use crate::sender_id::SenderId;
 
 /// Bytes of the common header.
@@ -156,12 +157,37 @@ impl Header {
         Kind::from_wire(*bytes.get(KIND)?)
     }
 
+    /// Returns the port of the sender of a packet of the udp profile, clear or sealed, that left from another one
+    /// (`WIRE-36`); `None` for all other packets.
+    #[inline]
+    pub fn peek_sprayed(packet: &[u8]) -> Option<u16> {
+        const SPRAYED: u8 = Features::SPRAYED.with(Features::LONG_SESSIONS).bits() as u8;
+        let header: &[u8; HEADER_LEN] = packet.first_chunk()?;
+        let is_sprayed = header[12] & SPRAYED == SPRAYED && header[KIND] == Kind::Data as u8;
+        let in_session = Flags::from_bits(header[13]).contains(Flags::SESSION);
+        (is_sprayed && (in_session || is_sealed(header))).then(|| read_u16(header, 0))
+    }
+
     /// Returns the udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {
         match &self.dialect {
             Dialect::Udp(fields) => Some(fields),
             Dialect::Kernel(_) => None,
+        }
+    }
+
+    /// Returns whether the sender states all of these features; `false` in the kernel profile.
+    #[must_use]
+    pub const fn states(&self, features: Features) -> bool {
+        matches!(&self.dialect, Dialect::Udp(fields) if fields.features.contains(features))
+    }
+
+    /// Adds flags and features to a header of the udp profile. Does nothing in the kernel profile.
+    pub const fn add(&mut self, flags: Flags, features: Features) {
+        if let Dialect::Udp(fields) = &mut self.dialect {
+            fields.flags = fields.flags.with(flags);
+            fields.features = fields.features.with(features);
         }
     }
 

@@ -265,6 +265,41 @@ fn udp_session_of_48_bits_offered_and_shown() {
     check(Profile::Udp, text, udp(Kind::RpcUnknown, Role::Client, fields, Body::RpcUnknown));
 }
 
+/// Requirement WIRE-36.
+#[test]
+fn a_sprayed_packet_names_the_port_of_its_sender() {
+    let features = Features::OURS.with(Features::SPRAYED);
+    let fields = UdpFields {
+        flags: Flags::SESSION,
+        incarnation: 0x1234_0bad_cafe,
+        low_water: UdpFields::LOW_WATER_UNKNOWN,
+        features,
+    };
+    let data = Data { message_length: 3, incoming: 3, ..Data::default() };
+    let emit = |fields, kind, body| {
+        let mut bytes = [0; MAX_HEADER_LEN];
+        let len = udp(kind, Role::Server, fields, body).emit_header(&mut bytes);
+        bytes[..len].to_vec()
+    };
+    let sprayed = emit(fields, Kind::Data, Body::Data(data, b"abc"));
+    assert_eq!(sprayed[12], 0xeb);
+    assert_eq!(Header::peek_sprayed(&sprayed), Some(0x1004));
+    let mut sealed = sprayed.clone();
+    for phase in [false, true] {
+        apus_wire::SealedHeader::seal(&mut sealed, 7, phase);
+        assert_eq!(Header::peek_sprayed(&sealed), Some(0x1004), "which stays readable");
+    }
+    assert_eq!(Header::peek_sprayed(&sprayed[..27]), None, "too short");
+    let others = [
+        (UdpFields { features: Features::OURS, ..fields }, Kind::Data, Body::Data(data, b"abc")),
+        (UdpFields { flags: Flags::NONE, ..fields }, Kind::Data, Body::Data(data, b"abc")),
+        (fields, Kind::Busy, Body::Busy),
+    ];
+    for (fields, kind, body) in others {
+        assert_eq!(Header::peek_sprayed(&emit(fields, kind, body)), None, "{fields:?}, {kind:?}");
+    }
+}
+
 /// Requirement WIRE-21: what versions before WIRE-33 write.
 #[test]
 fn udp_confirmation_asked_for_and_given() {

@@ -10,8 +10,9 @@ pub struct Packet {
     pub from: HostId,
     /// Destination.
     pub to: HostId,
-    /// Distinguishes flows between two hosts: what their ports do in a network.
-    pub flow: u8,
+    /// Distinguishes flows between two hosts: what their ports do in a network. The process in the upper byte, and in the lower one
+    /// the port that it sends from, 0 for its own.
+    pub flow: u16,
     /// Bytes on a link, headers, preamble and gap included.
     pub wire_bytes: u32,
     /// Payload bytes of messages; 0 in control packets.

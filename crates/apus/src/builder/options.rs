@@ -209,12 +209,12 @@ impl Options {
     /// Opens `count` sockets, each at a port of its own: those that follow the first one's, where they are free. A server spreads
     /// such ports over its shards evenly (docs/adr/0067).
     fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
-        let mut paths = vec![Udp::open(&self.udp)?];
+        let mut paths = vec![Udp::open(&self.udp_at(self.udp.bind))?];
         let first = paths[0].local_addr().port();
         let at = |port| {
-            let mut udp = self.udp;
-            udp.bind.set_port(port);
-            Udp::open(&udp)
+            let mut bind = self.udp.bind;
+            bind.set_port(port);
+            Udp::open(&self.udp_at(bind))
         };
         for index in 1..count as u16 {
             let next = first.checked_add(index).and_then(|port| at(port).ok());
@@ -225,7 +225,7 @@ impl Options {
 
     fn open_at(&self, bind: SocketAddr) -> Result<Vec<DriverSetup>, BindError> {
         let Some(raw) = self.raw else {
-            let group = Udp::open_group(&UdpConfig { bind, ..self.udp }, self.shard_count())?;
+            let group = Udp::open_group(&self.udp_at(bind), self.shard_count())?;
             // One of them has the name that peers of this host know.
             let setup = |(index, udp)| self.over_udp(udp, index == 0);
             return group.into_iter().enumerate().map(setup).collect();
@@ -244,6 +244,11 @@ impl Options {
         let ended = ended.ok();
         let sealing = Sealing::default();
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended, sealing }])
+    }
+
+    /// Returns the settings of a socket at `bind`. The protocol and the socket spray together.
+    fn udp_at(&self, bind: SocketAddr) -> UdpConfig {
+        UdpConfig { bind, spray_ports: self.config.spray_ports() as u8, ..self.udp }
     }
 
     fn over_udp(&self, driver: Udp, local: bool) -> Result<DriverSetup, BindError> {

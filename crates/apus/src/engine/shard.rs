@@ -121,7 +121,10 @@ impl Shard {
             settings;
         let DriverSetup { driver, config, first_id, local, ended, sealing } = opened;
         let local_addr = driver.local_addr();
-        let Capabilities { link_mbps, receive_buffer, .. } = driver.capabilities();
+        let Capabilities { link_mbps, receive_buffer, spray_ports, .. } = driver.capabilities();
+        // A driver whose system refuses the ports does not take what peers spray either.
+        let config = config.to_builder().spray_ports(spray_ports as u64).build();
+        let config = config.map_err(io::Error::other)?;
         let driver_counters = driver.counters();
         let (transmit, receive) = driver.split();
         let mut seed = [0; 16];

@@ -30,6 +30,7 @@ impl Driver for Stuffed {
             busy_poll_usecs: 0,
             receive_buffer: 1 << 20,
             link_mbps: None,
+            spray_ports: 0,
         }
     }
 

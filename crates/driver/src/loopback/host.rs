@@ -42,6 +42,7 @@ impl Driver for LoopbackHost {
             busy_poll_usecs: 0,
             receive_buffer: config.queue.saturating_mul(config.packet_limit),
             link_mbps: None,
+            spray_ports: 0,
         }
     }
 

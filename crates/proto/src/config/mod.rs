@@ -218,6 +218,12 @@ parameters! {
     /// Chosen by us (ADR 59). It depends on the switches of the network, so it is off unless it is set.
     marked_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
+    /// Ports beside its own from which an endpoint sends what leaves by a GRANT, in turn, so that a network that spreads flows by
+    /// their ports (ECMP) spreads the packets of long messages. 0 switches this off: such packets are neither sent nor taken.
+    ///
+    /// Chosen by us (ADR 77). Filters of the network must let them pass, so it is off unless it is set.
+    spray_ports: "ports" = 0 in 0 ..= 64;
+
     /// Bytes that the responses of all calls under way together may send without a GRANT: each request says the share of its
     /// response, 128 bytes at least. 0 switches this off: servers decide.
     ///

@@ -55,6 +55,8 @@ pub(crate) struct MessageOut {
     pub(crate) resent: bool,
     /// Whether a GRANT has arrived.
     pub(crate) grant_seen: bool,
+    /// Whether the newest GRANT says that its sender takes DATA from other ports (WIRE-36).
+    pub(crate) is_sprayable: bool,
 }
 
 /// Packets of equal size, the last one may be shorter, to leave together. Those of an empty message, of which there is
@@ -104,6 +106,7 @@ impl MessageOut {
             last_sent: Instant::ZERO,
             resent: false,
             grant_seen: false,
+            is_sprayable: false,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
-use apus_wire::{Features, Flags, Header, Role};
+use apus_wire::{Flags, Header, Role};
 
 /// The source of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,6 @@ pub(super) enum Proof {
 /// This endpoint's role in the RPC that a packet is about.
 pub(super) const fn our_role(header: &Header) -> Role {
     header.sender_id.sender().peer()
-}
-
-/// WIRE-31: whether the sender of a packet takes empty messages.
-pub(super) fn takes_empty(header: &Header) -> bool {
-    header.udp().is_some_and(|fields| fields.features.contains(Features::EMPTY_MESSAGES))
 }
 
 /// BAD-8: the peer and the RPC that a packet is about, if both are known and the packet agrees

@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::rpc::{Step, Tables};
 use crate::time::Instant;
 use crate::tx::SendQueue;
-use apus_wire::{Grant, Header};
+use apus_wire::{Features, Grant, Header};
 
 /// GRANT-9: raises the limit of an outgoing message (HM `homa_incoming.c` `homa_grant_pkt`). A
 /// limit past the message's end counts as its end; an old limit takes nothing back; the priority
@@ -27,6 +27,7 @@ pub(super) fn on_grant(
     };
     message.grant(grant.offset);
     message.scheduled_priority = grant.priority;
+    message.is_sprayable = header.states(Features::SPRAYABLE);
     let timely = !message.grant_seen && !message.resent && message.sent() > 0;
     let elapsed = now.since(message.first_sent);
     tables.peers[peer].unscheduled.release(message.unread());

@@ -1,12 +1,12 @@
 //! RPC_UNKNOWN: the peer does not know an RPC, or will not serve it.
 
-use super::lookup::{Proof, Source, rpc_of, takes_empty};
+use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::lifecycle::{Context, Ending, end_server, fail_client, fail_client_with};
 use crate::probe::ProbeKind;
 use crate::rpc::{Binding, Rpc, RpcKey, Side, Step};
-use apus_wire::{Flags, Header, Profile, Refusal};
+use apus_wire::{Features, Flags, Header, Profile, Refusal};
 
 /// The peer does not know the RPC that it was asked about (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8), or
 /// will not serve it.
@@ -43,7 +43,7 @@ pub(super) fn on_rpc_unknown(
             fail_client(cx, rpc, FailureKind::ResponseLost);
             Ok(())
         }
-        Side::Client(_) if is_empty_request(entry) && !takes_empty(header) => {
+        Side::Client(_) if is_empty_request(entry) && !header.states(Features::EMPTY_MESSAGES) => {
             // WIRE-32: the server has dropped the request, and would drop it again forever.
             refused(cx, rpc, FailureKind::PeerTooOld, true, flags);
             Ok(())

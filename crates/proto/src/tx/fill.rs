@@ -3,6 +3,7 @@
 use super::outbound::Outbound;
 use super::send_queue::Choice;
 use super::sender::Sender;
+use super::spray::may_spray;
 use super::transmit::{Transmit, write_headers};
 use crate::budget::{ReceiveBudget, ReceiveRoom};
 use crate::config::Config;
@@ -14,7 +15,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
+use apus_wire::{Body, Data, Features, Flags, Grant, Kind, Packet, Profile, Role, Waiting};
 
 /// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
 const ECN_CAPABLE: u8 = 0b10;
@@ -208,6 +209,7 @@ impl<'a> Filler<'a> {
         let ack = if may_ack { peer.acks.take_one() } else { None };
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
         header.sequence = cut.range.start;
+        let may_spray = may_spray(self.config, peer, entry);
 
         let is_selected = entry.selected;
         let message = entry.outgoing.as_mut()?;
@@ -215,7 +217,12 @@ impl<'a> Filler<'a> {
         message.note_sent(&cut, now, retransmit);
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
-        let coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
+        let is_granted = !retransmit && cut.range.start >= unscheduled;
+        let is_sprayed = may_spray && is_granted && message.is_sprayable;
+        if is_sprayed {
+            header.add(Flags::NONE, Features::SPRAYED);
+        }
+        let coalesce = if is_last && !is_sprayed { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };
@@ -226,7 +233,6 @@ impl<'a> Filler<'a> {
         } else {
             Waiting::UNSAID
         };
-        let is_granted = !retransmit && cut.range.start >= unscheduled;
         let priority = if retransmit {
             message.resend_priority()
         } else if is_granted {

@@ -15,6 +15,7 @@ mod resend_queue;
 mod reservation;
 mod send_queue;
 mod sender;
+mod spray;
 mod transmit;
 
 pub(crate) use fill::Filler;

@@ -2,6 +2,7 @@
 
 use super::control::ControlPacket;
 use super::outbound::Outbound;
+use super::spray::may_spray;
 use crate::config::Config;
 use crate::drop_reason::DropReason;
 use crate::observation::Observation;
@@ -9,7 +10,7 @@ use crate::peer::{Address, PeerId};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
 use apus_wire::{
-    AckList, Body, Dialect, Flags, Header, Packet, Profile, Role, SenderId, UdpFields,
+    AckList, Body, Features, Flags, Header, Kind, Packet, Profile, Role, SenderId, UdpFields,
 };
 
 /// What a handler may touch that sends packets.
@@ -40,7 +41,8 @@ impl Sender<'_> {
         let rpc = &self.tables.rpcs[rpc];
         let peer = &self.tables.peers[rpc.peer];
         let mut header = self.outbound.identity.header(&peer.calls, rpc, body.kind());
-        add_flags(&mut header, flags);
+        let is_sprayable = body.kind() == Kind::Grant && may_spray(self.config, peer, rpc);
+        header.add(flags, if is_sprayable { Features::SPRAYABLE } else { Features::NONE });
         header.sequence = sequence;
         let to = peer.address;
         self.enqueue(to, &Packet { header, body });
@@ -100,7 +102,7 @@ impl Sender<'_> {
         let dialect = identity.dialect(fields);
         let mut answer = Header::new(body.kind(), identity.port, header.sport, id, dialect);
         answer.sequence = if identity.profile == Profile::Udp { sequence } else { 0 };
-        add_flags(&mut answer, flags);
+        answer.add(flags, Features::NONE);
         self.enqueue(to, &Packet { header: answer, body });
     }
 
@@ -149,12 +151,5 @@ impl Sender<'_> {
         if sent && keeps {
             self.control(rpc, Body::Ack(AckList::EMPTY));
         }
-    }
-}
-
-/// Adds flags to a header of the udp profile. Does nothing in the kernel profile.
-fn add_flags(header: &mut Header, flags: Flags) {
-    if let Dialect::Udp(fields) = &mut header.dialect {
-        fields.flags = fields.flags.with(flags);
     }
 }

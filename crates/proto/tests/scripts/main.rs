@@ -27,5 +27,6 @@ mod senders;
 mod sending;
 mod sessions;
 mod shutdown;
+mod spraying;
 mod timeouts;
 mod unknown_rpcs;

@@ -58,6 +58,7 @@ impl Raw {
             busy_poll_usecs: 0,
             receive_buffer: opened.receive_buffer,
             link_mbps: mbps(local.ip()),
+            spray_ports: 0,
         };
         let options =
             TransmitOptions { segments: 1, priorities: opened.priorities, chooses_source: any };

@@ -22,12 +22,12 @@ impl SocketTransmit {
     /// accept all.
     #[inline]
     pub(super) fn send_waiting(&mut self) -> io::Result<()> {
-        if self.send_connected() {
+        if self.send_connected() || self.send_sprayed() {
             return Ok(());
         }
         self.update_class();
         let segments = self.options.segments;
-        for group in self.staging.waiting() {
+        for group in self.staging.waiting().iter_mut().take_while(|group| group.flow.port == 0) {
             let merged = is_merged(group, segments).then_some(group.segment);
             let Group { flow, control, .. } = group;
             flow.control(control, merged, &mut self.class);
@@ -54,7 +54,7 @@ impl SocketTransmit {
     fn send_connected(&mut self) -> bool {
         let segments = self.options.segments;
         let [group] = self.staging.waiting() else { return false };
-        if !is_one_send(group, segments) {
+        if group.flow.port != 0 || !is_one_send(group, segments) {
             return false;
         }
         let merged = is_merged(group, segments).then_some(group.segment);
@@ -65,7 +65,29 @@ impl SocketTransmit {
         is_sent
     }
 
-    /// Submits staged packets to the kernel, in up to [`MESSAGES`] sends.
+    /// Makes one send of the first group if it leaves from another port. Returns `false` if it does not, or is left to the driver's
+    /// own port (SPRAY-1).
+    #[inline]
+    fn send_sprayed(&mut self) -> bool {
+        let segments = self.options.segments;
+        let Some(group) = self.staging.waiting().first_mut() else { return false };
+        if group.flow.port == 0 {
+            return false;
+        }
+        let counters = &self.shared.counters.transmit;
+        let merged = is_merged(group, segments).then_some(group.segment);
+        self.spray.control(&group.flow, &mut group.control, merged, counters);
+        let piece = IoSlice::new(next_send(group, segments));
+        let is_sent = self.spray.send(group.flow.port, message(group, &piece), counters);
+        if is_sent {
+            self.sent(1);
+        } else {
+            group.flow.port = 0;
+        }
+        is_sent
+    }
+
+    /// Submits staged packets of the driver's own port to the kernel, in up to [`MESSAGES`] sends.
     #[inline]
     fn submit_waiting(&mut self) -> Submitted {
         let fd = self.shared.as_fd();
@@ -78,7 +100,8 @@ impl SocketTransmit {
                 submit(&mut [message(group, &piece)], call)
             }
             groups => {
-                let sends = groups.iter().flat_map(|group| {
+                let groups = groups.iter().take_while(|group| group.flow.port == 0);
+                let sends = groups.flat_map(|group| {
                     sends_of(group, segments).map(move |bytes| (group, IoSlice::new(bytes)))
                 });
                 // The arrays are filled in place: moving them would cost more than all the rest.

@@ -54,6 +54,7 @@ impl SocketTransmit {
     /// sent this way are staged, and `flush` handles them.
     pub(super) fn gather(&mut self, flow: &Flow, mut packets: BurstPackets<'_>) -> io::Result<()> {
         self.flush()?;
+        let mut flow = *flow;
         let name =
             self.shared.carrier.name(flow.to, self.shared.family).expect("checked by `send`");
         let mut control = Control::new();
@@ -62,11 +63,21 @@ impl SocketTransmit {
             let gathered = Gathered::take(&mut packets, self.options.segments);
             if gathered.packets == 0 {
                 let packet = packets.next();
-                self.stage(flow, packet.into_iter(), 0)?;
+                self.stage(&flow, packet.into_iter(), 0)?;
                 continue;
             }
-            self.update_class();
             let merged = (gathered.packets > 1).then_some(gathered.segment);
+            if flow.port != 0 {
+                let counters = &self.shared.counters.transmit;
+                self.spray.control(&flow, &mut control, merged, counters);
+                let message = Outgoing::new(&name, &gathered.pieces, control.as_bytes());
+                if self.spray.send(flow.port, message, counters) {
+                    self.count_gathered(gathered.packets);
+                    continue;
+                }
+                flow.port = 0; // SPRAY-1
+            }
+            self.update_class();
             flow.control(&mut control, merged, &mut self.class);
             let message = Outgoing::new(&name, &gathered.pieces, control.as_bytes());
             let fd = self.shared.as_fd();
@@ -82,16 +93,16 @@ impl SocketTransmit {
                     if merged.is_some() && errors::may_be_segmentation(error) =>
                 {
                     // `flush` can send them one by one.
-                    self.stage(flow, before, 0)?;
+                    self.stage(&flow, before, 0)?;
                     return self.flush();
                 }
                 Some(Obstacle::Refused(_, cause)) => {
-                    self.refuse_gathered(flow, &gathered, cause);
+                    self.refuse_gathered(&flow, &gathered, cause);
                 }
                 Some(Obstacle::Broken(error)) => return Err(broken(error, flow.to)),
             }
         }
-        self.stage(flow, packets, 0)
+        self.stage(&flow, packets, 0)
     }
 
     fn count_gathered(&self, packets: usize) {

@@ -24,6 +24,9 @@ pub(super) const SHIFT_RIGHT: u16 = 0x74;
 pub(super) const MODULO: u16 = 0x94;
 /// Jumps by `jt` if the value is k, else by `jf`: `BPF_JMP|BPF_JEQ|BPF_K`.
 pub(super) const IF_EQUAL: u16 = 0x15;
+/// Jumps by `jt` if the value is k or more, or has a bit of k, else by `jf`: `BPF_JMP|BPF_{JGE,JSET}|BPF_K`.
+pub(super) const IF_AT_LEAST: u16 = 0x35;
+pub(super) const IF_ANY_BIT: u16 = 0x45;
 /// Jumps by `jt` if the value is greater than the index, else by `jf`: `BPF_JMP|BPF_JGT|BPF_X`.
 pub(super) const IF_MORE_THAN_INDEX: u16 = 0x2d;
 /// Returns the value, or k: `BPF_RET|BPF_{A,K}`.

@@ -65,6 +65,10 @@ pub struct UdpConfig {
     /// packets, and at most a quarter of what the link needs for `max_incoming`: GRANTs are later by as much. Without
     /// effect on sealed packets, raw IP, and endpoints with several shards.
     pub receive_coalescing_usecs: u32,
+    /// Ports beside the driver's own from which packets leave in turn that bear the mark for it, 0 to 64: `spray_ports` of the
+    /// protocol's configuration, which an endpoint sets here. With 1 or more, what peers send from theirs is taken for theirs. 0, the default,
+    /// switches both off.
+    pub spray_ports: u8,
     /// Whether to use IPv6. `false` imitates a system without it.
     pub ipv6: bool,
 }
@@ -91,6 +95,7 @@ impl Default for UdpConfig {
             busy_poll_usecs: 0,
             connect_after: 256,
             receive_coalescing_usecs: 0,
+            spray_ports: 0,
             ipv6: true,
         }
     }

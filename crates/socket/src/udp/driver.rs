@@ -14,7 +14,7 @@ use crate::mtu::PacketLimit;
 use crate::open::OpenError;
 use crate::receive::SocketReceive;
 use crate::shared::Shared;
-use crate::transmit::{ConnectOptions, SocketTransmit, TransmitOptions};
+use crate::transmit::{ConnectOptions, SocketTransmit, SprayPorts, TransmitOptions};
 
 use crate::udp::coalescing::CoalescingReceive;
 use crate::udp::config::UdpConfig;
@@ -32,6 +32,7 @@ pub struct Udp {
     features: Features,
     capabilities: Capabilities,
     connect: Option<ConnectOptions>,
+    spray: SprayPorts,
 }
 
 impl Udp {
@@ -70,6 +71,8 @@ impl Udp {
 
     fn new(opened: Opened, config: &UdpConfig) -> Self {
         let features = opened.features;
+        let spray_ports = if opened.finds_sprayed { config.spray_ports } else { 0 };
+        let spray = SprayPorts::open(spray_ports, opened.local, config.send_buffer);
         let capabilities = Capabilities {
             segments_per_send: if features.segmentation { MAX_SEGMENTS } else { 1 },
             receive_offload: features.merging,
@@ -79,6 +82,7 @@ impl Udp {
             busy_poll_usecs: features.busy_poll_usecs,
             receive_buffer: opened.receive_buffer,
             link_mbps: mbps(opened.local.ip()),
+            spray_ports: spray.count(),
         };
         Self {
             shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
@@ -93,6 +97,7 @@ impl Udp {
                 send_buffer: config.send_buffer,
                 reports: features.reports,
             }),
+            spray,
         }
     }
 
@@ -124,11 +129,15 @@ impl Driver for Udp {
         };
         let transmit =
             SocketTransmit::new(self.shared.clone(), self.limit, options).connecting(self.connect);
+        let takes_sprayed = self.spray.count() > 0;
+        let transmit = transmit.spraying(self.spray);
         let receive = SocketReceive::new(self.shared, self.features.merging);
+        let receive = receive.taking_sprayed(takes_sprayed);
         let Some((shared, max_delay)) = self.bulk else {
             return (Box::new(transmit), Box::new(receive));
         };
         let bulk = SocketReceive::new(Arc::new(shared), self.features.merging);
+        let bulk = bulk.taking_sprayed(takes_sprayed);
         (Box::new(transmit), Box::new(CoalescingReceive::new(receive, bulk, max_delay)))
     }
 }

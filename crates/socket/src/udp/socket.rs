@@ -25,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) local: SocketAddr,
     /// Bytes of the granted receive buffer.
     pub(crate) receive_buffer: usize,
+    /// Whether sprayed packets arrive at this socket if those of their sender's own port do.
+    pub(crate) finds_sprayed: bool,
 }
 
 /// Opens and binds `count` sockets at one address (SO_REUSEPORT).
@@ -42,11 +44,12 @@ pub(crate) fn open_group(config: &UdpConfig, count: usize) -> Result<Vec<Opened>
     for _ in 1..count {
         group.push(open_at(address, &same, Sharing::Shared)?);
     }
-    // A system that refuses it chooses by its hash.
-    let mut spread = spread::over(group.len() as u32);
-    let _ = kernel::choose_socket_by(group[0].socket.as_fd(), &mut spread);
-    for opened in &group {
+    // A system that refuses it chooses by its hash, which knows no port but that of the UDP header.
+    let mut spread = spread::over(group.len() as u32, config.spray_ports > 0);
+    let is_chosen = kernel::choose_socket_by(group[0].socket.as_fd(), &mut spread).is_ok();
+    for opened in &mut group {
         discard_all(&opened.socket);
+        opened.finds_sprayed = is_chosen;
     }
     Ok(group)
 }
@@ -130,7 +133,7 @@ fn open_at(bind: SocketAddr, config: &UdpConfig, sharing: Sharing) -> Result<Ope
     let local = socket.local_addr().map_err(failed("read the address of"))?;
     let local = local.as_socket().expect("an internet socket has an internet address");
     let receive_buffer = socket.recv_buffer_size().map_err(failed("read the buffer size of"))?;
-    Ok(Opened { socket, family, features, local, receive_buffer })
+    Ok(Opened { socket, family, features, local, receive_buffer, finds_sprayed: true })
 }
 
 /// Returns a new non-blocking socket.
@@ -221,6 +224,40 @@ mod tests {
                     let at = group.iter().position(|opened| opened.socket.recv(&mut []).is_ok());
                     let expected = number(from.port(), address, sockets as u32);
                     assert_eq!(at, Some(expected), "from {from} to {to}, {sockets} sockets");
+                }
+            }
+        }
+    }
+
+    /// WIRE-36: whatever port it comes from. Other packets, also with the mark where they have something else, are for that of the port they
+    /// come from.
+    #[test]
+    fn a_sprayed_packet_is_for_the_socket_of_the_port_in_its_header() {
+        let packet = |kind: u8, mark: u8, sport: u16, len: usize| {
+            let mut packet = vec![0; len];
+            packet[..2].copy_from_slice(&sport.to_be_bytes());
+            (packet[11], packet[12]) = (kind, 0xe3 | mark);
+            packet
+        };
+        for (server, client, address) in
+            [("127.0.0.1:0", "127.0.0.1:0", 0x7f00_0001), ("[::1]:0", "[::1]:0", 1)]
+        {
+            let bind = UdpConfig::bound_to(server.parse().unwrap());
+            let group = open_group(&UdpConfig { spray_ports: 1, ..bind }, 7).unwrap();
+            let sender = std::net::UdpSocket::bind(client).unwrap();
+            let own = sender.local_addr().unwrap().port();
+            for sport in 1_000..1_020 {
+                for (packet, from) in [
+                    (packet(0x10, 8, sport, 28), sport),
+                    (packet(0x10, 8, sport, 1_400), sport),
+                    (packet(0x10, 0, sport, 1_400), own),
+                    (packet(0x11, 8, sport, 1_400), own),
+                    (packet(0x10, 8, sport, 27), own),
+                    (Vec::new(), own),
+                ] {
+                    sender.send_to(&packet, group[0].local).unwrap();
+                    let at = group.iter().position(|opened| opened.socket.recv(&mut []).is_ok());
+                    assert_eq!(at, Some(number(from, address, 7)), "{client}: {packet:x?}");
                 }
             }
         }

@@ -3,15 +3,16 @@
 //! A classic BPF program in the system (socket(7), SO_ATTACH_REUSEPORT_CBPF) numbers the sockets of a group by the sender:
 //! the port of its socket plus the two halves of its address, modulo the number of sockets. So the ports of a client that lie
 //! one behind the other are spread evenly, which the system's own hash does not do, and clients at one port of several
-//! hosts are, too. Where the program does not know the headers, the system's hash decides.
+//! hosts are, too. The port of a sprayed packet is the one in its header (WIRE-36). Where the program does not know the headers, the system's hash decides.
 //!
 //! The numbers are the order in which the sockets were bound.
 
 use libc::sock_filter;
 
 use super::bpf::{
-    ADD_INDEX, IF_EQUAL, INDEX_HEADER_LEN, LOAD_BYTE, LOAD_INDEX, LOAD_PAIR, LOAD_PAIR_AT_INDEX,
-    LOAD_WORD, MODULO, RETURN, RETURN_VALUE, SHIFT_RIGHT, STORE, TO_INDEX,
+    ADD_INDEX, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, INDEX_HEADER_LEN, LOAD_BYTE, LOAD_INDEX,
+    LOAD_LENGTH, LOAD_PAIR, LOAD_PAIR_AT_INDEX, LOAD_WORD, MODULO, RETURN, RETURN_VALUE,
+    SHIFT_RIGHT, STORE, TO_INDEX,
 };
 
 /// Offsets from here on count from the IP header: SKF_NET_OFF.
@@ -24,11 +25,20 @@ const NEXT_HEADER: u32 = IP + 6;
 const HEADER_V6: u32 = 40;
 const UDP: u32 = 17;
 
+// Layout of packets: docs/spec/wire.md, WIRE-1 and WIRE-36.
+
+/// Bytes of the common header.
+const HEADER: u32 = 28;
+/// Offset of the sender's port, of the byte with the mark of sprayed packets and the mark, and of the packet type and that of DATA.
+const SPORT: u32 = 0;
+const MARK: (u32, u32) = (12, 8);
+const TYPE: (u32, u32) = (11, 0x10);
+
 /// The number of no socket: the system chooses by its hash.
 const NONE: u32 = u32::MAX;
 
-/// Returns the program for a group of `sockets`, 1 or more.
-pub(super) fn over(sockets: u32) -> Vec<sock_filter> {
+/// Returns the program for a group of `sockets`, 1 or more, which `sprayed` packets reach or not.
+pub(super) fn over(sockets: u32, sprayed: bool) -> Vec<sock_filter> {
     let branch = |code, k, jt, jf| sock_filter { code, jt, jf, k };
     let step = |code, k| branch(code, k, 0, 0);
     // The two halves of the address, plus the port in cell 0.
@@ -39,7 +49,20 @@ pub(super) fn over(sockets: u32) -> Vec<sock_filter> {
         let number = [step(MODULO, sockets), step(RETURN_VALUE, 0)];
         halves.into_iter().chain(port).chain(number)
     };
-    let version = [step(LOAD_BYTE, IP), step(SHIFT_RIGHT, 4), branch(IF_EQUAL, 4, 0, 11)];
+    // The port of a sprayed packet into cell 0.
+    let take_sprayed = [
+        step(LOAD_LENGTH, 0),
+        branch(IF_AT_LEAST, HEADER, 0, 6),
+        step(LOAD_BYTE, MARK.0),
+        branch(IF_ANY_BIT, MARK.1, 0, 4),
+        step(LOAD_BYTE, TYPE.0),
+        branch(IF_EQUAL, TYPE.1, 0, 2),
+        step(LOAD_PAIR, SPORT),
+        step(STORE, 0),
+    ];
+    let take_sprayed = if sprayed { &take_sprayed[..] } else { &[] };
+    let behind_v4 = 11 + take_sprayed.len() as u8;
+    let version = [step(LOAD_BYTE, IP), step(SHIFT_RIGHT, 4), branch(IF_EQUAL, 4, 0, behind_v4)];
     let v4 = [step(INDEX_HEADER_LEN, IP), step(LOAD_PAIR_AT_INDEX, IP), step(STORE, 0)];
     let v6 = [
         step(LOAD_BYTE, NEXT_HEADER),
@@ -48,7 +71,8 @@ pub(super) fn over(sockets: u32) -> Vec<sock_filter> {
         step(LOAD_PAIR, IP + HEADER_V6),
         step(STORE, 0),
     ];
-    let v4 = v4.into_iter().chain(choose(SENDER_V4));
-    let v6 = v6.into_iter().chain(choose(SENDER_V6));
+    let take_sprayed = || take_sprayed.iter().copied();
+    let v4 = v4.into_iter().chain(take_sprayed()).chain(choose(SENDER_V4));
+    let v6 = v6.into_iter().chain(take_sprayed()).chain(choose(SENDER_V6));
     version.into_iter().chain(v4).chain(v6).collect()
 }

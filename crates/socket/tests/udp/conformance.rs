@@ -120,6 +120,8 @@ conformance!(connected_dual_stack_to_ipv6, super::connected("::1", "[::]:0"));
 // Both share the port, each in its own way.
 conformance!(connected_with_receive_coalescing, super::coalescing("127.0.0.1", "0.0.0.0:0"));
 conformance!(connected_with_receive_coalescing_ipv6, super::coalescing("::1", "[::]:0"));
+// The suite's packets bear no mark, so that the own port carries them all.
+conformance!(with_spray_ports, super::without(|config| config.spray_ports = 4));
 conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
 conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));
 

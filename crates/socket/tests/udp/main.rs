@@ -6,3 +6,4 @@ mod connected;
 mod host;
 mod namespace;
 mod socket;
+mod spray;

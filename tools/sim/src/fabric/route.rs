@@ -107,7 +107,7 @@ impl Routes {
 
     /// Selects the spine for a packet.
     #[inline]
-    fn spine(&mut self, from: HostId, to: HostId, flow: u8) -> u32 {
+    fn spine(&mut self, from: HostId, to: HostId, flow: u16) -> u32 {
         let chance = match self.spreading {
             Spreading::PerPacket => self.rng.next_u32(),
             Spreading::PerFlow => flow_hash(from, to, flow),
@@ -118,8 +118,8 @@ impl Routes {
 }
 
 /// Returns a hash of a flow between two hosts (the finaliser of MurmurHash3).
-const fn flow_hash(from: HostId, to: HostId, flow: u8) -> u32 {
-    let flow = (flow as u64) << 56;
+const fn flow_hash(from: HostId, to: HostId, flow: u16) -> u32 {
+    let flow = (flow as u64) << 48;
     let mut hash = (flow | (from as u64) << 32 | to as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53);

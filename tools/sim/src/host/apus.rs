@@ -17,7 +17,7 @@ use std::rc::Rc;
 use apus_proto::{
     Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
-use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
+use apus_wire::{DATA_HEADER_LEN, Header, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
@@ -159,6 +159,8 @@ pub struct ApusHost {
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
     outcomes: VecDeque<Outcome>,
+    /// Ports from which sprayed packets leave, 0 if none do, and the last one that was used, from 1 on.
+    spray_ports: (u8, u8),
 }
 
 impl ApusHost {
@@ -172,6 +174,7 @@ impl ApusHost {
     pub(super) fn process(id: HostId, shared: Shared, seed: u64, process: u8) -> Self {
         let port = PORT + u16::from(process);
         let mut transport = Transport::new(shared.state.config.clone(), port, seed.into());
+        let spray_ports = (transport.config().spray_ports() as u8, 0);
         transport.set_payload_prefix(LABEL);
         transport.set_link_rate(u32::try_from(shared.state.rate.mbps()).unwrap_or(u32::MAX));
         Self {
@@ -182,6 +185,7 @@ impl ApusHost {
             burst: VecDeque::new(),
             refused: VecDeque::new(),
             outcomes: VecDeque::new(),
+            spray_ports,
         }
     }
 
@@ -314,9 +318,11 @@ impl Host for ApusHost {
             return false;
         };
         let header_len = transmit.header_len();
+        let port = next_port(&mut self.spray_ports, transmit.headers());
         let write = Writer {
             from: self.id,
             process: self.process,
+            port,
             packets: &self.shared.state.packets,
             transmit: &transmit,
         };
@@ -387,10 +393,21 @@ impl Host for ApusHost {
     }
 }
 
+/// Returns the port from which the packets with these headers leave, as a driver takes them in turn: 0 if they are not sprayed.
+fn next_port((ports, last): &mut (u8, u8), headers: &[u8]) -> u8 {
+    if *ports == 0 || Header::peek_sprayed(headers).is_none() {
+        return 0;
+    }
+    *last = *last % *ports + 1;
+    *last
+}
+
 /// Writes the packets of a burst.
 struct Writer<'a> {
     from: HostId,
     process: u8,
+    /// The port that they leave from, 0 for that of the process.
+    port: u8,
     packets: &'a PacketOverhead,
     transmit: &'a Transmit<'a>,
 }
@@ -402,7 +419,7 @@ impl Writer<'_> {
         *packet = Packet {
             from: self.from,
             to: host_at(self.transmit.to()),
-            flow: self.process,
+            flow: u16::from_be_bytes([self.process, self.port]),
             wire_bytes: wire_bytes(self.packets, header.len(), payload),
             payload: payload as u32,
             priority: self.transmit.priority(),

@@ -155,6 +155,7 @@ impl Driver for SimulatedDriver {
             busy_poll_usecs: 0,
             receive_buffer: 0,
             link_mbps: None,
+            spray_ports: 0,
         }
     }
 

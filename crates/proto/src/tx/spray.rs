@@ -1,0 +1,14 @@
+//! Spraying: packets of long messages leave from several ports of their sender, so that a network that spreads flows by their
+//! ports spreads them (SEND-15).
+
+use crate::config::Config;
+use crate::peer::Peer;
+use crate::rpc::Rpc;
+
+/// Whether the packets of an RPC may leave from other ports, in both directions, as far as this end knows: the session has room
+/// for the mark (WIRE-33, WIRE-36), and nothing between the two has translated the peer's port.
+pub(super) fn may_spray(config: &Config, peer: &Peer, rpc: &Rpc) -> bool {
+    config.spray_ports() > 0
+        && rpc.session().is_some_and(|session| session >> 32 != 0)
+        && peer.address.port() == rpc.peer_port
+}
