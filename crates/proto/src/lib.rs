@@ -116,7 +116,6 @@ mod observation;
 mod peer;
 mod priority;
 pub mod probe;
-mod ranges;
 mod rpc;
 mod rx;
 mod secret;

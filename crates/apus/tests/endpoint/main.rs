@@ -23,6 +23,7 @@ mod overload;
 mod packets;
 mod refusals;
 mod shards;
+mod spraying;
 mod timeouts;
 
 use apus::{Endpoint, EndpointBuilder};

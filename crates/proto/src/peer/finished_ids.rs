@@ -11,7 +11,7 @@
 //! - **FINISHED-2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
 
 use crate::limits::MAX_ID_RANGES;
-use crate::ranges::Ranges;
+use apus_ranges::Ranges;
 
 /// A set of even ids that only grows.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl FinishedIds {
             self.absorb();
         } else if half > self.low {
             self.above.insert(half..half + 1);
-            if self.above.len() > MAX_ID_RANGES {
+            if self.above.count() > MAX_ID_RANGES {
                 self.close_lowest_gap();
             }
         }
@@ -90,7 +90,7 @@ mod tests {
         let mut ids = FinishedIds::starting_at(100);
         for id in (100..10_000).step_by(2) {
             ids.insert(id);
-            assert_eq!(ids.above.len(), 0);
+            assert_eq!(ids.above.count(), 0);
         }
         assert_eq!(ids.low(), 10_000);
     }
@@ -101,9 +101,9 @@ mod tests {
         for id in (2..10_000).step_by(2) {
             ids.insert(id);
         }
-        assert_eq!((ids.low(), ids.above.len()), (0, 1));
+        assert_eq!((ids.low(), ids.above.count()), (0, 1));
         ids.insert(0);
-        assert_eq!((ids.low(), ids.above.len()), (10_000, 0));
+        assert_eq!((ids.low(), ids.above.count()), (10_000, 0));
     }
 
     /// Requirement CAP-11.
@@ -113,7 +113,7 @@ mod tests {
         for i in 1..=MAX_ID_RANGES as u64 + 1 {
             ids.insert(i * 4);
         }
-        assert_eq!(ids.above.len(), MAX_ID_RANGES);
+        assert_eq!(ids.above.count(), MAX_ID_RANGES);
         assert!(ids.contains(2), "never seen, refused for safety");
         assert!(!ids.contains(6));
     }

@@ -1,9 +1,12 @@
-//! A set of numbers as ranges.
+//! A set of numbers as ranges: the bytes of a message that must be sent again, and the finished ids of a client, in the protocol
+//! core of [apus](https://docs.rs/apus).
 //!
 //! # Invariants
 //!
 //! - **RANGES-1** Ranges are half-open, not empty, in ascending order.
 //! - **RANGES-2** No two ranges touch: between two neighbours at least one number is missing.
+
+#![forbid(unsafe_code)]
 
 use std::ops::Range;
 
@@ -12,13 +15,14 @@ use std::ops::Range;
 /// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer. Both sets are usually
 /// empty, and otherwise a few ranges long, so that a sorted array is faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     ranges: Vec<Range<u64>>,
 }
 
 impl Ranges {
     /// Adds the numbers of `new`; an empty range adds nothing.
-    pub(crate) fn insert(&mut self, new: Range<u64>) {
+    #[inline]
+    pub fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
         }
@@ -37,20 +41,25 @@ impl Ranges {
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
-    /// Whether `number` is in the set.
-    pub(crate) fn contains(&self, number: u64) -> bool {
+    /// Returns whether `number` is in the set.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, number: u64) -> bool {
         let next = self.ranges.partition_point(|range| range.end <= number);
         self.ranges.get(next).is_some_and(|range| range.start <= number)
     }
 
-    /// Whether any number of `range` is in the set.
-    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+    /// Returns whether any number of `range` is in the set.
+    #[must_use]
+    #[inline]
+    pub fn overlaps(&self, range: &Range<u64>) -> bool {
         let next = self.ranges.partition_point(|each| each.end <= range.start);
         self.ranges.get(next).is_some_and(|each| each.start < range.end)
     }
 
     /// Removes all numbers below `limit`.
-    pub(crate) fn remove_below(&mut self, limit: u64) {
+    #[inline]
+    pub fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
         self.ranges.drain(..gone);
         if let Some(first) = self.ranges.first_mut() {
@@ -60,7 +69,8 @@ impl Ranges {
     }
 
     /// Removes the numbers of `gone`.
-    pub(crate) fn remove(&mut self, gone: Range<u64>) {
+    #[inline]
+    pub fn remove(&mut self, gone: Range<u64>) {
         if gone.is_empty() {
             return;
         }
@@ -76,28 +86,37 @@ impl Ranges {
         debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
-    /// All ranges, in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> {
+    /// Returns all ranges, in ascending order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.ranges.iter().cloned()
     }
 
-    /// Number of numbers in the set.
-    pub(crate) fn sum(&self) -> u64 {
+    /// Returns the number of numbers in the set.
+    #[must_use]
+    #[inline]
+    pub fn sum(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The lowest range.
-    pub(crate) fn first(&self) -> Option<Range<u64>> {
+    /// Returns the lowest range.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<Range<u64>> {
         self.ranges.first().cloned()
     }
 
-    /// The highest range.
-    pub(crate) fn last(&self) -> Option<Range<u64>> {
+    /// Returns the highest range.
+    #[must_use]
+    #[inline]
+    pub fn last(&self) -> Option<Range<u64>> {
         self.ranges.last().cloned()
     }
 
-    /// Number of ranges.
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the number of ranges.
+    #[must_use]
+    #[inline]
+    pub fn count(&self) -> usize {
         self.ranges.len()
     }
 
