@@ -125,6 +125,8 @@ local f = {
     features = ProtoField.uint16("apus.features", "Features of the sender", base.HEX),
     feature_empty = ProtoField.bool("apus.features.empty", "Takes empty messages", 16, nil, 0x0001),
     feature_long = ProtoField.bool("apus.features.long_sessions", "Sessions of 48 bits", 16, nil, 0x0002),
+    sprayable = ProtoField.bool("apus.sprayable", "Takes DATA from other ports", 8, nil, 0x04),
+    sprayed = ProtoField.bool("apus.sprayed", "Left from another port", 8, nil, 0x08),
     refusal = ProtoField.uint32("apus.refusal", "Reason of the refusal", base.DEC, REFUSALS),
 
     length = ProtoField.uint32("apus.length", "Message length"),
@@ -336,9 +338,20 @@ local function coded_bytes(byte)
     return math.min((code - shift * 8) * 2 ^ (shift + 6), MINUS_ONE)
 end
 
--- With a session of 48 bits, the low nibble has the features of the sender (WIRE-33), of which two are known.
+-- Whether a byte has the bit with this value.
+local function has_bit(byte, value)
+    return math.floor(byte / value) % 2 == 1
+end
+
+-- The marks of the low nibble in DATA that left from another port, and in GRANTs whose sender takes it (WIRE-36).
+local SPRAYED, SPRAYABLE = 8, 4
+
+-- With a session of 48 bits, the low nibble has the features of the sender (WIRE-33), of which two are known, and a mark.
 local function valid_doff(kind, doff, long)
-    return doff - (long and doff % 4 or 0) == (kind == DATA and 0xe0 or 0x50)
+    local others = long and doff % 4 or 0
+    local mark = kind == DATA and SPRAYED or kind == GRANT and SPRAYABLE
+    if long and mark and has_bit(doff, mark) then others = others + mark end
+    return doff - others == (kind == DATA and 0xe0 or 0x50)
 end
 
 -- Returns whether the header at `at` has a session of 48 bits.
@@ -346,10 +359,19 @@ local function has_long_session(tvb, at)
     return tvb(at + 12, 1):bitfield(6, 1) == 1 and tvb(at + 13, 1):bitfield(7, 1) == 1
 end
 
+-- Returns the port from which the sender of the packet at `at` would be known: that of its header if it is sprayed.
+local function own_port(tvb, at, from_port)
+    if tvb:len() < at + HEADER or tvb(at + 11, 1):uint() ~= DATA then return from_port end
+    local sealed = tvb(at + 13, 1):bitfield(0, 4) == SEALED_VERSION
+    local sprayed = has_bit(tvb(at + 12, 1):uint(), SPRAYED) and tvb(at + 12, 1):bitfield(6, 1) == 1
+    return sprayed and (sealed or has_long_session(tvb, at)) and tvb(at, 2):uint() or from_port
+end
+
 -- Returns whether the 28 bytes at `at` are a valid header of the udp profile with these ports.
 local function looks_like_header(tvb, at, from_port, to_port)
     if tvb:len() < at + HEADER then return false end
     local kind = tvb(at + 11, 1):uint()
+    from_port = own_port(tvb, at, from_port)
     if tvb(at + 13, 1):bitfield(0, 4) == SEALED_VERSION then
         return (NAMES[kind] or SEAL_NAMES[kind]) ~= nil
             and tvb(at, 2):uint() == from_port and tvb(at + 2, 2):uint() == to_port
@@ -548,6 +570,7 @@ local function describe_data(packet, note)
     local text = string.format("%s %.0f..%.0f of %.0f", message_kind(packet), packet.offset, stop, packet.length)
     local remarks = {}
     if packet.retransmit then remarks[#remarks + 1] = "retransmitted" end
+    if packet.sprayed then remarks[#remarks + 1] = "sprayed" end
     if packet.waiting > 0 then
         remarks[#remarks + 1] = string.format("%.0f bytes wait at its sender", packet.waiting)
     end
@@ -679,7 +702,9 @@ local function add_dialect(tree, tvb, packet)
     if packet.session and not long and math.floor(bits / 2) % 2 == 1 then bits = bits - 2 end
     local features = tree:add(f.features, range, bits)
     features:add(f.feature_empty, range, bits % 2 == 1)
-    features:add(f.feature_long, range, math.floor(bits / 2) % 2 == 1)
+    features:add(f.feature_long, range, has_bit(bits, 2))
+    if long and packet.kind == GRANT then features:add(f.sprayable, range, has_bit(bits, SPRAYABLE)) end
+    if long and packet.kind == DATA then features:add(f.sprayed, range, has_bit(bits, SPRAYED)) end
 end
 
 local function add_header(tree, tvb, packet)
@@ -839,7 +864,10 @@ local function add_packet(tvb, length, profile, pinfo, tree, index)
     local packet = parse(tvb, length, profile)
     packet.from, packet.to = tostring(pinfo.src), tostring(pinfo.dst)
     packet.from_port, packet.to_port = packet.sport, packet.dport
-    if profile == "udp" then packet.from_port, packet.to_port = pinfo.src_port, pinfo.dst_port end
+    if profile == "udp" then
+        packet.from_port, packet.to_port = own_port(tvb, 0, pinfo.src_port), pinfo.dst_port
+        packet.sprayed = own_port(tvb, 0, nil) ~= nil
+    end
     local usable = packet.whole and not packet.sealed and not packet.malformed and not packet.cut and not quoted(pinfo)
     local note = usable and note_of(packet, pinfo, index) or { grant_new = 0 }
     local text = describe(packet, note)

@@ -291,6 +291,8 @@ impl UdpSettings {
             receive_coalescing_usecs: self
                 .receive_coalescing_usecs
                 .unwrap_or(usual.receive_coalescing_usecs),
+            // A parameter of the protocol, which sets it.
+            spray_ports: usual.spray_ports,
             ipv6: self.ipv6.unwrap_or(usual.ipv6),
         }
     }

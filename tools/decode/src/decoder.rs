@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Read;
 use std::net::SocketAddr;
 
-use apus_wire::{Profile, SealedHeader};
+use apus_wire::{Header, Profile, SealedHeader};
 
 use crate::capture_file::{CaptureReader, Record};
 use crate::datagram::{Datagram, Encapsulation, IpContent, ip_content};
@@ -189,12 +189,19 @@ fn packets(
 ) -> Vec<CapturedPacket> {
     match ip_content {
         IpContent::Datagram(datagram) => match datagram.carrier {
+            Encapsulation::Udp => {
+                let datagram = &from_own_port(datagram);
+                if detector.observe(datagram) {
+                    udp_packets(unsealer, datagram)
+                } else {
+                    Vec::new()
+                }
+            }
             Encapsulation::Homa if datagram.bytes.is_empty() => Vec::new(),
             Encapsulation::Homa => vec![kernel_packet(datagram)],
-            Encapsulation::Udp if detector.observe(datagram) => udp_packets(unsealer, datagram),
-            Encapsulation::Udp => Vec::new(),
         },
         IpContent::Unreachable { from, to, class, what, about } => {
+            let about = &from_own_port(about);
             let profile = match about.carrier {
                 Encapsulation::Homa => Profile::Kernel,
                 Encapsulation::Udp if detector.is_homa(about) => Profile::Udp,
@@ -218,6 +225,18 @@ fn packets(
             }]
         }
     }
+}
+
+/// Returns a datagram as if it came from its sender's own port, if it is one of sprayed packets (`WIRE-36`).
+fn from_own_port<'a>(datagram: &Datagram<'a>) -> Datagram<'a> {
+    let mut datagram = *datagram;
+    if datagram.carrier == Encapsulation::Udp
+        && let Some(port) = Header::peek_sprayed(datagram.bytes)
+        && looks_like_header(datagram.bytes, port, datagram.to.port())
+    {
+        datagram.from.set_port(port);
+    }
+    datagram
 }
 
 fn kernel_packet(datagram: &Datagram<'_>) -> CapturedPacket {

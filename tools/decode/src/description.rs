@@ -79,7 +79,7 @@ impl Description<'_> {
         let Some(note) = &self.packet.note else { return Ok(()) };
         match body {
             Body::Data(data, _) => {
-                write_data(f, data, data_len, note)?;
+                write_data(f, data, data_len, note, self.packet.is_sprayed())?;
                 let answers = self.packet.flags().contains(Flags::CONFIRM);
                 if answers { f.write_str(" (answers a session challenge)") } else { Ok(()) }
             }
@@ -164,12 +164,21 @@ impl fmt::Display for TypeNumber {
     }
 }
 
-fn write_data(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Note) -> fmt::Result {
+fn write_data(
+    f: &mut fmt::Formatter<'_>,
+    data: &Data,
+    data_len: u32,
+    note: &Note,
+    is_sprayed: bool,
+) -> fmt::Result {
     let end = u64::from(data.offset) + u64::from(data_len);
     write!(f, " {} {}..{end} of {}", note.message_kind.name(), data.offset, data.message_length)?;
     let mut remarks = Vec::new();
     if data.retransmit {
         remarks.push("retransmitted".to_owned());
+    }
+    if is_sprayed {
+        remarks.push("sprayed".to_owned());
     }
     if let Some(bytes @ 1..) = data.waiting.bytes() {
         remarks.push(format!("{bytes} bytes wait at its sender"));

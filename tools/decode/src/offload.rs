@@ -14,10 +14,12 @@ use apus_wire::{
 
 /// The features that may be in the low nibble of byte 12.
 const FEATURES: u8 = Features::OURS.bits() as u8;
+const SPRAYABLE: u8 = Features::SPRAYABLE.bits() as u8;
+const SPRAYED: u8 = Features::SPRAYED.bits() as u8;
 const LONG_SESSIONS: u8 = Features::LONG_SESSIONS.bits() as u8;
 
 /// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
-/// The features have two bits: the others are not in use (`WIRE-31`), and tell headers from payload.
+/// The features have two bits: the others tell headers from payload (`WIRE-31`), but for the marks of `WIRE-36`.
 pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
     let Some(header) = bytes.get(..HEADER_LEN) else { return false };
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -27,9 +29,10 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
             Kind::from_wire(header[11]).is_some() || SealKind::from_wire(header[11]).is_some();
         return is_known && u16_at(0) == from_port && u16_at(2) == to_port;
     }
-    let doff = match Kind::from_wire(header[11]) {
-        Some(Kind::Data) => 14 << 4,
-        Some(_) => 5 << 4,
+    let (doff, mark) = match Kind::from_wire(header[11]) {
+        Some(Kind::Data) => (14 << 4, SPRAYED),
+        Some(Kind::Grant) => (5 << 4, SPRAYABLE),
+        Some(_) => (5 << 4, 0),
         None => return false,
     };
     // WIRE-33: the upper part of a session takes the second place of the features.
@@ -37,7 +40,7 @@ pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> b
         header[12] & LONG_SESSIONS != 0 && Flags::from_bits(header[13]).contains(Flags::SESSION);
     u16_at(0) == from_port
         && u16_at(2) == to_port
-        && header[12] == if is_long { doff | header[12] & FEATURES } else { doff }
+        && header[12] == if is_long { doff | header[12] & (FEATURES | mark) } else { doff }
         && header[13] >> 4 == UDP_VERSION
         && (is_long || header[18] == 0)
 }

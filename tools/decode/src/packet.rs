@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use apus_wire::{
-    Ack, Body, Flags, HEADER_LEN, Header, Kind, Packet as WirePacket, ParseError, Profile, Refusal,
-    SealedHeader, SenderId,
+    Ack, Body, Features, Flags, HEADER_LEN, Header, Kind, Packet as WirePacket, ParseError,
+    Profile, Refusal, SealedHeader, SenderId,
 };
 
 use crate::note::Note;
@@ -240,6 +240,19 @@ impl CapturedPacket {
         match &self.content {
             Content::Whole { header, .. } => header.udp().map_or(Flags::NONE, |udp| udp.flags),
             _ => Flags::NONE,
+        }
+    }
+
+    /// Returns whether the packet is marked as one that left from another port than its sender's (`WIRE-36`).
+    #[must_use]
+    pub fn is_sprayed(&self) -> bool {
+        // The mark is one only where the header has room for it: beside a session of 48 bits.
+        let mark = Features::SPRAYED.with(Features::LONG_SESSIONS);
+        match &self.content {
+            Content::Whole { header, body: Body::Data(..), .. } => {
+                header.states(mark) && self.flags().contains(Flags::SESSION)
+            }
+            _ => false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Calls between sealed endpoints.
 
 use crate::keys::{Cluster, counter, serve};
-use apus::Endpoint;
+use apus::{Config, Endpoint};
 use std::sync::Arc;
 
 #[test]
@@ -79,6 +79,27 @@ fn sealed_endpoints_with_shards_call_each_other() {
         endpoint.shutdown();
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// WIRE-36: the mark is readable, so that a packet is opened with the keys of its sender, whatever port and shard it takes.
+#[test]
+fn sealed_packets_are_sprayed() {
+    let cluster = Cluster::new(11);
+    let config = Config::builder().spray_ports(4).build().unwrap();
+    let builder = || cluster.builder().config(config.clone());
+    let server = Arc::new(builder().shards(3).bind("127.0.0.1:0").unwrap());
+    let client = builder().client().unwrap();
+    let thread = serve(&server);
+    let message = vec![7; 2_000_000];
+    assert!(client.call(server.local_addr(), message.clone()).unwrap() == message[..]);
+    for endpoint in [&client, &server] {
+        assert!(counter(endpoint, "sprayed_sends") > 10);
+        assert_eq!(counter(endpoint, "seal_forgeries"), 0);
+        let resent = endpoint.metrics().protocol.recovery.resent_bytes;
+        assert!(resent < message.len() as u64, "those that are not opened are sent again");
+    }
+    server.shutdown();
+    thread.join().unwrap();
 }
 
 #[test]

@@ -88,6 +88,28 @@ pub(crate) fn data(length: u32, offset: u32) -> Data {
 /// Payload; its content does not matter.
 pub(crate) const BYTES: &[u8; 2000] = &[b'x'; 2000];
 
+/// Builds DATA of the server in a session, marked as sprayed.
+pub(crate) fn sprayed(id: u64, data: Data, bytes: &[u8]) -> Vec<u8> {
+    in_session(id, Body::Data(data, bytes), Features::SPRAYED)
+}
+
+/// Builds a packet of the server in a session that has these features or marks in addition.
+pub(crate) fn in_session(id: u64, body: Body<'_>, features: Features) -> Vec<u8> {
+    let (flags, role) = (Flags::SESSION, Role::Server);
+    let mut packet = packet_with(Profile::Udp, role, id, body, flags, 0);
+    packet[12] |= features.bits() as u8;
+    packet
+}
+
+/// Wraps a packet of the udp profile in an IP packet that leaves from port `from`.
+pub(crate) fn ip_from(from: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut out = ip(Profile::Udp, Role::Server, bytes);
+    out[20..22].copy_from_slice(&from.to_be_bytes());
+    // No checksum.
+    out[26..28].fill(0);
+    out
+}
+
 /// Wraps a Homa packet in an IP packet, without a link layer.
 pub(crate) fn ip(profile: Profile, from: Role, bytes: &[u8]) -> Vec<u8> {
     let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use apus_decode::{Decoder, PacketType, json};
-use apus_wire::{Body, Data, Profile, Role, Waiting};
+use apus_wire::{Body, Data, Features, Grant, Profile, Role, Waiting};
 use pcap_file::DataLink;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -15,7 +15,8 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
 use crate::builders::{
-    BYTES, data, ethernet, ip, packet, pcap, raw_pcap, shared_datagram, snapped_pcap,
+    BYTES, data, ethernet, in_session, ip, ip_from, packet, pcap, raw_pcap, shared_datagram,
+    snapped_pcap, sprayed,
 };
 use crate::hostile::sound;
 use crate::kernel_captures::{captures, expected};
@@ -268,6 +269,31 @@ fn what_waits_at_a_sender_is_dissected_as_the_decoder_does() {
         })
         .collect();
     assert_same(&plug_in, &write_file(folder.path(), "waiting.pcap", &raw_pcap(&records)));
+}
+
+/// WIRE-36.
+#[test]
+fn sprayed_packets_are_dissected_as_the_decoder_does() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let grant = Body::Grant(Grant { offset: 100_000, priority: 3 });
+    let records: Vec<_> = [
+        ip(Profile::Udp, Role::Server, &in_session(2, grant, Features::SPRAYABLE)),
+        ip_from(50_001, &sprayed(2, data(100_000, 0), &BYTES[..1_000])),
+        ip_from(
+            50_002,
+            &[
+                sprayed(2, data(100_000, 1_000), &BYTES[..1_000]),
+                sprayed(2, data(100_000, 2_000), &BYTES[..1_000]),
+            ]
+            .concat(),
+        ),
+        ip(Profile::Udp, Role::Server, &sprayed(2, data(100_000, 3_000), &BYTES[..1_000])),
+    ]
+    .into();
+    let shown =
+        assert_same(&plug_in, &write_file(folder.path(), "sprayed.pcap", &raw_pcap(&records)));
+    assert_eq!(shown.len(), records.len());
 }
 
 /// WIRE-35, alone and beside WIRE-34.

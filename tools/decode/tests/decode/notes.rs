@@ -1,11 +1,13 @@
 //! Notes: what the decoder derives from earlier packets.
 
 use apus_decode::{PacketFilter, PacketType, Summary, json};
-use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, Role, Waiting};
+use apus_wire::{
+    Ack, Body, Data, Features, Flags, Grant, Kind, Profile, Refusal, Resend, Role, Waiting,
+};
 
 use crate::builders::{
-    BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with,
-    port_unreachable, raw_pcap, shared_datagram, words,
+    BYTES, SERVER, call, data, decode, in_session, ip, ip_call, ip_from, one_of_each, packet,
+    packet_with, port_unreachable, raw_pcap, shared_datagram, sprayed, words,
 };
 
 /// Builds a DATA packet of the request of RPC 2.
@@ -65,6 +67,27 @@ fn what_a_response_may_begin_with_is_described() {
         "DATA rpc 2 request 0..900 of 100000 [900 bytes seen before]",
     ];
     assert_eq!(words(&[said(128), said(0)]), expected);
+}
+
+/// WIRE-36: whatever port they leave from, they are packets of their sender. A packet from there without the mark is none.
+#[test]
+fn sprayed_packets_are_those_of_their_sender() {
+    let grant = Body::Grant(Grant { offset: 100_000, priority: 3 });
+    let first = ip(Profile::Udp, Role::Server, &in_session(2, grant, Features::SPRAYABLE));
+    let marked = |offset| sprayed(2, data(100_000, offset), &BYTES[..1_000]);
+    let unmarked = in_session(2, Body::Data(data(100_000, 9_000), &BYTES[..10]), Features::NONE);
+    let records = [
+        first,
+        ip_from(50_001, &marked(0)),
+        ip_from(50_002, &marked(1_000)),
+        ip_from(50_003, &unmarked),
+    ];
+    let expected = [
+        "GRANT rpc 2 request to 100000 (+100000), level 3",
+        "DATA rpc 2 response 0..1000 of 100000 [sprayed]",
+        "DATA rpc 2 response 1000..2000 of 100000 [sprayed]",
+    ];
+    assert_eq!(words(&records), expected);
 }
 
 /// WIRE-30: an empty message is complete with its packet. In the kernel profile that is malformed.

@@ -136,7 +136,7 @@ mod tests {
         Routes::new("9x16x4".parse().unwrap(), spreading, Pcg64Mcg::seed_from_u64(1))
     }
 
-    fn packet(from: HostId, to: HostId, flow: u8) -> Packet {
+    fn packet(from: HostId, to: HostId, flow: u16) -> Packet {
         Packet { from, to, flow, ..Packet::default() }
     }
 

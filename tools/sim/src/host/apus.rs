@@ -17,12 +17,13 @@ use std::rc::Rc;
 use apus_proto::{
     Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
-use apus_wire::{DATA_HEADER_LEN, Header, MAX_HEADER_LEN};
+use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
 use super::address::{PORT, address, host_at};
 use super::interface::Host;
+use super::spray::SprayPorts;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
@@ -159,8 +160,7 @@ pub struct ApusHost {
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
     outcomes: VecDeque<Outcome>,
-    /// Ports from which sprayed packets leave, 0 if none do, and the last one that was used, from 1 on.
-    spray_ports: (u8, u8),
+    spray_ports: SprayPorts,
 }
 
 impl ApusHost {
@@ -174,7 +174,7 @@ impl ApusHost {
     pub(super) fn process(id: HostId, shared: Shared, seed: u64, process: u8) -> Self {
         let port = PORT + u16::from(process);
         let mut transport = Transport::new(shared.state.config.clone(), port, seed.into());
-        let spray_ports = (transport.config().spray_ports() as u8, 0);
+        let spray_ports = SprayPorts::new(transport.config().spray_ports());
         transport.set_payload_prefix(LABEL);
         transport.set_link_rate(u32::try_from(shared.state.rate.mbps()).unwrap_or(u32::MAX));
         Self {
@@ -318,7 +318,7 @@ impl Host for ApusHost {
             return false;
         };
         let header_len = transmit.header_len();
-        let port = next_port(&mut self.spray_ports, transmit.headers());
+        let port = self.spray_ports.choose(transmit.headers());
         let write = Writer {
             from: self.id,
             process: self.process,
@@ -391,15 +391,6 @@ impl Host for ApusHost {
     fn id(&self) -> HostId {
         self.id
     }
-}
-
-/// Returns the port from which the packets with these headers leave, as a driver takes them in turn: 0 if they are not sprayed.
-fn next_port((ports, last): &mut (u8, u8), headers: &[u8]) -> u8 {
-    if *ports == 0 || Header::peek_sprayed(headers).is_none() {
-        return 0;
-    }
-    *last = *last % *ports + 1;
-    *last
 }
 
 /// Writes the packets of a burst.

@@ -15,6 +15,7 @@ mod apus;
 mod interface;
 mod module;
 mod processes;
+mod spray;
 
 pub use address::{PORT, address, host_at};
 pub use apus::{Answer, ApusHost, Frame, Shared, wire_bytes};
@@ -22,3 +23,4 @@ pub use interface::Host;
 
 pub use module::{MixedHost, ModuleHost};
 pub use processes::ProcessesHost;
+pub use spray::SprayPorts;

@@ -40,6 +40,9 @@ pub(super) fn generate(
     if rng.percent(50) {
         builder = builder.marked_incoming(rng.scale(1, 100_000));
     }
+    if rng.percent(50) {
+        builder = builder.spray_ports(rng.scale(1, 64));
+    }
     builder.build().expect("the ranges here are inside those of the table")
 }
 

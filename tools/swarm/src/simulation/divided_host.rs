@@ -69,7 +69,8 @@ impl<H: SimulatedHost> Host for DividedHost<H> {
                 *body = envelope::wrap(packet.from, &envelope::wrap(packet.to, body));
                 (packet.from, packet.to) = (self.id, self.ends.host_of(packet.to));
                 // The ends have ports of their own.
-                packet.flow = u16::from_be_bytes([place as u8, 0]);
+                let [_, port] = packet.flow.to_be_bytes();
+                packet.flow = u16::from_be_bytes([place as u8, port]);
                 return true;
             }
         }

@@ -25,7 +25,7 @@ use crate::checker::memory;
 use crate::observation::{CallId, HostEvent};
 use crate::observer::{Observer, Origin};
 use crate::violation::{Violation, ViolationKind};
-use apus_sim::host::{Host, wire_bytes};
+use apus_sim::host::{Host, SprayPorts, wire_bytes};
 use apus_sim::message::{HostId, Message, Outcome};
 use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
@@ -84,6 +84,7 @@ pub(crate) struct ObservedHost {
     receive_buffer: Option<u64>,
     /// Most bursts of a pass.
     bursts: u32,
+    spray_ports: SprayPorts,
     /// Calls of which the first packet in a session that leaves this host is still to be lost.
     lost: BTreeSet<CallId>,
     /// The attack of another host, if there is one.
@@ -96,10 +97,11 @@ pub(crate) struct ObservedHost {
 
 impl ObservedHost {
     pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>, place: Option<Place>) -> Self {
-        let (stack, limit, sharing, attack, lost) = {
+        let (spray_ports, stack, limit, sharing, attack, lost) = {
             let scenario = &observer.borrow().directory.scenario;
             let lost = scenario.lost_at(id).collect();
             (
+                SprayPorts::new(scenario.config.spray_ports()),
                 Stack::boot(scenario, id, 0),
                 scenario.packet_limit,
                 scenario.sharing.clone(),
@@ -119,6 +121,7 @@ impl ObservedHost {
             gone: false,
             receive_buffer: None,
             bursts: sharing.as_ref().map_or(1, |sharing| sharing.bursts),
+            spray_ports,
             lost,
             attack,
             timeouts: (0, 0),
@@ -376,6 +379,7 @@ impl Host for ObservedHost {
             marked: false,
         };
         *body = next.into_bytes();
+        packet.flow = self.spray_ports.choose(body).into();
         let mut observer = self.observer.borrow_mut();
         observer.datagrams += 1;
         if self.attack.is_some_and(|attack| to == attack.host) {

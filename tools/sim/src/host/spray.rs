@@ -1,0 +1,30 @@
+//! Ports from which a host sends sprayed packets (SEND-15).
+
+use apus_wire::Header;
+
+/// The ports of a host beside its own, which it takes in turn as a driver does.
+#[derive(Clone, Copy, Debug)]
+pub struct SprayPorts {
+    count: u8,
+    /// The last one that was taken, from 1 on.
+    last: u8,
+}
+
+impl SprayPorts {
+    /// Returns `count` ports, up to 255.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self { count: count as u8, last: 0 }
+    }
+
+    /// Returns the number of the port from which the packets that begin with `header` leave: 0, the host's own, if they are not
+    /// sprayed.
+    #[inline]
+    pub fn choose(&mut self, header: &[u8]) -> u8 {
+        if self.count == 0 || Header::peek_sprayed(header).is_none() {
+            return 0;
+        }
+        self.last = self.last % self.count + 1;
+        self.last
+    }
+}
