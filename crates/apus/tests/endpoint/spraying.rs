@@ -4,7 +4,11 @@ use crate::bytes;
 use crate::echo::echo;
 use crate::fixtures::ShutDown;
 use apus::{Config, Endpoint, EndpointBuilder, PollMode};
-use std::net::SocketAddr;
+use apus_wire::{
+    Body, Data, Dialect, Features, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Role, SenderId,
+    UdpFields, Waiting,
+};
+use std::net::{SocketAddr, UdpSocket};
 
 const LENGTH: usize = 2_000_000;
 
@@ -64,4 +68,58 @@ fn an_end_without_other_ports_prevents_it() {
 fn sprayed_packets_reach_the_shard_of_their_senders_own_port() {
     let sprayed = exchange(options(4).shards(2), options(4).shards(4), "127.0.0.1:0");
     assert!(sprayed.iter().all(|sends| *sends >= 10), "{sprayed:?}");
+}
+
+/// DATA of RPC `id` in `session`, marked as one of the endpoint with port `sport`.
+fn marked(sport: u16, dport: u16, sender: SenderId, session: u64) -> Vec<u8> {
+    let features = Features::OURS.with(Features::SPRAYED);
+    let fields = UdpFields { flags: Flags::SESSION, incarnation: session, low_water: 0, features };
+    let header = Header::new(Kind::Data, sport, dport, sender, Dialect::Udp(fields));
+    let data = Data {
+        message_length: 5,
+        incoming: 5,
+        ack: None,
+        cutoff_version: 0,
+        retransmit: false,
+        offset: 0,
+        offset_in_sequence: false,
+        waiting: Waiting::UNSAID,
+        response_limit: Waiting::UNSAID,
+    };
+    let mut buffer = [0; MAX_HEADER_LEN];
+    let len = Packet { header, body: Body::Data(data, b"wrong") }.emit_header(&mut buffer);
+    [&buffer[..len], b"wrong"].concat()
+}
+
+/// A program of a peer's host can mark packets with the peer's port, but does not know its session (BAD-4).
+#[test]
+fn packets_that_a_neighbour_marks_with_a_peers_port_change_nothing() {
+    let (client, server) = (options(4).client().unwrap(), options(4).bind("127.0.0.1:0").unwrap());
+    let _shut_down = ShutDown(&[&client, &server]);
+    let ports = [client.local_addr().port(), server.local_addr().port()];
+    let echo = echo(server.clone());
+    let neighbour = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let mut calls = 0;
+    let received = |endpoint: &Endpoint| endpoint.metrics().engine.packets_arrived;
+    let before = [received(&client), received(&server)];
+    // Rounds, until both ends have received what the neighbour sent, beside calls that are answered rightly.
+    while calls < 20 || received(&client) < before[0] + 500 || received(&server) < before[1] + 500 {
+        for n in 0..100 {
+            let session = 1 << 47 | n << 8 | calls;
+            let (to_server, to_client) =
+                (SenderId::new(2 * n, Role::Client), SenderId::new(2 * n, Role::Server));
+            neighbour
+                .send_to(&marked(ports[0], ports[1], to_server, session), at(ports[1]))
+                .unwrap();
+            neighbour
+                .send_to(&marked(ports[1], ports[0], to_client, session), at(ports[0]))
+                .unwrap();
+        }
+        let message = bytes(calls as usize, 100_000);
+        assert!(client.call(at(ports[1]), message.clone()).unwrap() == message[..]);
+        calls += 1;
+    }
+    server.shutdown();
+    assert_eq!(echo.join().unwrap(), calls);
 }
