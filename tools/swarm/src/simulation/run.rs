@@ -52,7 +52,7 @@ const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 /// them: calls of Linux modules cost each other RESENDs every 5 ms, for as long as calls are made.)
 const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
-/// Time that a host needs to start anew with the Linux module, at least.
+/// Time from the start of a host with the Linux module to its first call, at least.
 const REBOOT: Nanos = 2 * SECOND;
 
 /// Runs a scenario; records its events in `trace` if it is given.
@@ -248,16 +248,16 @@ impl<H: SimulatedHost> Simulation<H> {
     }
 
     /// Starts the hosts anew that run the Linux module: they count their calls from 2, and their servers, which live on,
-    /// execute them nevertheless (AMO-10): the probes that follow succeed.
+    /// execute them nevertheless (AMO-10): the probes that follow succeed. Modules ask each other for acks until then, and a slow processor has
+    /// a socket full of that, which ends with the host.
     fn restart_modules(&mut self) {
         if self.scenario.kernel_hosts.is_empty() {
             return;
         }
+        for module in self.survivors(true) {
+            self.restart(module);
+        }
         self.advance_to(self.fabric.now() + REBOOT);
-        self.for_each(
-            |scenario, host| scenario.kernel_hosts.contains(&host),
-            ObservedHost::restart,
-        );
     }
 
     /// Ends the endpoints of apus as soon as their last calls have: they leave nothing behind in the modules, which would
@@ -267,26 +267,19 @@ impl<H: SimulatedHost> Simulation<H> {
         if self.scenario.kernel_hosts.is_empty() || !buffers || self.scenario.processors.is_some() {
             return;
         }
-        self.for_each(
-            |scenario, host| !scenario.kernel_hosts.contains(&host),
-            ObservedHost::depart,
-        );
+        let now = self.fabric.now();
+        for host in self.survivors(false) {
+            self.attend(host, |end| end.depart(now));
+        }
         self.drain();
         self.expect_no_state(false);
     }
 
-    /// Does `something` on all surviving hosts of a kind.
-    fn for_each(
-        &mut self,
-        kind: impl Fn(&Scenario, HostId) -> bool,
-        something: impl Fn(&mut ObservedHost, Nanos),
-    ) {
-        let now = self.fabric.now();
-        let mut those = self.surviving.clone();
-        those.retain(|host| kind(&self.scenario, *host));
-        for host in those {
-            self.attend(host, |end| something(end, now));
-        }
+    /// Returns the ends that are up at the end and run the Linux module, or those that run apus.
+    fn survivors(&self, run_module: bool) -> Vec<HostId> {
+        let modules = &self.scenario.kernel_hosts;
+        let is_wanted = |host: &HostId| modules.contains(host) == run_module;
+        self.surviving.iter().copied().filter(is_wanted).collect()
     }
 
     /// Makes all planned calls, with faults.
@@ -309,6 +302,12 @@ impl<H: SimulatedHost> Simulation<H> {
     /// Runs `something` on an end.
     fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost)) {
         self.fabric.attend(self.ends.host_of(end), |host| host.attend(end, something));
+    }
+
+    /// Starts an end anew.
+    fn restart(&mut self, end: HostId) {
+        let now = self.fabric.now();
+        self.fabric.attend(self.ends.host_of(end), |host| host.restart(end, now));
     }
 
     fn submit(&mut self, number: CallId) {
@@ -340,8 +339,7 @@ impl<H: SimulatedHost> Simulation<H> {
         {
             self.advance_with_faults(at);
             self.restarted += 1;
-            let now = self.fabric.now();
-            self.attend(end, |end| end.restart(now));
+            self.restart(end);
         }
         self.advance_with_faults(until);
     }
@@ -460,9 +458,10 @@ impl<H: SimulatedHost> Simulation<H> {
         format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
     }
 
-    /// Returns the number of calls that have not ended.
-    fn open(&self) -> u32 {
-        self.observer.borrow().liveness.open()
+    /// Returns the number of calls that have been submitted and have not ended.
+    fn open(&self) -> usize {
+        let waiting: usize = self.fabric.hosts().map(H::waiting_calls).sum();
+        self.observer.borrow().liveness.open() as usize + waiting
     }
 
     /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
