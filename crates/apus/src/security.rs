@@ -1,7 +1,7 @@
 //! Sealed packets: every packet of an endpoint encrypted and authenticated, by keys that TLS 1.3 handshakes have agreed upon.
 //!
 //! An endpoint is sealed or clear; the two do not understand each other, and nothing is negotiated that an attacker could
-//! win. [`EndpointBuilder::security`](crate::EndpointBuilder::security) seals one, with the feature `tls-ring` or `tls-aws-lc`. What is hidden and
+//! win. `EndpointBuilder::security` seals one; it exists with the feature `tls-ring` or `tls-aws-lc`. What is hidden and
 //! what is not is in `docs/security.md` of the repository.
 
 #[cfg(feature = "tls")]

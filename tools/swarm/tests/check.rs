@@ -4,7 +4,7 @@ use std::num::NonZero;
 
 use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
-use apus_sim::processor::{Costs, Processor, Stall};
+use apus_sim::processor::{Cost, Costs, Processor, Stall};
 use apus_swarm::{
     Division, Meddling, PeerModel, PlannedCall, Position, Processors, Scenario, ServerAction,
     Sharing, Swarm, SwarmSummary, ViolationKind, check, check_scenario,
@@ -191,6 +191,22 @@ fn sockets_overflow() {
     assert_ne!(overflows, 0, "sockets overflow");
 }
 
+/// A processor passes calls to the protocol later than they are made: each round of probes is waited for nevertheless.
+#[test]
+fn probes_wait_for_processors() {
+    let mut scenario = small(Scenario::generate_with(1, PeerModel::Apus));
+    scenario.calls.clear();
+    scenario.sharing = None;
+    let costs = Costs::at_rate(scenario.fabric.topology.host_rate, scenario.packet_limit);
+    let processor = Processor { costs, socket_buffer: 1_000_000 };
+    scenario.processors = Some(Processors { processor, stalls: Vec::new() });
+    let result = check_scenario(&scenario);
+    if let Some(failure) = result.failure {
+        panic!("{failure}");
+    }
+    assert_eq!(result.totals.rpcs, 3 * u64::from(scenario.hosts()), "three calls of each host");
+}
+
 #[test]
 fn hosts_crash_and_return_or_not() {
     for returns in [true, false] {
@@ -332,6 +348,38 @@ fn two_modules_exchange_resend_and_busy_until_their_applications_cancel() {
     if let Some(failure) = check_scenario(&scenario).failure {
         panic!("{failure}");
     }
+}
+
+/// A module asks its peer, another module, for acks of 300 responses in each tick, and the peer's processor takes half a millisecond for a
+/// packet: its socket is full of NEED_ACKs for seconds after the last response is acked. None of that is left when the host starts anew. (Seed
+/// 770010 of `--peer-model kernel`: a call waited longer than its client.)
+#[test]
+fn what_waits_in_a_socket_ends_with_its_host() {
+    let mut scenario = small(Scenario::generate_with(1, PeerModel::Kernel));
+    scenario.config =
+        apus_proto::Config::builder().profile(apus_proto::Profile::Kernel).build().unwrap();
+    scenario.fabric = apus_sim::fabric::Settings::new(apus_sim::preset::sigcomm18(), 1);
+    scenario.fabric.topology.shape = "1x3x0".parse().unwrap();
+    (scenario.packet_limit, scenario.kernel_hosts) = (8_972, vec![0, 1]);
+    let per_packet = |time| Cost { picos_per_packet: time * 1_000, picos_per_byte: 0 };
+    let costs = Costs { receive: per_packet(500 * MICROSECOND), send: per_packet(MICROSECOND) };
+    let processor = Processor { costs, socket_buffer: 800_000 };
+    scenario.processors = Some(Processors { processor, stalls: Vec::new() });
+    // All responses leave together, long after their clients have given them up.
+    let answered = 700 * MILLISECOND;
+    let call = |at| PlannedCall {
+        to: 1,
+        service: answered - at,
+        cancel: Some(3 * MILLISECOND),
+        ..to_module(0, at, 100, 100)
+    };
+    scenario.calls = (0..300).map(|number| call(number * 2 * MILLISECOND)).collect();
+    scenario.heal_at = answered + 300 * MILLISECOND;
+    let result = check_scenario(&scenario);
+    if let Some(failure) = result.failure {
+        panic!("{failure}");
+    }
+    assert!(result.totals.socket_overflows > 1_000, "a socket is full of NEED_ACKs");
 }
 
 /// Invariant SWARM-1.

@@ -19,8 +19,12 @@ const ATTEMPTS: u32 = 9;
 /// FINISH have no key either. Chosen by us: 140 ms.
 const PATIENCE: u32 = 3;
 
-/// Time from a HELLO that was answered to one of this end to the same peer, in nanoseconds: FINISH has been sent four times by then (SEAL-15).
+/// Time from the last answer to a HELLO to one of this end to the same peer, in nanoseconds: FINISH has been sent four times by then (SEAL-15).
 pub(super) const ANSWERED_WAIT: u64 = 200_000_000;
+
+/// Time from a HELLO for which it is answered again, if this end wants a handshake of its own: its sender repeats it within that time if the
+/// answer was lost (SEAL-15).
+pub(super) const REPEATED_WAIT: u64 = 2 * FIRST_WAIT;
 
 /// A client's handshake.
 #[derive(Debug)]

@@ -61,6 +61,26 @@ fn an_end_that_answers_a_handshake_begins_none_beside_it() {
     }
 }
 
+/// SEAL-15: the second end has answered a HELLO, and then wants keys itself; the answer was lost. It answers the HELLO that is sent again after
+/// 20 ms, whichever id is the higher one. (Half of the ends waited for 200 ms, for the second one's own HELLO.)
+#[test]
+fn a_repeated_hello_is_answered_although_its_receiver_wants_keys_itself() {
+    for seed in 0..16 {
+        let mut ends = ends(seed);
+        let [first, second] = [ends[0].address, ends[1].address];
+        ends[0].handshakes.want(0, second, None).unwrap();
+        let mut lost = 0;
+        run_bent(&mut ends, 0, 5 * MILLIS, |_, datagram| {
+            lost += u32::from(datagram.to == first);
+            if datagram.to == first { vec![] } else { vec![datagram] }
+        });
+        assert_ne!(lost, 0, "the HELLO was answered");
+        ends[1].handshakes.want(5 * MILLIS, first, None).unwrap();
+        run(&mut ends, 5 * MILLIS, 30 * MILLIS);
+        assert_agreed_once(&mut ends);
+    }
+}
+
 /// HANDSHAKE-5, SEAL-17: anyone can send a NO_KEY, and a packet that was damaged leads to one.
 #[test]
 fn keys_that_both_ends_have_outlive_the_report_of_a_missing_key() {

@@ -24,7 +24,7 @@ pub fn closed_loop(
     let mut counted_from = None;
     let mut completed = 0u64;
     let mut until = 0;
-    keep_outstanding(client, limit, sizes, idle, |now, count| {
+    keep_outstanding(client, limit, sizes, idle, clock::now, |now, count| {
         match counted_from {
             None if now >= warm => counted_from = Some(now),
             None => {}
@@ -52,8 +52,20 @@ pub fn closed_loop_by_interval(
     (count, length): (u32, u64),
     idle: Idle,
 ) -> Result<Vec<u64>, Error> {
+    count_by_interval(client, limit, sizes, (warm, count, length), idle, clock::now)
+}
+
+/// Counts the requests of [`closed_loop_by_interval`] by the times that `now` returns.
+fn count_by_interval(
+    client: &mut dyn Client,
+    limit: u32,
+    sizes: impl Iterator<Item = u32>,
+    (warm, count, length): (u64, u32, u64),
+    idle: Idle,
+    now: impl FnMut() -> u64,
+) -> Result<Vec<u64>, Error> {
     let mut completed = vec![0; count as usize];
-    keep_outstanding(client, limit, sizes, idle, |now, more| {
+    keep_outstanding(client, limit, sizes, idle, now, |now, more| {
         let Some(counted) = now.checked_sub(warm) else { return ControlFlow::Continue(()) };
         match completed.get_mut((counted / length) as usize) {
             Some(completed) => {
@@ -66,19 +78,20 @@ pub fn closed_loop_by_interval(
     Ok(completed)
 }
 
-/// Keeps `limit` requests outstanding until `completed` breaks. It is called with the nanoseconds since the begin and
+/// Keeps `limit` requests outstanding until `completed` breaks. It is called with the nanoseconds since the begin, by `now`, and
 /// the number of requests that have just been completed, 1 or more.
 fn keep_outstanding(
     client: &mut dyn Client,
     limit: u32,
     mut sizes: impl Iterator<Item = u32>,
     idle: Idle,
+    mut now: impl FnMut() -> u64,
     mut completed: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let mut in_flight = InFlight::new(limit);
     let mut ended = Completions::default();
     let (mut starts, mut put_off) = (Vec::new(), Vec::new());
-    let began = clock::now();
+    let began = now();
     loop {
         while !in_flight.is_full() {
             let size = put_off.pop().or_else(|| sizes.next()).expect("sizes without an end");
@@ -103,7 +116,7 @@ fn keep_outstanding(
         for id in done.drain(..) {
             in_flight.end(id);
         }
-        if completed(clock::now() - began, count).is_break() {
+        if completed(now() - began, count).is_break() {
             return Ok(());
         }
     }
@@ -149,10 +162,16 @@ mod tests {
             started += 1;
             1
         });
-        let intervals = (3, 1_000_000);
+        // Each reading is 100 us after the one before.
+        let mut clock = 0;
+        let now = || {
+            clock += 100_000;
+            clock
+        };
+        let intervals = (1_000_000, 3, 1_000_000);
         let client = &mut Immediate::default();
-        let counts =
-            closed_loop_by_interval(client, 7, sizes, 1_000_000, intervals, Idle::Spin).unwrap();
+        let counts = count_by_interval(client, 7, sizes, intervals, Idle::Spin, now).unwrap();
+        assert_eq!(counts, [70; 3]);
         assert_eq!(counts.len(), 3);
         let counted: u64 = counts.iter().sum();
         // Those of the warm-up are in no interval.

@@ -112,6 +112,12 @@ impl<H: Host> ProcessorHost<H> {
         self.has_more = true;
     }
 
+    /// Returns the number of messages that applications have submitted and the processor has not passed to the transport.
+    #[must_use]
+    pub fn waiting_calls(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Returns when there is something to do for an idle processor.
     fn due(&self) -> Option<Nanos> {
         let may_send = self.has_more && self.sent_bytes < SEND_BUFFER;

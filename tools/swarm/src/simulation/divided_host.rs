@@ -41,8 +41,16 @@ impl<H: SimulatedHost> SimulatedHost for DividedHost<H> {
         self.parts[self.ends.place_of(end) as usize].observed(end)
     }
 
+    fn waiting_calls(&self) -> usize {
+        self.parts.iter().map(H::waiting_calls).sum()
+    }
+
     fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost)) {
         self.part(end).attend(end, something);
+    }
+
+    fn restart(&mut self, end: HostId, now: Nanos) {
+        self.part(end).restart(end, now);
     }
 }
 

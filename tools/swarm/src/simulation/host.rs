@@ -42,8 +42,18 @@ pub(super) trait SimulatedHost: Host<Body = Bytes> {
     /// Returns an end of this host.
     fn observed(&self, end: HostId) -> &ObservedHost;
 
+    /// Returns the number of calls that have not reached a protocol of this host.
+    fn waiting_calls(&self) -> usize {
+        0
+    }
+
     /// Runs `something` on an end of this host.
     fn attend(&mut self, end: HostId, something: impl FnOnce(&mut ObservedHost));
+
+    /// Starts an end anew: its protocol remembers nothing, and what waits in its socket is gone.
+    fn restart(&mut self, _end: HostId, now: Nanos) {
+        self.crash(now);
+    }
 }
 
 impl SimulatedHost for ObservedHost {
@@ -59,6 +69,10 @@ impl SimulatedHost for ObservedHost {
 impl SimulatedHost for ProcessorHost<ObservedHost> {
     fn observed(&self, _: HostId) -> &ObservedHost {
         self.inner()
+    }
+
+    fn waiting_calls(&self) -> usize {
+        self.waiting_calls()
     }
 
     fn attend(&mut self, _: HostId, something: impl FnOnce(&mut ObservedHost)) {
@@ -184,11 +198,6 @@ impl ObservedHost {
     pub(super) fn cancel_all(&mut self, now: Nanos) {
         self.applications.cancel_all(now, &self.stack);
         self.handle_timeout(now);
-    }
-
-    /// Starts the host anew: its protocol remembers nothing.
-    pub(super) fn restart(&mut self, now: Nanos) {
-        Host::crash(self, now);
     }
 
     /// Shuts the endpoint down. What it still has to say leaves; nothing else happens on the host from then on.

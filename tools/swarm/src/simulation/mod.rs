@@ -13,12 +13,17 @@ mod envelope;
 mod host;
 mod hostile_host;
 mod neighbours;
+mod open_call;
+mod phases;
 mod probes;
 mod run;
 mod sealed_end;
 mod sealing;
 mod stack;
+mod state;
 #[cfg(test)]
 mod tests;
+mod waits;
+mod world;
 
 pub(crate) use run::{End, run};

@@ -5,6 +5,23 @@ use super::root::Core;
 use crate::engine::siblings::Sibling;
 use apus_neighbours::HostPlace;
 
+/// Where a transport learns what the others do.
+enum Source<'a, S> {
+    /// The page of the host, which has the shards as well.
+    Page(&'a mut HostPlace),
+    /// The board of the shards, while there is no page.
+    Board(&'a Sibling<S>),
+}
+
+impl<'a, S> Source<'a, S> {
+    fn of(host: &'a mut Option<HostPlace>, sibling: Option<&'a Sibling<S>>) -> Option<Self> {
+        match host {
+            Some(host) if host.is_shared() || sibling.is_none() => Some(Self::Page(host)),
+            _ => sibling.map(Self::Board),
+        }
+    }
+}
+
 impl Core {
     /// Publishes what the transport does with the link, if others share it.
     pub(in crate::engine) fn publish_link_use<S>(&mut self, sibling: Option<&Sibling<S>>) {
@@ -19,13 +36,10 @@ impl Core {
         if let Some(host) = &mut *host {
             host.publish(now, &published);
         }
-        // The page of the host has the shards as well.
-        match (&*host, sibling) {
-            (Some(host), sibling) if host.is_shared() || sibling.is_none() => {
-                host.exchange_lengths(now, network.transport_mut());
-            }
-            (_, Some(sibling)) => sibling.exchange_lengths(now, network.transport_mut()),
-            _ => {}
+        match Source::of(host, sibling) {
+            Some(Source::Page(host)) => host.exchange_lengths(now, network.transport_mut()),
+            Some(Source::Board(sibling)) => sibling.exchange_lengths(now, network.transport_mut()),
+            None => {}
         }
     }
 
@@ -35,17 +49,17 @@ impl Core {
         self.host.as_ref().filter(|host| host.is_shared()).map_or(0, HostPlace::sharers)
     }
 
-    /// Learns what the others do. The page of the host has the shards as well; their own board serves while there is no page.
+    /// Learns what the others do.
     pub(in crate::engine) fn observe_neighbours<S>(&mut self, sibling: Option<&Sibling<S>>) {
         let Self { network, host, time, .. } = self;
-        match (host, sibling) {
-            (Some(host), sibling) if host.is_shared() || sibling.is_none() => {
+        match Source::of(host, sibling) {
+            Some(Source::Page(host)) => {
                 host.read(time.now(), |neighbours| network.observe_neighbours(neighbours));
             }
-            (_, Some(sibling)) => {
+            Some(Source::Board(sibling)) => {
                 sibling.neighbours(|neighbours| network.observe_neighbours(neighbours));
             }
-            _ => {}
+            None => {}
         }
     }
 }

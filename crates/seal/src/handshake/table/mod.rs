@@ -6,7 +6,7 @@
 mod answering;
 mod calling;
 
-use super::client::{ANSWERED_WAIT, ClientHandshake};
+use super::client::{ANSWERED_WAIT, ClientHandshake, REPEATED_WAIT};
 use super::cookie::Cookies;
 use super::flight::{Flight, Hello};
 use super::refusals::{RefusalList, Refusals};
@@ -259,7 +259,7 @@ impl Handshakes {
                 let of_peer = self.servers.range((peer, 0)..=(peer, u64::MAX));
                 if let Some(began) = of_peer.map(|(_, server)| server.began).max() {
                     // HANDSHAKE-3
-                    client.wait_until(began + ANSWERED_WAIT);
+                    client.wait_until(began + REPEATED_WAIT + ANSWERED_WAIT);
                 }
                 self.clients.insert(peer, client);
                 self.send_due(now);
