@@ -11,6 +11,10 @@ mod forged_icmp;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod older_version;
+#[allow(dead_code, reason = "its pair of hosts has one link")]
+#[path = "../../../socket/tests/raw/namespace.rs"]
+mod pair;
+mod several_paths;
 
 use apus::{
     Bytes, CallOptions, Config, Endpoint, EndpointBuilder, Execution, FailureKind, PollMode,
