@@ -21,7 +21,6 @@ pub struct Ranges {
 
 impl Ranges {
     /// Adds the numbers of `new`; an empty range adds nothing.
-    #[inline]
     pub fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
@@ -58,7 +57,6 @@ impl Ranges {
     }
 
     /// Removes all numbers below `limit`.
-    #[inline]
     pub fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
         self.ranges.drain(..gone);
@@ -69,7 +67,6 @@ impl Ranges {
     }
 
     /// Removes the numbers of `gone`.
-    #[inline]
     pub fn remove(&mut self, gone: Range<u64>) {
         if gone.is_empty() {
             return;

@@ -168,6 +168,14 @@ impl Header {
         (is_sprayed && (in_session || is_sealed(header))).then(|| read_u16(header, 0))
     }
 
+    /// Marks an emitted DATA packet, in a session of 48 bits, as one that leaves from another port (`WIRE-36`). Does nothing if
+    /// it has no header.
+    pub fn mark_sprayed(packet: &mut [u8]) {
+        if let Some(features) = packet.get_mut(12) {
+            *features |= Features::SPRAYED.bits() as u8;
+        }
+    }
+
     /// Returns the udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {

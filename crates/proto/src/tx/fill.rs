@@ -3,7 +3,7 @@
 use super::outbound::Outbound;
 use super::send_queue::Choice;
 use super::sender::Sender;
-use super::spray::may_spray;
+use super::spray::{mark, may_spray};
 use super::transmit::{Transmit, write_headers};
 use crate::budget::{ReceiveBudget, ReceiveRoom};
 use crate::config::Config;
@@ -15,7 +15,7 @@ use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Features, Flags, Grant, Kind, Packet, Profile, Role, Waiting};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
 
 /// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
 const ECN_CAPABLE: u8 = 0b10;
@@ -209,7 +209,6 @@ impl<'a> Filler<'a> {
         let ack = if may_ack { peer.acks.take_one() } else { None };
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
         header.sequence = cut.range.start;
-        let may_spray = may_spray(self.config, peer, entry);
 
         let is_selected = entry.selected;
         let message = entry.outgoing.as_mut()?;
@@ -218,11 +217,8 @@ impl<'a> Filler<'a> {
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
         let is_granted = !retransmit && cut.range.start >= unscheduled;
-        let is_sprayed = may_spray && is_granted && message.is_sprayable;
-        if is_sprayed {
-            header.add(Flags::NONE, Features::SPRAYED);
-        }
-        let coalesce = if is_last && !is_sprayed { peer.longest_shared_datagram() } else { 0 };
+        let is_sprayable = is_granted && message.is_sprayable;
+        let mut coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };
@@ -254,6 +250,9 @@ impl<'a> Filler<'a> {
         };
         let packet = Packet { header, body: Body::Data(data, &[]) };
         let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
+        if is_sprayable && self.spray(rpc, header_len, &cut) {
+            coalesce = 0;
+        }
 
         if has_more {
             self.outbound.messages.update(&mut self.tables.rpcs, rpc);
@@ -268,6 +267,18 @@ impl<'a> Filler<'a> {
         let headers = &self.outbound.headers[..header_len * cut.packets() as usize];
         let data = self.tables.rpcs[rpc].outgoing.as_ref().map(|message| (message.payload(), cut));
         Some(Transmit { to, priority, traffic_class, headers, header_len, coalesce, data })
+    }
+
+    /// Marks the packets of a burst that leaves by a GRANT, if they may leave from other ports (SEND-15). Returns whether they may.
+    #[cold]
+    fn spray(&mut self, rpc: RpcKey, header_len: usize, cut: &Cut) -> bool {
+        let entry = &self.tables.rpcs[rpc];
+        let sprays = may_spray(self.config, &self.tables.peers[entry.peer], entry);
+        if sprays {
+            let headers = header_len * cut.packets() as usize;
+            mark(&mut self.outbound.headers[..headers], header_len);
+        }
+        sprays
     }
 
     /// Notes a burst, and that it uses a grant.

@@ -41,10 +41,10 @@ impl Sender<'_> {
         let rpc = &self.tables.rpcs[rpc];
         let peer = &self.tables.peers[rpc.peer];
         let mut header = self.outbound.identity.header(&peer.calls, rpc, body.kind());
-        let is_sprayable = body.kind() == Kind::Grant && may_spray(self.config, peer, rpc);
-        header.add(flags, if is_sprayable { Features::SPRAYABLE } else { Features::NONE });
         header.sequence = sequence;
         let to = peer.address;
+        let is_sprayable = body.kind() == Kind::Grant && may_spray(self.config, peer, rpc);
+        header.add(flags, if is_sprayable { Features::SPRAYABLE } else { Features::NONE });
         self.enqueue(to, &Packet { header, body });
     }
 
