@@ -110,6 +110,8 @@ impl Peer {
     /// Notes that it does not know one of its requests any more. Its others are doubtful from `now` on, or still from the
     /// last time on if that is less than `interval` nanoseconds ago: each is asked about once.
     pub(crate) fn disclaim(&mut self, now: Instant, interval: u64) {
+        // It has answered a RESEND: the next burst may leave.
+        self.resends.answered();
         if self.disclaimed.is_none_or(|before| now.since(before) >= interval) {
             self.disclaimed = Some(now);
         }

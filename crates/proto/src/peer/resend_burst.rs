@@ -75,7 +75,7 @@ impl ResendBurst {
         self.bytes += bytes;
     }
 
-    /// The peer has sent DATA, GRANT, BUSY or RPC_UNKNOWN: it is alive, and the burst is over.
+    /// The peer has sent DATA, GRANT or BUSY: it is alive, and the burst is over.
     pub(crate) const fn answered(&mut self) {
         self.started = None;
         self.unanswered = 0;

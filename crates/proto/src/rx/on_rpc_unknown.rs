@@ -22,8 +22,6 @@ pub(super) fn on_rpc_unknown(
         Side::Server(_) => {
             cx.observation.metrics.recovery.server_rpcs_unknown += 1;
             end_server(cx, rpc, Ending::Discarded);
-            // It answers a RESEND: the next burst may leave.
-            cx.tables.peers[peer].resends.answered();
             if cx.outbound.identity.profile == Profile::Udp {
                 let interval = cx.timers.resend_interval.least(cx.config.resend_interval_usecs());
                 cx.tables.peers[peer].disclaim(cx.now, interval);

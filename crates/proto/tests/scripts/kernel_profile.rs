@@ -102,48 +102,6 @@ fn rpc_unknown_in_the_kernel_profile() {
     ");
 }
 
-/// TIME-6: a client's RPC_UNKNOWN answers a burst of RESENDs: the next one leaves without waiting for an interval.
-#[test]
-fn rpc_unknown_ends_a_burst_in_the_kernel_profile() {
-    assert_snapshot!(run("
-        config profile=kernel resend_interval_usecs=20000
-        P: DATA s1 0..100/5000 unsched=100
-        +1ms
-        P: DATA s2 0..100/5000 unsched=100
-        +5ms
-        P: RPC_UNKNOWN s1
-        +5ms
-    "), @"
-    > P: DATA s1 0..100/5000 unsched=100
-      -> P GRANT s1 5000 level=0 prio=7
-    > +1ms
-    > P: DATA s2 0..100/5000 unsched=100
-      -> P GRANT s2 5000 level=0 prio=7
-    > +5ms
-      @4.00ms -> P RESEND s1 100..5000 prio=7
-    > P: RPC_UNKNOWN s1
-    > +5ms
-      @0.25ms -> P RESEND s2 100..5000 prio=7
-    ");
-}
-
-/// TIME-4: a client that has answered, by RPC_UNKNOWN, is not silent: its requests that wait for grants stay.
-#[test]
-fn requests_of_a_module_that_has_given_others_up_wait_for_grants() {
-    let requests: String =
-        (1..=40).map(|id| format!("P: DATA s{id} 0..100/9000 unsched=100\n")).collect();
-    let limits = "max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0";
-    let script = format!("config profile=kernel timeout_usecs=100000 {limits}\n{requests}live\n");
-    let servers = |rest: &str| {
-        let transcript = run(&(script.clone() + rest));
-        let last = transcript.lines().last().unwrap().to_owned();
-        last.split_whitespace().find_map(|word| word.strip_prefix("servers=")?.parse::<u32>().ok())
-    };
-    assert_eq!(servers("+200ms\nlive"), Some(0));
-    let answered = servers("+60ms\nP: RPC_UNKNOWN s2\n+60ms\nP: RPC_UNKNOWN s9\n+80ms\nlive");
-    assert!(answered > Some(20), "only those that were asked about have ended: {answered:?}");
-}
-
 /// There is no way to refuse: the server says nothing.
 #[test]
 fn an_abandoned_request_in_the_kernel_profile() {
