@@ -286,8 +286,8 @@ impl Shard {
             Err(error) => return Pass::Broken(error),
         };
         let mut core = self.lock();
-        if let Some(events) = receiver.local_events() {
-            core.handle_local(events);
+        if let Some(arrivals) = receiver.local_arrivals() {
+            core.handle_local(arrivals);
         }
         if batch.local_only {
             core.end_local_pass();

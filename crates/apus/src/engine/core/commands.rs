@@ -190,7 +190,7 @@ impl Core {
                 let length = payload.len();
                 let local = self.local_context();
                 let replied = local
-                    .map_or(Err(CommandError::UnknownRpc), |mut it| it.reply(pair, *id, payload));
+                    .map_or(Err(CommandError::UnknownRpc), |mut it| it.reply(*pair, *id, payload));
                 replied.inspect(|()| stage(traced, Event::LocalSent, length))
             }
             Some(Origin::Network(rpc)) => {
@@ -227,7 +227,7 @@ impl Core {
         match origin {
             Origin::Local(pair, id) => {
                 if let Some(local) = &mut self.local {
-                    local.abandon(&pair, id, Refusal::Abandoned);
+                    local.abandon(pair, id, Refusal::Abandoned);
                 }
             }
             Origin::Network(rpc) => {

@@ -154,6 +154,7 @@ impl LocalContext<'_> {
     pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let to = self.local.routes.forget(number);
+        self.local.clients.forget(number);
         self.local.served.forget_pair(number);
         self.delivery.observation.counters.local_pairs_ended += 1;
         let all = self.delivery.calls.all_local();
@@ -197,6 +198,7 @@ impl LocalContext<'_> {
     /// Ends all calls and pairs: the endpoint is closed.
     pub(crate) fn close(&mut self) {
         self.local.routes.clear();
+        self.local.clients.clear();
         self.local.path.local.close();
         for (pair, key) in self.delivery.calls.all_local() {
             self.fail_call(pair, key, FailureKind::ShutDown, Execution::Unknown);

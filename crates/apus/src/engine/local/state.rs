@@ -1,5 +1,6 @@
 //! What an endpoint knows of its calls and requests through shared memory.
 
+use super::clients::Clients;
 use super::cork::{CorkedMessage, CorkedMessages};
 use super::outstanding_calls::OutstandingCalls;
 use super::path::{ConnectStart, Path};
@@ -18,6 +19,7 @@ pub(crate) struct LocalState {
     pub(super) path: Path,
     pub(super) routes: Routes,
     pub(super) outstanding: OutstandingCalls,
+    pub(super) clients: Clients,
     pub(super) served: ServedRequests,
     corked: CorkedMessages,
     /// When to check whether the peers have read everything, if a thread waits for that: peers do
@@ -34,6 +36,7 @@ impl LocalState {
             path,
             routes: Routes::default(),
             outstanding: OutstandingCalls::default(),
+            clients: Clients::default(),
             served: ServedRequests::default(),
             corked: CorkedMessages::default(),
             drain_check_at: None,

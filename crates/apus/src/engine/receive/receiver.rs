@@ -1,10 +1,9 @@
 //! The leader's source of packets and messages.
 
 use super::local::LocalReceiver;
-use crate::engine::local::LocalEvent;
 use crate::engine::signal::{Descriptors, Signal, WakeConditions, WakeReasons};
 use apus_driver::{BulkDelay, NetworkReport, ReceiveHalf};
-use apus_local::Local;
+use apus_local::{Arrivals, Local};
 use apus_proto::{Instant, UnreadBounds};
 use std::io;
 use std::os::fd::AsFd;
@@ -112,8 +111,8 @@ impl Receiver {
     }
 
     /// Returns what was received from shared memory, if anything was.
-    pub(in crate::engine) fn local_events(&mut self) -> Option<&mut Vec<LocalEvent>> {
-        self.local.as_mut().map(LocalReceiver::events).filter(|events| !events.is_empty())
+    pub(in crate::engine) fn local_arrivals(&mut self) -> Option<&mut Arrivals> {
+        self.local.as_mut().map(LocalReceiver::arrivals).filter(|arrivals| !arrivals.is_empty())
     }
 
     /// Sets whether as much waits for the application as may be received: then shared memory is
