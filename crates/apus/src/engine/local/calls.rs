@@ -5,7 +5,7 @@ use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
 use crate::engine::calls::{Key, LocalCall, LocalCallUsage};
 use crate::engine::tracer::{SlowWatch, stage};
-use apus_local::{Disconnected, Pair, SendError};
+use apus_local::{Disconnected, Pair, SendBatch, SendError};
 use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
 use apus_trace::Event;
 use bytes::Bytes;
@@ -24,38 +24,57 @@ pub(crate) struct LocalCallOptions {
     pub(crate) cookie: Option<u64>,
 }
 
+/// How a request goes into the ring of its pair.
+enum CallVia<'a, 'b> {
+    /// In a batch of its pair.
+    Batch(&'a mut SendBatch<'b>),
+    /// By itself.
+    Pair(&'a Arc<Pair>),
+    /// Later: a cork holds it back.
+    Cork(Arc<Pair>),
+}
+
 impl LocalContext<'_> {
-    /// Sends a call through shared memory; `None` if it must go over the network.
+    /// Sends a call through shared memory, in `batch` if there is one; `None` if it must go over the network.
+    #[inline]
     pub(crate) fn call(
         &mut self,
         to: SocketAddr,
+        batch: Option<&mut SendBatch<'_>>,
         payload: &mut Payload,
         options: LocalCallOptions,
     ) -> Option<Result<Key, CommandError>> {
-        let holds_back = self.holds_back(payload);
+        let holds_back = if batch.is_some() { Ok(false) } else { self.holds_back(payload) };
         let Self { local, delivery, time, .. } = self;
-        let pair = local.routes.pair(to, time.now(), &local.path.local)?;
-        let corked = match holds_back {
-            Ok(holds_back) => holds_back.then(|| pair.clone()),
-            Err(error) => return Some(Err(error)),
+        let (number, mut path) = match batch {
+            Some(batch) => (batch.pair_number(), CallVia::Batch(batch)),
+            None => {
+                let pair = local.routes.pair(to, time.now(), &local.path.local)?;
+                match holds_back {
+                    Ok(true) => (pair.number(), CallVia::Cork(pair.clone())),
+                    Ok(false) => (pair.number(), CallVia::Pair(pair)),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
         };
         let bytes = payload.len() as u64;
         let limit = delivery.network.transport().config().max_send_bytes();
         if !local.outstanding.has_room(bytes, limit) {
             return Some(Err(CommandError::SendFull { limit: "max_send_bytes" }));
         }
-        let number = pair.number();
         let key = delivery.calls.next_key();
         let tracer = &mut delivery.observation.tracer;
         let slow_watch = tracer.watch_local_call(key.cookie(), to, time.clock());
-        let ticket = match corked {
-            Some(_) => None,
-            None => match pair.send(key.cookie(), payload.slices()) {
-                Ok(ticket) => Some(ticket),
-                // The end of the pair has not been received yet.
-                Err(SendError::Disconnected(_)) => return None,
-                Err(error) => return Some(Err(command_error(error))),
-            },
+        let sent = match &mut path {
+            CallVia::Batch(batch) => batch.send(key.cookie(), payload.slices()).map(Some),
+            CallVia::Pair(pair) => pair.send(key.cookie(), payload.slices()).map(Some),
+            CallVia::Cork(_) => Ok(None),
+        };
+        let ticket = match sent {
+            Ok(ticket) => ticket,
+            // The end of the pair has not been received yet.
+            Err(SendError::Disconnected(_)) => return None,
+            Err(error) => return Some(Err(command_error(error))),
         };
         let LocalCallOptions { deadline, made, idempotent, cookie } = options;
         let payload = std::mem::take(payload);
@@ -66,7 +85,7 @@ impl LocalContext<'_> {
         debug_assert_eq!(inserted, key, "the id names the call");
         local.outstanding.insert(key, bytes, deadline);
         delivery.observation.counters.local_calls += 1;
-        if let Some(pair) = corked {
+        if let CallVia::Cork(pair) = path {
             let message = CorkedMessage { pair, content: Content::Call(key) };
             local.hold_back(message, delivery.calls);
         }

@@ -3,10 +3,11 @@
 
 use super::context::{LocalContext, command_error};
 use super::cork::{Content, CorkedMessage};
+use super::served_requests::ServedRequests;
 use super::state::LocalState;
 use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::tracer::Tracer;
-use apus_local::{Arrivals, Pair, PairEvent, PollEvent, SendError};
+use apus_local::{Arrivals, Pair, PairEvent, PollEvent, SendBatch, SendError, SendTicket};
 use apus_proto::{CommandError, Execution, FailureKind, Payload, Refusal, RpcError};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -98,7 +99,7 @@ impl LocalContext<'_> {
         self.local.served.cancel(pair, id, limit);
     }
 
-    /// Replies to a request. The payload is taken if the reply is held back.
+    /// Replies to a request, in `batch` if there is one. The payload is taken if the reply is held back.
     ///
     /// # Errors
     ///
@@ -109,11 +110,18 @@ impl LocalContext<'_> {
         number: u64,
         id: u64,
         payload: &mut Payload,
+        batch: Option<&mut SendBatch<'_>>,
     ) -> Result<(), CommandError> {
-        let holds_back = self.holds_back(payload)?;
+        let holds_back = batch.is_none() && self.holds_back(payload)?;
         let LocalState { served, clients, .. } = &mut *self.local;
-        let waits = !served.take_cancelled(number, id);
-        let Some(pair) = clients.get(number).filter(|_| waits) else {
+        if served.take_cancelled(number, id) {
+            served.finish();
+            return Err(CommandError::UnknownRpc);
+        }
+        if let Some(batch) = batch {
+            return served.replied(batch.send(id, payload.slices()));
+        }
+        let Some(pair) = clients.get(number) else {
             served.finish();
             return Err(CommandError::UnknownRpc);
         };
@@ -124,18 +132,17 @@ impl LocalContext<'_> {
             self.local.hold_back(message, self.delivery.calls);
             return Ok(());
         }
-        match pair.send(id, payload.slices()) {
-            Ok(_) => {
-                served.finish();
-                Ok(())
-            }
-            Err(error) => {
-                if matches!(error, SendError::Disconnected(_)) {
-                    served.finish();
-                }
-                Err(command_error(error))
-            }
+        served.replied(pair.send(id, payload.slices()))
+    }
+}
+
+impl ServedRequests {
+    /// Finishes a request whose reply was sent, or whose client has gone.
+    fn replied(&mut self, sent: Result<SendTicket, SendError>) -> Result<(), CommandError> {
+        if matches!(sent, Ok(_) | Err(SendError::Disconnected(_))) {
+            self.finish();
         }
+        sent.map(drop).map_err(command_error)
     }
 }
 

@@ -107,6 +107,16 @@ impl LocalState {
         self.corked.flush(calls);
     }
 
+    /// Returns the pair for calls to `to`; `None` stands for the network.
+    pub(crate) fn pair_to(&mut self, to: SocketAddr, now: Instant) -> Option<Arc<Pair>> {
+        self.routes.pair(to, now, &self.path.local).cloned()
+    }
+
+    /// Returns the pair with this number, over which requests have come, if it has not ended.
+    pub(crate) fn pair_of_client(&mut self, number: u64) -> Option<Arc<Pair>> {
+        self.clients.get(number).cloned()
+    }
+
     /// Returns the pair with this number, if it has not ended.
     pub(super) fn pair(&self, number: u64) -> Option<Arc<Pair>> {
         self.path.local.pairs().into_iter().find(|pair| pair.number() == number)
