@@ -16,7 +16,7 @@
 //! - `many`: calls and replies are sent together (`send_many`, `reply_many`);
 //! - `threads`: the server has a thread of its own and both spin, as in `apus bench rate`;
 //! - `local`: through shared memory;
-//! - `one`: one call is outstanding, not 64;
+//! - `one`: one call is outstanding, not 64, and nothing is corked;
 //! - anything else is the sampling of traces.
 
 use apus::{
@@ -46,6 +46,8 @@ struct Client {
     completions: Vec<Completion>,
     /// Calls that leave together; `None` if each is sent by itself.
     calls: Option<Vec<OutgoingCall>>,
+    /// Whether one call is outstanding, which leaves by itself.
+    one: bool,
 }
 
 impl Client {
@@ -55,7 +57,7 @@ impl Client {
 
     /// Follows each completion that is there with a call. Returns their number.
     fn follow(&mut self) -> usize {
-        let _together = self.endpoint.cork();
+        let _together = (!self.one).then(|| self.endpoint.cork());
         let count = self.endpoint.recv_completions(&mut self.completions, OUTSTANDING).unwrap();
         let mut completions = std::mem::take(&mut self.completions);
         for completion in completions.drain(..) {
@@ -78,13 +80,14 @@ impl Client {
 }
 
 /// Echoes the requests that are there, together if there is a place for `replies`. Returns `false` if the endpoint is
-/// closed.
+/// closed: the client has what it has counted.
 fn echo(
     server: &Endpoint,
     requests: &mut Vec<Request>,
     replies: Option<&mut Vec<(Request, Payload)>>,
+    one: bool,
 ) -> bool {
-    let _together = server.cork();
+    let _together = (!one).then(|| server.cork());
     let open = server.recv_requests(requests, OUTSTANDING).is_ok();
     let answers = requests.drain(..).map(|mut request| {
         let payload = request.take_payload();
@@ -93,11 +96,12 @@ fn echo(
     match replies {
         Some(replies) => {
             replies.extend(answers.map(|(request, payload)| (request, payload.into())));
-            server.reply_many(replies).unwrap();
+            open & server.reply_many(replies).is_ok()
         }
-        None => answers.for_each(|(request, payload)| request.reply(payload).unwrap()),
+        None => {
+            answers.fold(open, |open, (request, payload)| open & request.reply(payload).is_ok())
+        }
     }
-    open
 }
 
 fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
@@ -135,7 +139,8 @@ fn main() {
     let server = endpoint(true, local);
     let (to, request) = (server.local_addr(), Bytes::from(vec![7; SIZE]));
     let (completions, calls) = (Vec::new(), many.then(Vec::new));
-    let mut client = Client { endpoint: endpoint(false, local), to, request, completions, calls };
+    let endpoint = endpoint(false, local);
+    let mut client = Client { endpoint, to, request, completions, calls, one };
     if local {
         agree_on_memory(&mut client, &server);
     }
@@ -147,7 +152,7 @@ fn main() {
     let mut left = exchanges;
     if threads {
         std::thread::scope(|scope| {
-            scope.spawn(|| while echo(&server, &mut requests, replies.as_mut()) {});
+            scope.spawn(|| while echo(&server, &mut requests, replies.as_mut(), one) {});
             while left > 0 {
                 left = left.saturating_sub(client.follow());
             }
@@ -155,7 +160,7 @@ fn main() {
         });
     } else {
         while left > 0 {
-            echo(&server, &mut requests, replies.as_mut());
+            assert!(echo(&server, &mut requests, replies.as_mut(), one));
             left = left.saturating_sub(client.follow());
         }
     }

@@ -51,7 +51,8 @@ impl Submit for Single {
     ) -> Result<CallId, CallError> {
         let (to, payload, cookie) = (self.to, &mut self.payload, self.shared);
         let CallOptions { deadline, idempotent, .. } = options;
-        let key = core.call(NewCall { to, payload, deadline, idempotent, cookie, called })?;
+        let key =
+            core.call(NewCall { to, payload, deadline, idempotent, cookie, called }, &mut None)?;
         Ok(CallId { key, shard: core.shard_index() })
     }
 }
@@ -74,15 +75,19 @@ impl Submit for &mut Vec<OutgoingCall> {
         let mut result = Ok(());
         core.begin_batch();
         let mut left = self.iter_mut().take(AT_ONCE).peekable();
-        while result.is_ok() && let Some(first) = left.peek() {
+        while result.is_ok()
+            && let Some(first) = left.peek()
+        {
             let server = first.to;
             // Calls to a peer of this host leave in one batch of the pair.
             let pair = core.pair_to(server);
             let mut batch = pair.as_deref().and_then(|pair| pair.batch().ok());
-            while let Some(OutgoingCall { to, request, cookie }) = left.next_if(|it| it.to == server) {
+            while let Some(OutgoingCall { to, request, cookie }) =
+                left.next_if(|it| it.to == server)
+            {
                 let (to, payload, cookie) = (*to, request, Some(*cookie));
                 let new = NewCall { to, payload, deadline, idempotent, cookie, called };
-                if let Err(error) = core.call_in(&mut batch, new) {
+                if let Err(error) = core.call(new, &mut batch) {
                     result = Err(error);
                     break;
                 }

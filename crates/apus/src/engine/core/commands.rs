@@ -62,25 +62,15 @@ pub(crate) fn finish(batch: &mut Option<SendBatch<'_>>) {
 
 impl Core {
     /// Makes a call, through shared memory if there is a pair with the peer, otherwise over the
-    /// network.
+    /// network; in `batch` if there is one, whose pair is the peer's.
     ///
     /// # Errors
     ///
     /// [`CallError`]: nothing was sent, and the payload is still the caller's.
-    pub(crate) fn call(&mut self, new: NewCall<'_>) -> Result<Key, CallError> {
-        self.call_in(&mut None, new)
-    }
-
-    /// Makes a call as [`Core::call`] does; through shared memory in `batch`, if there is one, whose pair is the peer's.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Core::call`].
-    #[inline]
-    pub(crate) fn call_in(
+    pub(crate) fn call(
         &mut self,
-        batch: &mut Option<SendBatch<'_>>,
         mut new: NewCall<'_>,
+        batch: &mut Option<SendBatch<'_>>,
     ) -> Result<Key, CallError> {
         self.check_open()?;
         if self.open_calls() >= self.transport().config().max_client_rpcs() {
@@ -188,9 +178,9 @@ impl Core {
                 self.after_cancel();
                 cancelled
             }
-            Some(Abandoned::RunningLocally { pair, usage }) => {
+            Some(Abandoned::RunningLocally { pair, call }) => {
                 if let Some(mut local) = self.local_context() {
-                    local.cancel(key, pair, usage);
+                    local.cancel(key, pair, &call);
                 }
                 self.after_cancel();
                 true

@@ -4,8 +4,8 @@
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
-use apus_local::Arrivals;
 use apus_driver::{NetworkReport, ReceiveHalf};
+use apus_local::Arrivals;
 use apus_overload::Work;
 use apus_proto::Instant;
 

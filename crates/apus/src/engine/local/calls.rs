@@ -3,7 +3,7 @@
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
-use crate::engine::calls::{Key, LocalCall, LocalCallUsage};
+use crate::engine::calls::{Key, LocalCall, LocalTimer};
 use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendBatch, SendError};
 use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
@@ -79,8 +79,9 @@ impl LocalContext<'_> {
         let LocalCallOptions { deadline, made, idempotent, cookie } = options;
         let payload = std::mem::take(payload);
         let timed = delivery.observation.time_local_call();
-        let call =
-            LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, slow_watch };
+        let timer = (timed.is_some() || slow_watch.is_some())
+            .then(|| Box::new(LocalTimer { timed, slow_watch }));
+        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload, timer };
         let inserted = delivery.calls.insert_local(call, made, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         local.outstanding.insert(key, bytes, deadline);
@@ -93,17 +94,17 @@ impl LocalContext<'_> {
     }
 
     /// Cancels a call that has been removed from the table of calls.
-    pub(crate) fn cancel(&mut self, key: Key, number: u64, usage: LocalCallUsage) {
+    pub(crate) fn cancel(&mut self, key: Key, number: u64, call: &LocalCall) {
         if let Some(pair) = self.local.pair(number) {
             // Fails if the pair has ended: then no server works on it.
             let _ = pair.cancel(key.cookie());
         }
-        self.release(key, usage);
+        self.release(key, call.payload.len(), call.deadline);
     }
 
     /// Frees what a call occupied.
-    fn release(&mut self, key: Key, usage: LocalCallUsage) {
-        if self.local.outstanding.remove(key, usage) {
+    fn release(&mut self, key: Key, bytes: usize, deadline: Option<Instant>) {
+        if self.local.outstanding.remove(key, bytes as u64, deadline) {
             self.delivery.notify_room();
         }
     }
@@ -119,19 +120,21 @@ impl LocalContext<'_> {
     ) -> bool {
         let key = Key::from_cookie(id);
         // LOCALCALL-1: the call may have been cancelled, or the peer may lie.
-        let Some(usage) = self.delivery.calls.usage_on(key, number) else { return false };
-        self.release(key, usage);
+        let Some((call, rpc)) = self.delivery.calls.take_local(key, number) else { return false };
+        self.release(key, call.payload.len(), call.deadline);
         let mut must_transmit = false;
         if let Ok(payload) = &result {
             let delivery = &mut self.delivery;
             delivery.network.charge_external_payload(payload.len());
-            let rpc = delivery.calls.rpc(key);
             stage(rpc, Event::LocalReceived, payload.len());
-            if let Some(timed) = usage.timed {
-                delivery.observation.record_local_call(timed, rpc, self.time.clock());
-            }
-            if let Some(watch) = usage.slow_watch {
-                must_transmit = self.freeze_if_slow(watch);
+            if let Some(timer) = call.timer {
+                let LocalTimer { timed, slow_watch } = *timer;
+                if let Some(timed) = timed {
+                    delivery.observation.record_local_call(timed, rpc, self.time.clock());
+                }
+                if let Some(watch) = slow_watch {
+                    must_transmit = self.freeze_if_slow(watch);
+                }
             }
         }
         self.delivery.end_call(id, result);
@@ -196,8 +199,8 @@ impl LocalContext<'_> {
         let now = self.time.now();
         let Some(local) = self.delivery.calls.local(key) else { return false };
         let LocalCall { deadline, idempotent, .. } = *local;
-        let usage = local.usage();
         let payload = std::mem::take(&mut local.payload);
+        let bytes = payload.len();
         let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
         let rpc = match self.delivery.network.call(now, call, &mut || ()) {
             Ok(rpc) => rpc,
@@ -208,7 +211,7 @@ impl LocalContext<'_> {
                 return false;
             }
         };
-        self.release(key, usage);
+        self.release(key, bytes, deadline);
         self.delivery.observation.counters.local_fallbacks += 1;
         self.delivery.calls.reroute(key, rpc);
         true

@@ -150,7 +150,9 @@ impl LocalState {
     /// Drops a request without a reply.
     pub(crate) fn abandon(&mut self, pair: u64, id: u64, why: Refusal) {
         self.served.finish();
-        if !self.served.take_cancelled(pair, id) && let Some(pair) = self.clients.get(pair) {
+        if !self.served.take_cancelled(pair, id)
+            && let Some(pair) = self.clients.get(pair)
+        {
             let _ = pair.refuse(id, why);
         }
     }
