@@ -407,16 +407,19 @@ impl Local {
         records
     }
 
-    /// Receives as [`Local::receive`] does, and appends what has come to `arrivals`.
+    /// Receives as [`Local::receive`] does, and puts what has come into `arrivals`. Returns 0 if something is there: that
+    /// comes first.
     pub fn receive_into(
         &self,
         poll_set: &mut PollSet,
         quota: ReceiveQuota,
         arrivals: &mut Arrivals,
     ) -> usize {
+        if !arrivals.is_empty() {
+            return 0;
+        }
         self.registry.renew(&mut poll_set.snapshot);
         let records = poll_set.pass(quota, arrivals);
-        // Those of earlier calls, if they are still there, were removed then.
         arrivals.ended().for_each(|pair| self.remove(pair));
         records
     }

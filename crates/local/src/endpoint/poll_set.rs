@@ -26,9 +26,11 @@ pub enum PollEvent {
 }
 
 /// What a reader of many pairs has received: events in order, in runs of one pair each. An event is written once, where it
-/// is read, and a run holds its pair for all of them: a reference for each would cost two locked instructions.
+/// is read, and neither it nor its run has a reference of its own to the pair, which would cost two locked instructions.
 #[derive(Debug, Default)]
 pub struct Arrivals {
+    /// Those of the snapshot.
+    pairs: Arc<[Arc<Pair>]>,
     events: Vec<PairEvent>,
     runs: Vec<Run>,
 }
@@ -36,7 +38,8 @@ pub struct Arrivals {
 /// Events of one pair that follow each other.
 #[derive(Debug)]
 struct Run {
-    pair: Arc<Pair>,
+    /// Index of the pair.
+    pair: usize,
     /// Their number.
     events: usize,
     /// Why the pair has ended after them, if it has.
@@ -60,16 +63,17 @@ impl Arrivals {
     pub fn drain(&mut self, mut sink: impl FnMut(&Arc<Pair>, PollEvent)) {
         let mut events = self.events.drain(..);
         for Run { pair, events: count, ended } in self.runs.drain(..) {
-            events.by_ref().take(count).for_each(|event| sink(&pair, PollEvent::Event(event)));
+            let pair = &self.pairs[pair];
+            events.by_ref().take(count).for_each(|event| sink(pair, PollEvent::Event(event)));
             if let Some(why) = ended {
-                sink(&pair, PollEvent::Disconnected(why));
+                sink(pair, PollEvent::Disconnected(why));
             }
         }
     }
 
     /// Returns the pairs that have ended.
     pub(crate) fn ended(&self) -> impl Iterator<Item = &Arc<Pair>> {
-        self.runs.iter().filter(|run| run.ended.is_some()).map(|run| &run.pair)
+        self.runs.iter().filter(|run| run.ended.is_some()).map(|run| &self.pairs[run.pair])
     }
 }
 
@@ -108,6 +112,9 @@ impl PollSet {
         let count = self.snapshot.pairs().len();
         if count == 0 {
             return 0;
+        }
+        if !Arc::ptr_eq(&arrivals.pairs, self.snapshot.pairs()) {
+            arrivals.pairs = self.snapshot.pairs().clone();
         }
         self.first = (self.first + 1) % count;
         self.long.clear();
@@ -153,7 +160,7 @@ impl PollSet {
         let events = arrivals.events.len() - before;
         let ended = received.err().filter(|_| pair.take_end_report());
         if events > 0 || ended.is_some() {
-            arrivals.runs.push(Run { pair: pair.clone(), events, ended });
+            arrivals.runs.push(Run { pair: at, events, ended });
         }
         received.unwrap_or(0)
     }
