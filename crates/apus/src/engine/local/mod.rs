@@ -7,6 +7,7 @@
 //! ```text
 //!   Core::call ─▶ Routes: a pair? ─┬ no ──▶ Network ─▶ driver         (core lock)
 //!                                  └ yes ─▶ Pair::send                (core lock, send lock of the pair)
+//!   Core::pair_to, pair_of_client ─▶ Pair::batch                      (the same locks, for several messages)
 //!   Locked::drop ─▶ Path::connect                                     (no lock)
 //!   pass ─▶ Receiver: Local::receive_into ─▶ Arrivals                 (receive locks of the pairs, one by one)
 //!        ─▶ LocalContext::handle ─▶ Inbox, Calls                      (core lock)

@@ -27,7 +27,7 @@ impl LocalContext<'_> {
             PollEvent::Event(PairEvent::Response { id, payload }) => {
                 must_transmit |= self.end_call(pair.number(), id, Ok(payload));
             }
-            PollEvent::Event(event) => must_transmit |= self.handle_other(pair, event),
+            PollEvent::Event(event) => must_transmit |= self.handle_other(pair, &event),
             PollEvent::Disconnected(why) => {
                 self.pair_ended(pair, why);
                 must_transmit = true;
@@ -38,8 +38,8 @@ impl LocalContext<'_> {
 
     /// Handles an event that is no message. Returns whether packets must leave over the network.
     #[cold]
-    fn handle_other(&mut self, pair: &Pair, event: PairEvent) -> bool {
-        let (id, kind, execution) = match event {
+    fn handle_other(&mut self, pair: &Pair, event: &PairEvent) -> bool {
+        let (id, kind, execution) = match *event {
             PairEvent::Refused { id, why } => {
                 let before = why.is_before_execution();
                 let execution = if before { Execution::NotExecuted } else { Execution::Unknown };
