@@ -103,6 +103,7 @@ impl LocalContext<'_> {
     }
 
     /// Frees what a call occupied.
+    #[inline]
     fn release(&mut self, key: Key, bytes: usize, deadline: Option<Instant>) {
         if self.local.outstanding.remove(key, bytes as u64, deadline) {
             self.delivery.notify_room();
