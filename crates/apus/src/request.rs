@@ -181,8 +181,11 @@ impl<'a, R: Pending> Replies<'a, R> {
                     if is_full {
                         break;
                     }
-                    if self.result.is_ok() {
-                        self.result = replied;
+                    // Without a copy if it is a success: the processor would wait until the record has left its store buffer.
+                    if let Err(error) = replied
+                        && self.result.is_ok()
+                    {
+                        self.result = Err(error);
                     }
                     settled += 1;
                 }
