@@ -1,4 +1,4 @@
-//! Many small calls between two endpoints over UDP sockets of this host, to be counted.
+//! Many small calls between two endpoints of this host, over UDP sockets or through shared memory, to be counted.
 //!
 //! One thread is client and server in turn, so that no instruction is spent on waiting. Two runs of
 //! `valgrind --tool=callgrind` with different numbers of rounds have a difference in instructions; divided by the
@@ -7,12 +7,17 @@
 //!
 //! ```text
 //! cargo bench -p apus --bench exchange -- 1000             # that many rounds of 64 calls of 100 bytes
-//! cargo bench -p apus --bench exchange -- 1000 alone off   # without traces; or `sampled=1024`, `all`
+//! cargo bench -p apus --bench exchange -- 1000 many off    # without traces; or `sampled=1024`, `all`
 //! ```
 //!
 //! It prints the engine's counters of both endpoints, and those of their drivers for each exchange: packets, datagrams and system
-//! calls. With `many` in place of `alone`, calls and replies are sent together (`send_many`, `reply_many`). With `threads` the server
-//! has a thread of its own and both spin, as in `apus bench rate`.
+//! calls. Words after the number of rounds, in any order:
+//!
+//! - `many`: calls and replies are sent together (`send_many`, `reply_many`);
+//! - `threads`: the server has a thread of its own and both spin, as in `apus bench rate`;
+//! - `local`: through shared memory;
+//! - `one`: one call is outstanding, not 64, and nothing is corked;
+//! - anything else is the sampling of traces.
 
 use apus::{
     Bytes, CallOptions, Completion, Config, Endpoint, EndpointBuilder, OutgoingCall, Payload,
@@ -24,12 +29,12 @@ use std::time::Duration;
 const SIZE: usize = 100;
 const OUTSTANDING: usize = 64;
 
-fn endpoint(serve: bool) -> Endpoint {
+fn endpoint(serve: bool, local: bool) -> Endpoint {
     // Under valgrind packets take longer than the usual intervals: many would be requested again.
     let config = Config::builder().timeout_usecs(20_000_000);
     let config = config.resend_usecs(10_000_000).resend_interval_usecs(10_000_000);
     let builder = EndpointBuilder::default().config(config.build().unwrap()).serve(serve);
-    let builder = builder.poll_mode(PollMode::Spin).local(false).call_timeout(Duration::MAX);
+    let builder = builder.poll_mode(PollMode::Spin).local(local).call_timeout(Duration::MAX);
     builder.bind("127.0.0.1:0").unwrap()
 }
 
@@ -41,6 +46,8 @@ struct Client {
     completions: Vec<Completion>,
     /// Calls that leave together; `None` if each is sent by itself.
     calls: Option<Vec<OutgoingCall>>,
+    /// Whether one call is outstanding, which leaves by itself.
+    one: bool,
 }
 
 impl Client {
@@ -50,7 +57,7 @@ impl Client {
 
     /// Follows each completion that is there with a call. Returns their number.
     fn follow(&mut self) -> usize {
-        let _together = self.endpoint.cork();
+        let _together = (!self.one).then(|| self.endpoint.cork());
         let count = self.endpoint.recv_completions(&mut self.completions, OUTSTANDING).unwrap();
         let mut completions = std::mem::take(&mut self.completions);
         for completion in completions.drain(..) {
@@ -73,13 +80,14 @@ impl Client {
 }
 
 /// Echoes the requests that are there, together if there is a place for `replies`. Returns `false` if the endpoint is
-/// closed.
+/// closed: the client has what it has counted.
 fn echo(
     server: &Endpoint,
     requests: &mut Vec<Request>,
     replies: Option<&mut Vec<(Request, Payload)>>,
+    one: bool,
 ) -> bool {
-    let _together = server.cork();
+    let _together = (!one).then(|| server.cork());
     let open = server.recv_requests(requests, OUTSTANDING).is_ok();
     let answers = requests.drain(..).map(|mut request| {
         let payload = request.take_payload();
@@ -88,11 +96,12 @@ fn echo(
     match replies {
         Some(replies) => {
             replies.extend(answers.map(|(request, payload)| (request, payload.into())));
-            server.reply_many(replies).unwrap();
+            open & server.reply_many(replies).is_ok()
         }
-        None => answers.for_each(|(request, payload)| request.reply(payload).unwrap()),
+        None => {
+            answers.fold(open, |open, (request, payload)| open & request.reply(payload).is_ok())
+        }
     }
-    open
 }
 
 fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
@@ -103,28 +112,47 @@ fn print(side: &str, endpoint: &Endpoint, exchanges: usize) {
     }
 }
 
+/// Makes calls until one goes through shared memory, to which the endpoints agree during the first ones.
+fn agree_on_memory(client: &mut Client, server: &Endpoint) {
+    while client.endpoint.metrics().engine.local_calls == 0 {
+        client.send(0);
+        let mut request = server.recv_request().unwrap();
+        let payload = request.take_payload();
+        request.reply(payload).unwrap();
+        client.endpoint.recv_completion().unwrap().result.unwrap();
+    }
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let rounds: usize = arguments.next().map_or(1_000, |rounds| rounds.parse().unwrap());
-    let how = arguments.next();
-    let [threads, many] = ["threads", "many"].map(|name| how.as_deref() == Some(name));
-    if let Some(sampling) = arguments.next() {
+    let mut words: Vec<String> = arguments.collect();
+    let [threads, many, local, one] = ["threads", "many", "local", "one"].map(|name| {
+        let at = words.iter().position(|word| word == name);
+        at.map(|at| words.remove(at)).is_some()
+    });
+    if let Some(sampling) = words.first() {
         apus::trace::set_sampling(sampling.parse().unwrap());
     }
-    let exchanges = rounds * OUTSTANDING;
-    let server = endpoint(true);
+    let outstanding = if one { 1 } else { OUTSTANDING };
+    let exchanges = rounds * outstanding;
+    let server = endpoint(true, local);
     let (to, request) = (server.local_addr(), Bytes::from(vec![7; SIZE]));
     let (completions, calls) = (Vec::new(), many.then(Vec::new));
-    let mut client = Client { endpoint: endpoint(false), to, request, completions, calls };
+    let endpoint = endpoint(false, local);
+    let mut client = Client { endpoint, to, request, completions, calls, one };
+    if local {
+        agree_on_memory(&mut client, &server);
+    }
     let mut requests = Vec::with_capacity(OUTSTANDING);
     let mut replies = many.then(Vec::new);
     let together = client.endpoint.cork();
-    (0..OUTSTANDING as u64).for_each(|cookie| client.send(cookie));
+    (0..outstanding as u64).for_each(|cookie| client.send(cookie));
     drop(together);
     let mut left = exchanges;
     if threads {
         std::thread::scope(|scope| {
-            scope.spawn(|| while echo(&server, &mut requests, None) {});
+            scope.spawn(|| while echo(&server, &mut requests, replies.as_mut(), one) {});
             while left > 0 {
                 left = left.saturating_sub(client.follow());
             }
@@ -132,7 +160,7 @@ fn main() {
         });
     } else {
         while left > 0 {
-            echo(&server, &mut requests, replies.as_mut());
+            assert!(echo(&server, &mut requests, replies.as_mut(), one));
             left = left.saturating_sub(client.follow());
         }
     }

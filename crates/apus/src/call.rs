@@ -126,6 +126,7 @@ pub struct Completion {
 
 impl From<EndedCall> for Completion {
     /// Hands the completion to the application, which ends the call in the time trace.
+    #[inline]
     fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }

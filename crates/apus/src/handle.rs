@@ -104,7 +104,8 @@ impl EndpointHandle {
     /// application does not wait for some milliseconds, the background poller sends them.
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
-    /// system call. A thread that computes for long between two messages should not hold one.
+    /// system call. A thread that computes for long between two messages should not hold one. What is
+    /// sent together to a peer of this host (`send_many`, `reply_many`) leaves at once.
     ///
     /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the calling thread's shard.
     pub fn cork(&self) -> Cork<'_> {

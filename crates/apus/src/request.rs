@@ -1,5 +1,6 @@
 //! A request at a server, and the right to reply to it.
 
+use crate::engine::core::finish;
 use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
@@ -91,6 +92,14 @@ impl Request {
 }
 
 impl PendingReply {
+    /// Returns the number of the pair through which the client is reached; `None` stands for the network.
+    const fn client(&self) -> Option<u64> {
+        match self.origin {
+            Some(Origin::Local(pair, _)) => Some(pair),
+            _ => None,
+        }
+    }
+
     /// Replies, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
         let Self { shard, origin, rpc } = self;
@@ -98,7 +107,7 @@ impl PendingReply {
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match core.reply(origin, *rpc, &mut payload) {
+            match core.reply(origin, *rpc, &mut payload, None) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -112,7 +121,7 @@ impl PendingReply {
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
-        (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload))
+        (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload, None))
     }
 }
 
@@ -151,20 +160,36 @@ impl<'a, R: Pending> Replies<'a, R> {
             let room = Room { seen: core.room_changes() };
             let (mut settled, mut is_full) = (0, false);
             core.begin_batch();
-            for (request, payload) in self.left.iter_mut().take(AT_ONCE) {
-                let pending = request.pending();
-                if !Arc::ptr_eq(&pending.shard, &shard) {
+            let end = self.left.len().min(AT_ONCE);
+            while !is_full && settled < end {
+                let first = self.left[settled].0.pending();
+                if !Arc::ptr_eq(&first.shard, &shard) {
                     break;
                 }
-                let replied = core.reply(&mut pending.origin, pending.rpc, payload);
-                is_full = matches!(&replied, Err(ReplyError::Rejected(error)) if error.is_back_pressure());
-                if is_full {
-                    break;
+                // Replies to a client of this host leave in one batch of its pair.
+                let client = first.client();
+                let pair = client.and_then(|client| core.pair_of_client(client));
+                let mut batch = pair.as_deref().and_then(|pair| pair.batch().ok());
+                for (request, payload) in &mut self.left[settled..end] {
+                    let pending = request.pending();
+                    if pending.client() != client || !Arc::ptr_eq(&pending.shard, &shard) {
+                        break;
+                    }
+                    let replied =
+                        core.reply(&mut pending.origin, pending.rpc, payload, batch.as_mut());
+                    is_full = matches!(&replied, Err(ReplyError::Rejected(error)) if error.is_back_pressure());
+                    if is_full {
+                        break;
+                    }
+                    // Without a copy if it is a success: the processor would wait until the record has left its store buffer.
+                    if let Err(error) = replied
+                        && self.result.is_ok()
+                    {
+                        self.result = Err(error);
+                    }
+                    settled += 1;
                 }
-                if self.result.is_ok() {
-                    self.result = replied;
-                }
-                settled += 1;
+                finish(&mut batch);
             }
             core.end_reply_batch();
             // A request that was not answered is dropped, and takes the lock.

@@ -1,7 +1,7 @@
 //! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while there is no room.
 
 use crate::call::{CallId, CallOptions, OutgoingCall};
-use crate::engine::core::{Core, Deadline, NewCall};
+use crate::engine::core::{Core, Deadline, NewCall, finish};
 use crate::engine::shard::Locked;
 use crate::error::CallError;
 use apus_proto::Payload;
@@ -51,7 +51,8 @@ impl Submit for Single {
     ) -> Result<CallId, CallError> {
         let (to, payload, cookie) = (self.to, &mut self.payload, self.shared);
         let CallOptions { deadline, idempotent, .. } = options;
-        let key = core.call(NewCall { to, payload, deadline, idempotent, cookie, called })?;
+        let key =
+            core.call(NewCall { to, payload, deadline, idempotent, cookie, called }, &mut None)?;
         Ok(CallId { key, shard: core.shard_index() })
     }
 }
@@ -71,14 +72,29 @@ impl Submit for &mut Vec<OutgoingCall> {
     ) -> Result<(), CallError> {
         let CallOptions { deadline, idempotent, .. } = options;
         let mut sent = 0;
+        let mut result = Ok(());
         core.begin_batch();
-        let result =
-            self.iter_mut().take(AT_ONCE).try_for_each(|OutgoingCall { to, request, cookie }| {
+        let mut left = self.iter_mut().take(AT_ONCE).peekable();
+        while result.is_ok()
+            && let Some(first) = left.peek()
+        {
+            let server = first.to;
+            // Calls to a peer of this host leave in one batch of the pair.
+            let pair = core.pair_to(server);
+            let mut batch = pair.as_deref().and_then(|pair| pair.batch().ok());
+            while let Some(OutgoingCall { to, request, cookie }) =
+                left.next_if(|it| it.to == server)
+            {
                 let (to, payload, cookie) = (*to, request, Some(*cookie));
-                core.call(NewCall { to, payload, deadline, idempotent, cookie, called })?;
+                let new = NewCall { to, payload, deadline, idempotent, cookie, called };
+                if let Err(error) = core.call(new, &mut batch) {
+                    result = Err(error);
+                    break;
+                }
                 sent += 1;
-                Ok(())
-            });
+            }
+            finish(&mut batch);
+        }
         core.end_batch();
         self.drain(..sent);
         result

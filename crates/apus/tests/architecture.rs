@@ -107,7 +107,7 @@ crate::engine
 crate::engine::core
     root transmission stealing neighbours messages commands shutdown timeout pass
 crate::engine::local
-    path routes event outstanding_calls served_requests cork state context calls requests
+    path routes clients outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
     local receiver
 crate::engine::state

@@ -102,7 +102,7 @@ pub use poll_balance::PollBalance;
 pub use {
     config::LocalConfig,
     endpoint::local::{ConnectAttempt, Local, Lookup, PeerState, PollOutcome},
-    endpoint::poll_set::{PollEvent, PollSet},
+    endpoint::poll_set::{Arrivals, PollEvent, PollSet},
     handshake::{Accepting, Connecting, Listener},
     page::{Membership, SharedPage},
     pair::side::{Pair, Peer, ReceiveQuota, SendBatch},

@@ -353,7 +353,7 @@ impl Member {
         self.interval = INTERVAL;
         // What has raised it, or could have, is checked now.
         shard.signal().lower();
-        shard.receiver().take_over(shard.clock().now());
+        shard.receiver().take_over(shard.clock());
         for _ in 0..TURNS_IN_A_ROW {
             let idle = shard.work();
             let is_wanted = {
@@ -387,7 +387,7 @@ impl Member {
         }
         let Some((sleep, mut core, mut receiver)) = shard.prepare_sleep() else { return false };
         if core.is_closed() || core.polling().is_role_wanted() {
-            receiver.take_over(shard.clock().now());
+            receiver.take_over(shard.clock());
             return false;
         }
         core.watch_until(sleep.until);

@@ -74,7 +74,7 @@ impl Response {
 
 /// A call through shared memory that has not ended.
 #[derive(Debug)]
-pub(super) struct LocalCall {
+pub(crate) struct LocalCall {
     /// The number of its pair.
     pub(super) pair: u64,
     /// `None` while a cork holds it back.
@@ -84,27 +84,17 @@ pub(super) struct LocalCall {
     pub(super) idempotent: bool,
     /// The request. If the pair ends, it may be repeated over the network.
     pub(super) payload: Payload,
-    /// When it began, and the number of calls that it counts for; `None` if it is not timed.
+    /// `None` for most calls, so that these are smaller.
+    pub(super) timer: Option<Box<LocalTimer>>,
+}
+
+/// What times a call through shared memory.
+#[derive(Debug)]
+pub(super) struct LocalTimer {
+    /// When it began, and the number of calls that it counts for; `None` if its duration is not recorded.
     pub(super) timed: Option<(std::time::Instant, u64)>,
     /// `None` unless the trace is frozen if it is slow.
     pub(super) slow_watch: Option<SlowWatch>,
-}
-
-/// What a call through shared memory occupies until it ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalCallUsage {
-    pub(super) deadline: Option<Instant>,
-    /// Length of the request.
-    pub(super) bytes: usize,
-    pub(super) timed: Option<(std::time::Instant, u64)>,
-    pub(super) slow_watch: Option<SlowWatch>,
-}
-
-impl LocalCall {
-    pub(super) fn usage(&self) -> LocalCallUsage {
-        let Self { deadline, timed, slow_watch, .. } = *self;
-        LocalCallUsage { deadline, bytes: self.payload.len(), timed, slow_watch }
-    }
 }
 
 /// How the completion of a call is received.
@@ -183,11 +173,6 @@ impl Calls {
         if let Some(call) = self.get_mut(key) {
             call.rpc = Some(rpc);
         }
-    }
-
-    /// Returns the RPC of a call, if it is traced.
-    pub(super) fn rpc(&self, key: Key) -> Option<Rpc> {
-        self.get(key)?.rpc
     }
 
     /// Returns a call through shared memory that has not ended.
@@ -284,16 +269,18 @@ impl Calls {
             }
             (_, CallPath::Network(rpc)) => Some(Abandoned::Running(rpc)),
             (_, CallPath::Local(pair)) => {
-                let usage = self.remove_local(call.local)?.usage();
-                Some(Abandoned::RunningLocally { pair, usage })
+                let call = self.remove_local(call.local)?;
+                Some(Abandoned::RunningLocally { pair, call })
             }
         }
     }
 
-    /// Returns what a call occupies that goes through the pair with this number and has not ended.
-    pub(super) fn usage_on(&self, key: Key, pair: u64) -> Option<LocalCallUsage> {
-        let call = self.get(key).filter(|call| call.path == CallPath::Local(pair))?;
-        Some(self.local[call.local? as usize].usage())
+    /// Takes what a call has in addition that goes through the pair with this number and has not ended: [`Calls::end`]
+    /// follows. Also returns its RPC, if it is traced.
+    pub(super) fn take_local(&mut self, key: Key, pair: u64) -> Option<(LocalCall, Option<Rpc>)> {
+        let call = self.get_mut(key).filter(|call| call.path == CallPath::Local(pair))?;
+        let (at, rpc) = (call.local.take()?, call.rpc);
+        Some((self.local.remove(at as usize), rpc))
     }
 
     /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one, and returns the completion
@@ -308,9 +295,7 @@ impl Calls {
     ) -> Option<EndedCall> {
         let call =
             self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)?;
-        if let Some(at) = call.local.take() {
-            self.local.remove(at as usize);
-        }
+        debug_assert!(call.local.is_none(), "taken before");
         let rpc = call.rpc;
         match &mut call.receipt {
             Receipt::Private { waiter, result: ended } => {
@@ -353,12 +338,12 @@ pub(crate) enum OverdueCall {
 }
 
 /// The state of a call that is cancelled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum Abandoned {
     /// It was outstanding over the network.
     Running(RpcKey),
     /// It was outstanding through shared memory.
-    RunningLocally { pair: u64, usage: LocalCallUsage },
+    RunningLocally { pair: u64, call: LocalCall },
     /// It had ended.
     Ended(Taken),
 }

@@ -1,11 +1,9 @@
 //! Messages on their way to the application.
 
 use super::tracer::Traced;
-use apus_local::Pair;
 use apus_proto::{Address, RpcError, RpcKey};
 use apus_trace::Rpc;
 use bytes::Bytes;
-use std::sync::Arc;
 
 /// A request that has arrived.
 #[derive(Debug)]
@@ -45,13 +43,14 @@ impl Taken {
 /// Where a request came from, and the name of its RPC there.
 // Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in
 // an `Option`, as for `apus_proto::Event`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Origin {
     /// Over the network.
     Network(RpcKey),
-    /// Through shared memory, with the id that its client has given it.
-    Local(Arc<Pair>, u64),
+    /// Through shared memory, over the pair with this number, with the id that its client has given it. A reference to the pair
+    /// would cost two locked instructions for each request.
+    Local(u64, u64),
 }
 
 impl Traced for IncomingRequest {

@@ -191,7 +191,7 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut receiver = self.receiver();
-        receiver.take_over(self.clock().now());
+        receiver.take_over(self.clock());
         let (mut core, output) = self.run_until(&mut receiver, target, poll, deadline);
         drop(receiver);
         core.set_leader_waits(target.kinds(), false);
@@ -204,7 +204,7 @@ impl Shard {
     pub(super) fn poll_once(&self) -> Locked<'_> {
         let began = self.clock().now();
         let mut receiver = self.receiver();
-        receiver.take_over(began);
+        receiver.take_over(self.clock());
         receiver.expect_network();
         // Timers are checked even if nothing arrives: explicit polls keep the background poller
         // away.
@@ -286,8 +286,8 @@ impl Shard {
             Err(error) => return Pass::Broken(error),
         };
         let mut core = self.lock();
-        if let Some(events) = receiver.local_events() {
-            core.handle_local(events);
+        if let Some(arrivals) = receiver.local_arrivals() {
+            core.handle_local(arrivals);
         }
         if batch.local_only {
             core.end_local_pass();

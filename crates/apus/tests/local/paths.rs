@@ -1,7 +1,7 @@
 //! The choice between shared memory and network, and what changes it.
 
 use crate::{assert_at_rest, bytes, connect, echo, pair};
-use apus::{CallOptions, Endpoint, EndpointBuilder, OutgoingCall};
+use apus::{CallOptions, Config, Endpoint, EndpointBuilder, OutgoingCall};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -147,9 +147,8 @@ fn calls_and_replies_that_are_made_together_go_through_memory() {
     const COUNT: usize = 100;
     let (client, server) = pair(&EndpointBuilder::default());
     let before = [&client, &server].map(|endpoint| endpoint.metrics().engine);
-    let to = server.local_addr();
-    let call = |cookie| OutgoingCall { to, request: bytes(cookie as usize, 50).into(), cookie };
-    client.send_many(&mut (0..COUNT as u64).map(call).collect(), CallOptions::new()).unwrap();
+    let mut calls = (0..COUNT as u64).map(|cookie| call(&server, cookie)).collect();
+    client.send_many(&mut calls, CallOptions::new()).unwrap();
     let mut replies = Vec::new();
     while let Some(request) = server.try_recv_request().unwrap() {
         let payload = request.payload().clone().into();
@@ -166,6 +165,129 @@ fn calls_and_replies_that_are_made_together_go_through_memory() {
     let after = [&client, &server].map(|endpoint| endpoint.metrics().engine);
     assert_eq!(after[0].local_calls - before[0].local_calls, COUNT as u64);
     assert_eq!(after[1].local_requests - before[1].local_requests, COUNT as u64);
+}
+
+/// A record that is in the ring is visible: there is nothing to wait for.
+#[test]
+fn a_cork_does_not_hold_back_what_is_sent_together_through_memory() {
+    let (client, server) = pair(&EndpointBuilder::default());
+    let _corks = [client.cork(), server.cork()];
+    client.send(server.local_addr(), bytes(9, 50), 9).unwrap();
+    let mut calls = (0..3).map(|cookie| call(&server, cookie)).collect();
+    client.send_many(&mut calls, CallOptions::new()).unwrap();
+    let mut replies = Vec::new();
+    while let Some(request) = server.try_recv_request().unwrap() {
+        let payload = request.payload().clone().into();
+        replies.push((request, payload));
+    }
+    let texts: Vec<_> = replies.iter().map(|(request, _)| request.payload().clone()).collect();
+    assert_eq!(texts, [9, 0, 1, 2].map(|cookie| bytes(cookie, 50)), "what was held back is first");
+    let (request, payload) = replies.remove(0);
+    request.reply(payload).unwrap();
+    server.reply_many(&mut replies).unwrap();
+    let next = || client.try_recv_completion().unwrap().map(|end| end.cookie);
+    assert_eq!(
+        [next(), next(), next(), next(), next()],
+        [Some(9), Some(0), Some(1), Some(2), None]
+    );
+}
+
+/// Those to each server in turn, so that batches of pairs and messages over the network alternate.
+#[test]
+fn messages_that_are_made_together_find_their_peers_on_both_paths() {
+    let bind = |local| EndpointBuilder::default().local(local).bind("127.0.0.1:0").unwrap();
+    let client = bind(true);
+    let servers = [bind(true), bind(false), bind(true)];
+    let (mut calls, mut threads) = (Vec::new(), Vec::new());
+    for (cookie, server) in (0..200).zip([0, 0, 1, 2, 1, 1, 2, 2, 0, 1].into_iter().cycle()) {
+        calls.push(call(&servers[server], cookie));
+    }
+    for server in servers.clone() {
+        threads.push(std::thread::spawn(move || {
+            let mut requests = Vec::new();
+            while server.recv_requests(&mut requests, 64).is_ok() {
+                let back = |request: apus::Request| {
+                    let payload = request.payload().clone().into();
+                    (request, payload)
+                };
+                server.reply_many(&mut requests.drain(..).map(back).collect()).unwrap();
+            }
+        }));
+    }
+    let local_calls = || client.metrics().engine.local_calls;
+    for server in [0, 2] {
+        let before = local_calls();
+        while local_calls() == before {
+            client.call(servers[server].local_addr(), "are you there?").unwrap();
+        }
+    }
+    let before = local_calls();
+    client.send_many(&mut calls, CallOptions::new()).unwrap();
+    assert!(calls.is_empty());
+    let mut cookies = Vec::new();
+    while cookies.len() < 200 {
+        let end = client.recv_completion().unwrap();
+        assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 50));
+        cookies.push(end.cookie);
+    }
+    cookies.sort_unstable();
+    assert_eq!(cookies, (0..200).collect::<Vec<_>>());
+    assert_eq!(local_calls() - before, 120, "six of ten");
+    servers.iter().for_each(|server| server.shutdown());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Before and after the end of the pair has been received. The server has read none of the calls.
+#[test]
+fn calls_that_are_made_together_survive_their_server() {
+    for knows in [false, true] {
+        let client = Endpoint::client().unwrap();
+        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr();
+        connect(&client, &first);
+        drop(first);
+        while knows && client.metrics().engine.local_pairs_ended == 0 {
+            drop(client.try_recv_completion().unwrap());
+        }
+        let second = Endpoint::bind(address).unwrap();
+        let mut calls = (0..100).map(|cookie| call(&second, cookie)).collect();
+        // The network knows the first server, too.
+        client.send_many(&mut calls, CallOptions::new().idempotent(true)).unwrap();
+        let thread = echo(second.clone());
+        for _ in 0..100 {
+            let end = client.recv_completion().unwrap();
+            assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 50));
+        }
+        second.shutdown();
+        thread.join().unwrap();
+    }
+}
+
+/// Requests count until they are answered.
+#[test]
+fn without_room_calls_that_are_made_together_are_left_or_wait() {
+    const COUNT: u64 = 1_000;
+    let config = Config::builder().max_message(10_000).max_send_bytes_per_peer(20_000);
+    let config = config.max_send_bytes(20_000).build().unwrap();
+    let (client, server) = pair(&EndpointBuilder::default().config(config));
+    let mut calls: Vec<_> = (0..COUNT).map(|cookie| call(&server, cookie)).collect();
+    let error = client.send_many(&mut calls, CallOptions::new().no_wait(true)).unwrap_err();
+    assert!(error.is_back_pressure(), "{error}");
+    assert_eq!((calls.len() as u64, calls[0].cookie), (COUNT - 400, 400), "20,000 bytes");
+    let thread = echo(server.clone());
+    client.send_many(&mut calls, CallOptions::new()).unwrap();
+    for _ in 0..COUNT {
+        let end = client.recv_completion().unwrap();
+        assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 50));
+    }
+    server.shutdown();
+    thread.join().unwrap();
+}
+
+/// A call to `server` with 50 bytes.
+fn call(server: &Endpoint, cookie: u64) -> OutgoingCall {
+    let request = bytes(cookie as usize, 50).into();
+    OutgoingCall { to: server.local_addr(), request, cookie }
 }
 
 /// Neither side waits, so messages under the cork do not leave.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::doorbell::Doorbell;
 use super::newcomers::Newcomers;
-use super::poll_set::{PollEvent, PollSet};
+use super::poll_set::{Arrivals, PollEvent, PollSet};
 use super::registry::{AddError, Found, Presence, Registry, Reservation, Snapshot};
 use crate::config::LocalConfig;
 use crate::error::{ConnectError, Rejection};
@@ -398,19 +398,29 @@ impl Local {
         &self,
         poll_set: &mut PollSet,
         quota: ReceiveQuota,
-        mut sink: impl FnMut(&Arc<Pair>, PollEvent),
+        sink: impl FnMut(&Arc<Pair>, PollEvent),
     ) -> usize {
-        self.registry.renew(&mut poll_set.snapshot);
-        let mut ended = Vec::new();
-        let records = poll_set.pass(quota, &mut |pair, event| {
-            if matches!(event, PollEvent::Disconnected(_)) {
-                ended.push(pair.clone());
-            }
-            sink(pair, event);
-        });
-        for pair in ended {
-            self.remove(&pair);
+        let mut arrivals = std::mem::take(&mut poll_set.arrivals);
+        let records = self.receive_into(poll_set, quota, &mut arrivals);
+        arrivals.drain(sink);
+        poll_set.arrivals = arrivals;
+        records
+    }
+
+    /// Receives as [`Local::receive`] does, and puts what has come into `arrivals`. Returns 0 if something is there: that
+    /// comes first.
+    pub fn receive_into(
+        &self,
+        poll_set: &mut PollSet,
+        quota: ReceiveQuota,
+        arrivals: &mut Arrivals,
+    ) -> usize {
+        if !arrivals.is_empty() {
+            return 0;
         }
+        self.registry.renew(&mut poll_set.snapshot);
+        let records = poll_set.pass(quota, arrivals);
+        arrivals.ended().for_each(|pair| self.remove(pair));
         records
     }
 

@@ -25,6 +25,58 @@ pub enum PollEvent {
     Disconnected(Disconnected),
 }
 
+/// What a reader of many pairs has received: events in order, in runs of one pair each. An event is written once, where it
+/// is read, and neither it nor its run has a reference of its own to the pair, which would cost two locked instructions.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    /// Those of the snapshot.
+    pairs: Arc<[Arc<Pair>]>,
+    events: Vec<PairEvent>,
+    runs: Vec<Run>,
+}
+
+/// Events of one pair that follow each other.
+#[derive(Debug)]
+struct Run {
+    /// Index of the pair.
+    pair: usize,
+    /// Their number.
+    events: usize,
+    /// Why the pair has ended after them, if it has.
+    ended: Option<Disconnected>,
+}
+
+impl Arrivals {
+    /// Returns whether there is nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Returns the number of events, ends of pairs among them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.events.len() + self.ended().count()
+    }
+
+    /// Passes all events to `sink` and removes them.
+    pub fn drain(&mut self, mut sink: impl FnMut(&Arc<Pair>, PollEvent)) {
+        let mut events = self.events.drain(..);
+        for Run { pair, events: count, ended } in self.runs.drain(..) {
+            let pair = &self.pairs[pair];
+            events.by_ref().take(count).for_each(|event| sink(pair, PollEvent::Event(event)));
+            if let Some(why) = ended {
+                sink(pair, PollEvent::Disconnected(why));
+            }
+        }
+    }
+
+    /// Returns the pairs that have ended.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = &Arc<Pair>> {
+        self.runs.iter().filter(|run| run.ended.is_some()).map(|run| &self.pairs[run.pair])
+    }
+}
+
 /// The state of one reader of many pairs.
 #[derive(Debug, Default)]
 pub struct PollSet {
@@ -33,8 +85,8 @@ pub struct PollSet {
     first: usize,
     chunks: u32,
     round_robin: usize,
-    /// Events of one pair.
-    events: Vec<PairEvent>,
+    /// What [`Local::receive`](super::local::Local::receive) passes on.
+    pub(crate) arrivals: Arrivals,
     /// Missing bytes of the long messages whose chunks are next, and the index of the pair; valid
     /// during one pass.
     long: Vec<(u32, usize)>,
@@ -56,14 +108,13 @@ impl PollSet {
 
     /// Receives from all pairs: up to `quota.short` short records of each pair, and up to
     /// `quota.chunks` chunks of all pairs together. Returns the number of records received.
-    pub(crate) fn pass(
-        &mut self,
-        quota: ReceiveQuota,
-        sink: &mut dyn FnMut(&Arc<Pair>, PollEvent),
-    ) -> usize {
+    pub(crate) fn pass(&mut self, quota: ReceiveQuota, arrivals: &mut Arrivals) -> usize {
         let count = self.snapshot.pairs().len();
         if count == 0 {
             return 0;
+        }
+        if !Arc::ptr_eq(&arrivals.pairs, self.snapshot.pairs()) {
+            arrivals.pairs = self.snapshot.pairs().clone();
         }
         self.first = (self.first + 1) % count;
         self.long.clear();
@@ -73,7 +124,7 @@ impl PollSet {
             if self.snapshot.pairs()[at].is_idle() {
                 continue;
             }
-            records += self.receive(at, ReceiveQuota { chunks: 0, ..quota }, sink);
+            records += self.receive(at, ReceiveQuota { chunks: 0, ..quota }, arrivals);
             if let Some(remaining) = self.snapshot.pairs()[at].remaining() {
                 self.long.push((remaining, at));
             }
@@ -81,7 +132,7 @@ impl PollSet {
         for _ in 0..quota.chunks {
             let Some(next) = self.next_long() else { break };
             let at = self.long[next].1;
-            records += self.receive(at, ReceiveQuota { short: 0, chunks: 1 }, sink);
+            records += self.receive(at, ReceiveQuota { short: 0, chunks: 1 }, arrivals);
             match self.snapshot.pairs()[at].remaining() {
                 Some(remaining) => self.long[next].0 = remaining,
                 None => drop(self.long.swap_remove(next)),
@@ -102,23 +153,15 @@ impl PollSet {
     }
 
     /// Receives from one pair.
-    fn receive(
-        &mut self,
-        at: usize,
-        quota: ReceiveQuota,
-        sink: &mut dyn FnMut(&Arc<Pair>, PollEvent),
-    ) -> usize {
+    fn receive(&self, at: usize, quota: ReceiveQuota, arrivals: &mut Arrivals) -> usize {
         let pair = &self.snapshot.pairs()[at];
-        let received = pair.receive(quota, &mut self.events);
-        self.events.drain(..).for_each(|event| sink(pair, PollEvent::Event(event)));
-        match received {
-            Ok(records) => records,
-            Err(why) => {
-                if pair.take_end_report() {
-                    sink(pair, PollEvent::Disconnected(why));
-                }
-                0
-            }
+        let before = arrivals.events.len();
+        let received = pair.receive(quota, &mut arrivals.events);
+        let events = arrivals.events.len() - before;
+        let ended = received.err().filter(|_| pair.take_end_report());
+        if events > 0 || ended.is_some() {
+            arrivals.runs.push(Run { pair: at, events, ended });
         }
+        received.unwrap_or(0)
     }
 }

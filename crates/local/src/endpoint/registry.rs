@@ -111,20 +111,21 @@ pub(crate) enum AddError<P> {
 #[derive(Debug)]
 pub(crate) struct Snapshot<P> {
     generation: u64,
-    pairs: Vec<Arc<P>>,
+    /// Shared with what was received from them.
+    pairs: Arc<[Arc<P>]>,
 }
 
 impl<P> Default for Snapshot<P> {
     fn default() -> Self {
         // No registry has this number, so the first poll renews the list.
-        Self { generation: u64::MAX, pairs: Vec::new() }
+        Self { generation: u64::MAX, pairs: Arc::default() }
     }
 }
 
 impl<P> Snapshot<P> {
     /// Returns the pairs, in unspecified order.
     #[must_use]
-    pub(crate) fn pairs(&self) -> &[Arc<P>] {
+    pub(crate) const fn pairs(&self) -> &Arc<[Arc<P>]> {
         &self.pairs
     }
 }
@@ -254,11 +255,11 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         let entries = self.entries.lock();
         // Under the lock, so that the number belongs to exactly these entries.
         snapshot.generation = self.generation.load(Ordering::Relaxed);
-        snapshot.pairs.clear();
-        snapshot.pairs.extend(entries.map.values().filter_map(|entry| match entry {
+        let connected = entries.map.values().filter_map(|entry| match entry {
             Entry::Connected(pair) => Some(pair.clone()),
             Entry::Reserved(_) => None,
-        }));
+        });
+        snapshot.pairs = connected.collect();
         true
     }
 

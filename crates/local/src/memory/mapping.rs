@@ -18,7 +18,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::futex;
 
@@ -120,6 +120,21 @@ impl Memory {
         // SAFETY: `to` is valid for `bytes.len()` bytes. The source is a borrowed slice and not
         // part of the mapping, of which no slices exist.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    }
+
+    /// Returns a copy of the `len` bytes at `offset`, in memory of its own: fewer steps than appending to memory that may
+    /// have room.
+    #[inline]
+    pub(crate) fn read(&self, offset: usize, len: usize) -> Bytes {
+        let from = self.at(offset, len);
+        let mut copy = Box::<[u8]>::new_uninit_slice(len);
+        // SAFETY: Both are valid for `len` bytes, and the new memory is not part of the mapping. A peer that writes
+        // meanwhile changes which bytes are copied, and nothing else: any byte is a valid `u8`.
+        unsafe { ptr::copy_nonoverlapping(from, copy.as_mut_ptr().cast(), len) };
+        // MAPPING-3, as in `append`.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+        // SAFETY: The copy has initialised all `len` bytes.
+        Bytes::from(unsafe { copy.assume_init() })
     }
 
     /// Appends the `len` bytes at `offset` to `out`.

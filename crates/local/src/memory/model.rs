@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use loom::cell::UnsafeCell;
 use loom::sync::{Condvar, Mutex};
 
@@ -73,6 +73,12 @@ impl Memory {
             self.0.payload[&(offset + 8 * i)].with_mut(|_| ());
             self.word(offset + 8 * i).store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn read(&self, offset: usize, len: usize) -> Bytes {
+        let mut copy = BytesMut::with_capacity(len);
+        self.append(offset, len, &mut copy);
+        copy.freeze()
     }
 
     pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {

@@ -161,10 +161,9 @@ impl Inbox {
             self.release(lane, &record);
             return step;
         }
-        let mut bytes = BytesMut::with_capacity(len);
-        self.ring(lane).copy(&record, &mut bytes);
+        let payload = self.ring(lane).read(&record);
         self.release(lane, &record);
-        self.complete(id, bytes.freeze(), events);
+        self.complete(id, payload, events);
         Ok(Step::Consumed)
     }
 

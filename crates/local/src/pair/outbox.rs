@@ -120,7 +120,11 @@ impl Outbox {
         pieces: &[Bytes],
         first: bool,
     ) -> Result<SendTicket, OutboxError> {
-        let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let length = match pieces {
+            // The sum of one is a loop nevertheless.
+            [only] => only.len() as u64,
+            pieces => pieces.iter().map(|piece| piece.len() as u64).sum(),
+        };
         let total = match u32::try_from(length) {
             Ok(total) if total <= self.limits.max_message => total,
             _ => return Err(SendError::TooLarge { length, limit: self.limits.max_message }.into()),

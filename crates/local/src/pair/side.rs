@@ -418,6 +418,12 @@ pub struct SendBatch<'a> {
 }
 
 impl SendBatch<'_> {
+    /// Returns the number of the pair.
+    #[must_use]
+    pub const fn pair_number(&self) -> u64 {
+        self.pair.number
+    }
+
     /// Sends a message, as [`Pair::send`] does.
     ///
     /// # Errors

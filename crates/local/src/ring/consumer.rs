@@ -1,6 +1,6 @@
 //! Reading end of a ring.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::record::{self, HEAD, Head, Kind, read_first};
 use crate::error::Violation;
@@ -100,6 +100,12 @@ impl Consumer {
             payload: self.ring.data + at + HEAD,
             end: self.position + span as u64,
         })
+    }
+
+    /// Returns the payload of `record`, which must be the last peeked record.
+    #[inline(always)]
+    pub(crate) fn read(&self, record: &Record) -> Bytes {
+        self.memory.read(record.payload, record.head.len)
     }
 
     /// Appends the payload of `record`, which must be the last peeked record, to `out`.

@@ -65,7 +65,7 @@ impl Producer {
     /// # Panics
     ///
     /// If `len` is more than [`Producer::max_payload`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<Slot<'_>, PushError> {
         assert!(len <= self.max_payload(), "RING-5: {len} bytes");
         let span = record::span(len);
@@ -204,7 +204,7 @@ impl Slot<'_> {
     /// # Panics
     ///
     /// If the payload exceeds the reserved length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.len - self.filled, "more payload than reserved");
         let (near, far) = bytes.split_at(bytes.len().min(FIRST_LINE.saturating_sub(self.filled)));
@@ -223,7 +223,7 @@ impl Slot<'_> {
     /// # Panics
     ///
     /// If the payload is shorter than reserved, or `head` has another length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn commit(self, head: &Head) -> u64 {
         let Self { producer, begin, pad_at, end, cleared, first_line, filled, len, expedited } =
             self;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use apus_local::{
-    ConnectError, Disconnected, Local, Lookup, PairEvent, PeerName, PollEvent, PollSet,
-    ReceiveQuota, Rejection, RingSizes,
+    Arrivals, ConnectError, Disconnected, Local, Lookup, Pair, PairEvent, PeerName, PollEvent,
+    PollSet, ReceiveQuota, Rejection, RingSizes,
 };
 use bytes::Bytes;
 
@@ -226,26 +226,75 @@ fn closing_an_endpoint_ends_its_pairs() {
     assert!(server.stop().iter().all(|end| *end == Disconnected::PeerClosed));
 }
 
+/// Connects a new client to a server that no other thread polls.
+fn connected(server: &Local, name: &PeerName, poll_set: &mut PollSet) -> (Local, Arc<Pair>) {
+    let client = Local::new(None, small()).unwrap();
+    let Ok(Lookup::Started(attempt)) = client.find(name) else { panic!("a handshake starts") };
+    let known = server.pairs().len();
+    while server.pairs().len() == known {
+        server.poll_sockets(poll_set, Some(LONG)).unwrap();
+    }
+    let Ok(Lookup::Pair(pair)) = client.advance(attempt) else { panic!("answered") };
+    (client, pair)
+}
+
+/// Pairs come and go between the receipt of events and their use.
+#[test]
+fn events_belong_to_the_pairs_that_they_came_from() {
+    let name = name();
+    let server = Local::new(Some(&name), small()).unwrap();
+    let mut poll_set = PollSet::default();
+    let mut arrivals = Arrivals::default();
+    let clients = [1, 2, 3].map(|_| connected(&server, &name, &mut poll_set));
+    for (id, (_, pair)) in (0..).zip(&clients) {
+        for copy in 0..=id {
+            pair.send(10 * id + copy, &[]).unwrap();
+        }
+    }
+    let ends = |pair: &Pair| {
+        let ended = pair.disconnected().is_some();
+        ended.then_some(pair.number())
+    };
+    clients[1].0.close();
+    // The end is reported with what came before it, or alone afterwards.
+    let (mut got, mut ended) = (Vec::new(), Vec::new());
+    while ended.is_empty() {
+        server.poll_sockets(&mut poll_set, Some(Duration::ZERO)).unwrap();
+        server.receive_into(&mut poll_set, ReceiveQuota::default(), &mut arrivals);
+        let more = connected(&server, &name, &mut poll_set);
+        more.1.send(99, &[]).unwrap();
+        if !arrivals.is_empty() {
+            let len = arrivals.len();
+            let again = server.receive_into(&mut poll_set, ReceiveQuota::default(), &mut arrivals);
+            assert_eq!((again, arrivals.len()), (0, len), "what has come is first");
+        }
+        arrivals.drain(|pair, event| match event {
+            PollEvent::Event(PairEvent::Request { id, .. }) if id < 99 => {
+                got.push((id / 10, id % 10, pair.number()));
+            }
+            PollEvent::Disconnected(_) => ended.extend(ends(pair)),
+            PollEvent::Event(_) => {}
+        });
+        assert!(arrivals.is_empty());
+    }
+    got.sort_unstable();
+    let ids: Vec<_> = got.iter().map(|(client, copy, _)| (*client, *copy)).collect();
+    assert_eq!(ids, [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]);
+    let number = |client| got.iter().filter(move |one| one.0 == client).map(|one| one.2);
+    for client in 0..3 {
+        assert!(number(client).all(|one| Some(one) == number(client).next()), "one pair: {got:?}");
+    }
+    assert_ne!(number(0).next(), number(2).next());
+    assert_eq!(number(1).next(), ended.first().copied(), "the pair that was closed");
+}
+
 #[test]
 fn long_messages_are_received_shortest_first_across_pairs() {
     let name = name();
     let server = Local::new(Some(&name), small()).unwrap();
     let mut poll_set = PollSet::default();
-    let clients: Vec<_> = (0..3).map(|_| Local::new(None, small()).unwrap()).collect();
-    let pairs: Vec<_> = clients
-        .iter()
-        .map(|client| {
-            let Ok(Lookup::Started(attempt)) = client.find(&name) else {
-                panic!("a handshake starts")
-            };
-            let known = server.pairs().len();
-            while server.pairs().len() == known {
-                server.poll_sockets(&mut poll_set, Some(LONG)).unwrap();
-            }
-            let Ok(Lookup::Pair(pair)) = client.advance(attempt) else { panic!("answered") };
-            pair
-        })
-        .collect();
+    let clients = [(); 3].map(|()| connected(&server, &name, &mut poll_set));
+    let pairs = clients.each_ref().map(|(_, pair)| pair);
     for (pair, len) in pairs.iter().zip([60_000, 5_000, 20_000]) {
         pair.send(len as u64, &[Bytes::from(vec![7; len])]).unwrap();
     }

@@ -6,10 +6,12 @@ use crate::engine::local::LocalCallOptions;
 use crate::engine::message::{Origin, Taken};
 use crate::engine::tracer::stage;
 use crate::error::{CallError, ReplyError};
+use apus_local::{Pair, SendBatch};
 use apus_proto::{Call, CommandError, Instant, Payload, Refusal};
 use apus_trace::clock::ticks;
 use apus_trace::{Event, Rpc};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// When a call fails that has not completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,36 +52,71 @@ pub(crate) struct NewCall<'a> {
     pub(crate) called: u64,
 }
 
+/// Ends a batch, if there is one.
+pub(crate) fn finish(batch: &mut Option<SendBatch<'_>>) {
+    if let Some(batch) = batch.take() {
+        // A violation of the protocol by the peer is reported with the end of the pair.
+        let _ = batch.finish();
+    }
+}
+
 impl Core {
     /// Makes a call, through shared memory if there is a pair with the peer, otherwise over the
-    /// network.
+    /// network; in `batch` if there is one, whose pair is the peer's.
     ///
     /// # Errors
     ///
     /// [`CallError`]: nothing was sent, and the payload is still the caller's.
-    pub(crate) fn call(&mut self, mut new: NewCall<'_>) -> Result<Key, CallError> {
+    pub(crate) fn call(
+        &mut self,
+        mut new: NewCall<'_>,
+        batch: &mut Option<SendBatch<'_>>,
+    ) -> Result<Key, CallError> {
         self.check_open()?;
         if self.open_calls() >= self.transport().config().max_client_rpcs() {
             // CAP-12: completions that the application has not received count as calls.
             self.room.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
-        let called = match self.call_locally(&mut new) {
+        let called = match self.call_locally(batch.as_mut(), &mut new) {
             Some(called) => called,
-            None => self.call_over_network(new),
+            None => {
+                // What follows may take the lock of the pair.
+                finish(batch);
+                self.call_over_network(new)
+            }
         };
         called.map_err(CallError::Rejected)
     }
 
+    /// Returns the pair through which calls to `to` go now, to send several of them in one batch of it; `None` stands for
+    /// the network. What a cork holds back leaves before them.
+    pub(crate) fn pair_to(&mut self, to: SocketAddr) -> Option<Arc<Pair>> {
+        self.flush_local();
+        let now = self.time.now();
+        self.local.as_mut()?.pair_to(to, now)
+    }
+
+    /// Returns the pair with this number, to send several replies in one batch of it. What a cork holds back leaves before
+    /// them.
+    pub(crate) fn pair_of_client(&mut self, number: u64) -> Option<Arc<Pair>> {
+        self.flush_local();
+        self.local.as_mut()?.pair_of_client(number)
+    }
+
     /// Makes a call through shared memory; `None` if it must go over the network.
-    fn call_locally(&mut self, new: &mut NewCall<'_>) -> Option<Result<Key, CommandError>> {
+    fn call_locally(
+        &mut self,
+        batch: Option<&mut SendBatch<'_>>,
+        new: &mut NewCall<'_>,
+    ) -> Option<Result<Key, CommandError>> {
         let made = self.interval_of(new.deadline);
         let mut local = self.local_context()?;
         let length = new.payload.len();
         let deadline = new.deadline.exact().map(|at| local.time.clock().convert(at));
         let NewCall { to, idempotent, cookie, called, .. } = *new;
         let options = LocalCallOptions { deadline, made, idempotent, cookie };
-        let sent = local.call(to, new.payload, options)?;
+        let sent = local.call(to, batch, new.payload, options)?;
         if let Ok(key) = sent {
             let tracer = &mut self.observation.tracer;
             if let Some(rpc) = tracer.local_call_made(key.cookie(), to, called, length) {
@@ -141,9 +178,9 @@ impl Core {
                 self.after_cancel();
                 cancelled
             }
-            Some(Abandoned::RunningLocally { pair, usage }) => {
+            Some(Abandoned::RunningLocally { pair, call }) => {
                 if let Some(mut local) = self.local_context() {
-                    local.cancel(key, pair, usage);
+                    local.cancel(key, pair, &call);
                 }
                 self.after_cancel();
                 true
@@ -171,8 +208,8 @@ impl Core {
         }
     }
 
-    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again;
-    /// `traced` is its RPC in the time trace.
+    /// Replies to a request, in `batch` if there is one, whose pair is the request's. `origin` is `None` afterwards unless the
+    /// reply may be tried again; `traced` is its RPC in the time trace.
     ///
     /// # Errors
     ///
@@ -182,15 +219,17 @@ impl Core {
         origin: &mut Option<Origin>,
         traced: Option<Rpc>,
         payload: &mut Payload,
+        batch: Option<&mut SendBatch<'_>>,
     ) -> Result<(), ReplyError> {
         self.check_open()?;
         let replied = match origin {
             None => Err(CommandError::UnknownRpc),
             Some(Origin::Local(pair, id)) => {
                 let length = payload.len();
-                let local = self.local_context();
-                let replied = local
-                    .map_or(Err(CommandError::UnknownRpc), |mut it| it.reply(pair, *id, payload));
+                let replied = match self.local_context() {
+                    Some(mut local) => local.reply(*pair, *id, payload, batch),
+                    None => Err(CommandError::UnknownRpc),
+                };
                 replied.inspect(|()| stage(traced, Event::LocalSent, length))
             }
             Some(Origin::Network(rpc)) => {
@@ -227,7 +266,7 @@ impl Core {
         match origin {
             Origin::Local(pair, id) => {
                 if let Some(local) = &mut self.local {
-                    local.abandon(&pair, id, Refusal::Abandoned);
+                    local.abandon(pair, id, Refusal::Abandoned);
                 }
             }
             Origin::Network(rpc) => {

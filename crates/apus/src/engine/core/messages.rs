@@ -57,6 +57,7 @@ impl Core {
     }
 
     /// Takes a completion for a thread that was not notified.
+    #[inline]
     pub(in crate::engine) fn take_completion(&mut self) -> Option<Delivered<EndedCall>> {
         let completion = self.inbox.take_completion()?;
         self.call_ended();

@@ -16,7 +16,7 @@ mod stealing;
 mod timeout;
 mod transmission;
 
-pub(crate) use commands::{Deadline, NewCall};
+pub(crate) use commands::{Deadline, NewCall, finish};
 pub(crate) use root::{Core, CoreParts};
 pub(crate) use stealing::StealAsks;
 pub(crate) use transmission::UnlockActions;

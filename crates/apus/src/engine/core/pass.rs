@@ -4,8 +4,8 @@
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
-use crate::engine::local::LocalEvent;
 use apus_driver::{NetworkReport, ReceiveHalf};
+use apus_local::Arrivals;
 use apus_overload::Work;
 use apus_proto::Instant;
 
@@ -20,9 +20,9 @@ impl Core {
 
     /// Handles what came through shared memory. Does not read the clock, as the events need no
     /// time.
-    pub(in crate::engine) fn handle_local(&mut self, events: &mut Vec<LocalEvent>) {
+    pub(in crate::engine) fn handle_local(&mut self, arrivals: &mut Arrivals) {
         self.inbox.set_producer();
-        if self.local_context().is_some_and(|mut local| local.handle(events)) {
+        if self.local_context().is_some_and(|mut local| local.handle(arrivals)) {
             self.transmit();
         }
     }

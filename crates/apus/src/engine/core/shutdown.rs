@@ -38,7 +38,7 @@ impl Core {
         for request in self.inbox.drain_requests() {
             self.network.payload_consumed(request.payload.len());
             if let (Origin::Local(pair, id), Some(local)) = (request.origin, &mut self.local) {
-                local.abandon(&pair, id, Refusal::ShuttingDown);
+                local.abandon(pair, id, Refusal::ShuttingDown);
             }
         }
         if let Some(mut local) = self.local_context() {

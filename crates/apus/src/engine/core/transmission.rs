@@ -118,7 +118,7 @@ impl Core {
         }
     }
 
-    fn flush_local(&mut self) {
+    pub(super) fn flush_local(&mut self) {
         if let Some(local) = &mut self.local {
             local.flush(&mut self.calls);
         }

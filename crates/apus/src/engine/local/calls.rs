@@ -3,9 +3,9 @@
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
-use crate::engine::calls::{Key, LocalCall, LocalCallUsage};
+use crate::engine::calls::{Key, LocalCall, LocalTimer};
 use crate::engine::tracer::{SlowWatch, stage};
-use apus_local::{Disconnected, Pair, SendError};
+use apus_local::{Disconnected, Pair, SendBatch, SendError};
 use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
 use apus_trace::Event;
 use bytes::Bytes;
@@ -24,49 +24,69 @@ pub(crate) struct LocalCallOptions {
     pub(crate) cookie: Option<u64>,
 }
 
+/// How a request goes into the ring of its pair.
+enum CallVia<'a, 'b> {
+    /// In a batch of its pair.
+    Batch(&'a mut SendBatch<'b>),
+    /// By itself.
+    Pair(&'a Arc<Pair>),
+    /// Later: a cork holds it back.
+    Cork(Arc<Pair>),
+}
+
 impl LocalContext<'_> {
-    /// Sends a call through shared memory; `None` if it must go over the network.
+    /// Sends a call through shared memory, in `batch` if there is one; `None` if it must go over the network.
+    #[inline]
     pub(crate) fn call(
         &mut self,
         to: SocketAddr,
+        batch: Option<&mut SendBatch<'_>>,
         payload: &mut Payload,
         options: LocalCallOptions,
     ) -> Option<Result<Key, CommandError>> {
-        let holds_back = self.holds_back(payload);
+        let holds_back = if batch.is_some() { Ok(false) } else { self.holds_back(payload) };
         let Self { local, delivery, time, .. } = self;
-        let pair = local.routes.pair(to, time.now(), &local.path.local)?;
-        let corked = match holds_back {
-            Ok(holds_back) => holds_back.then(|| pair.clone()),
-            Err(error) => return Some(Err(error)),
+        let (number, mut path) = match batch {
+            Some(batch) => (batch.pair_number(), CallVia::Batch(batch)),
+            None => {
+                let pair = local.routes.pair(to, time.now(), &local.path.local)?;
+                match holds_back {
+                    Ok(true) => (pair.number(), CallVia::Cork(pair.clone())),
+                    Ok(false) => (pair.number(), CallVia::Pair(pair)),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
         };
         let bytes = payload.len() as u64;
         let limit = delivery.network.transport().config().max_send_bytes();
         if !local.outstanding.has_room(bytes, limit) {
             return Some(Err(CommandError::SendFull { limit: "max_send_bytes" }));
         }
-        let number = pair.number();
         let key = delivery.calls.next_key();
         let tracer = &mut delivery.observation.tracer;
         let slow_watch = tracer.watch_local_call(key.cookie(), to, time.clock());
-        let ticket = match corked {
-            Some(_) => None,
-            None => match pair.send(key.cookie(), payload.slices()) {
-                Ok(ticket) => Some(ticket),
-                // The end of the pair has not been received yet.
-                Err(SendError::Disconnected(_)) => return None,
-                Err(error) => return Some(Err(command_error(error))),
-            },
+        let sent = match &mut path {
+            CallVia::Batch(batch) => batch.send(key.cookie(), payload.slices()).map(Some),
+            CallVia::Pair(pair) => pair.send(key.cookie(), payload.slices()).map(Some),
+            CallVia::Cork(_) => Ok(None),
+        };
+        let ticket = match sent {
+            Ok(ticket) => ticket,
+            // The end of the pair has not been received yet.
+            Err(SendError::Disconnected(_)) => return None,
+            Err(error) => return Some(Err(command_error(error))),
         };
         let LocalCallOptions { deadline, made, idempotent, cookie } = options;
         let payload = std::mem::take(payload);
         let timed = delivery.observation.time_local_call();
-        let call =
-            LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, slow_watch };
+        let timer = (timed.is_some() || slow_watch.is_some())
+            .then(|| Box::new(LocalTimer { timed, slow_watch }));
+        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload, timer };
         let inserted = delivery.calls.insert_local(call, made, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         local.outstanding.insert(key, bytes, deadline);
         delivery.observation.counters.local_calls += 1;
-        if let Some(pair) = corked {
+        if let CallVia::Cork(pair) = path {
             let message = CorkedMessage { pair, content: Content::Call(key) };
             local.hold_back(message, delivery.calls);
         }
@@ -74,17 +94,18 @@ impl LocalContext<'_> {
     }
 
     /// Cancels a call that has been removed from the table of calls.
-    pub(crate) fn cancel(&mut self, key: Key, number: u64, usage: LocalCallUsage) {
+    pub(crate) fn cancel(&mut self, key: Key, number: u64, call: &LocalCall) {
         if let Some(pair) = self.local.pair(number) {
             // Fails if the pair has ended: then no server works on it.
             let _ = pair.cancel(key.cookie());
         }
-        self.release(key, usage);
+        self.release(key, call.payload.len(), call.deadline);
     }
 
     /// Frees what a call occupied.
-    fn release(&mut self, key: Key, usage: LocalCallUsage) {
-        if self.local.outstanding.remove(key, usage) {
+    #[inline]
+    fn release(&mut self, key: Key, bytes: usize, deadline: Option<Instant>) {
+        if self.local.outstanding.remove(key, bytes as u64, deadline) {
             self.delivery.notify_room();
         }
     }
@@ -100,19 +121,21 @@ impl LocalContext<'_> {
     ) -> bool {
         let key = Key::from_cookie(id);
         // LOCALCALL-1: the call may have been cancelled, or the peer may lie.
-        let Some(usage) = self.delivery.calls.usage_on(key, number) else { return false };
-        self.release(key, usage);
+        let Some((call, rpc)) = self.delivery.calls.take_local(key, number) else { return false };
+        self.release(key, call.payload.len(), call.deadline);
         let mut must_transmit = false;
         if let Ok(payload) = &result {
             let delivery = &mut self.delivery;
             delivery.network.charge_external_payload(payload.len());
-            let rpc = delivery.calls.rpc(key);
             stage(rpc, Event::LocalReceived, payload.len());
-            if let Some(timed) = usage.timed {
-                delivery.observation.record_local_call(timed, rpc, self.time.clock());
-            }
-            if let Some(watch) = usage.slow_watch {
-                must_transmit = self.freeze_if_slow(watch);
+            if let Some(timer) = call.timer {
+                let LocalTimer { timed, slow_watch } = *timer;
+                if let Some(timed) = timed {
+                    delivery.observation.record_local_call(timed, rpc, self.time.clock());
+                }
+                if let Some(watch) = slow_watch {
+                    must_transmit = self.freeze_if_slow(watch);
+                }
             }
         }
         self.delivery.end_call(id, result);
@@ -154,6 +177,7 @@ impl LocalContext<'_> {
     pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let to = self.local.routes.forget(number);
+        self.local.clients.forget(number);
         self.local.served.forget_pair(number);
         self.delivery.observation.counters.local_pairs_ended += 1;
         let all = self.delivery.calls.all_local();
@@ -176,8 +200,8 @@ impl LocalContext<'_> {
         let now = self.time.now();
         let Some(local) = self.delivery.calls.local(key) else { return false };
         let LocalCall { deadline, idempotent, .. } = *local;
-        let usage = local.usage();
         let payload = std::mem::take(&mut local.payload);
+        let bytes = payload.len();
         let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
         let rpc = match self.delivery.network.call(now, call, &mut || ()) {
             Ok(rpc) => rpc,
@@ -188,7 +212,7 @@ impl LocalContext<'_> {
                 return false;
             }
         };
-        self.release(key, usage);
+        self.release(key, bytes, deadline);
         self.delivery.observation.counters.local_fallbacks += 1;
         self.delivery.calls.reroute(key, rpc);
         true
@@ -197,6 +221,7 @@ impl LocalContext<'_> {
     /// Ends all calls and pairs: the endpoint is closed.
     pub(crate) fn close(&mut self) {
         self.local.routes.clear();
+        self.local.clients.clear();
         self.local.path.local.close();
         for (pair, key) in self.delivery.calls.all_local() {
             self.fail_call(pair, key, FailureKind::ShutDown, Execution::Unknown);

@@ -3,7 +3,8 @@
 //! Each message on its own costs the lock of its pair, and the processor waits for the cache lines
 //! of the ring before it releases that lock. Together they cost that once:
 //! [`CorkedMessages::flush`] sends all that are held back, pair by pair. They leave when 32 are
-//! held back, when their thread waits, and when the cork is dropped, as on the network.
+//! held back, when their thread waits, and when the cork is dropped, as on the network. Those that
+//! are made together (`send_many`, `reply_many`) go into the ring at once: docs/adr/0076.
 
 use crate::engine::calls::{Calls, Key};
 use apus_local::{Pair, SendError};

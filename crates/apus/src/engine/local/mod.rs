@@ -7,8 +7,9 @@
 //! ```text
 //!   Core::call ─▶ Routes: a pair? ─┬ no ──▶ Network ─▶ driver         (core lock)
 //!                                  └ yes ─▶ Pair::send                (core lock, send lock of the pair)
+//!   Core::pair_to, pair_of_client ─▶ Pair::batch                      (the same locks, for several messages)
 //!   Locked::drop ─▶ Path::connect                                     (no lock)
-//!   pass ─▶ Receiver: Local::receive ─▶ LocalEvent                    (receive locks of the pairs, one by one)
+//!   pass ─▶ Receiver: Local::receive_into ─▶ Arrivals                 (receive locks of the pairs, one by one)
 //!        ─▶ LocalContext::handle ─▶ Inbox, Calls                      (core lock)
 //! ```
 //!
@@ -35,9 +36,9 @@
 //!   shared memory and have neither been answered nor dropped.
 
 mod calls;
+mod clients;
 mod context;
 mod cork;
-mod event;
 mod outstanding_calls;
 mod path;
 mod requests;
@@ -47,6 +48,5 @@ mod state;
 
 pub(crate) use calls::LocalCallOptions;
 pub(crate) use context::LocalContext;
-pub(crate) use event::LocalEvent;
 pub(crate) use path::{ConnectStart, Path};
 pub(crate) use state::LocalState;

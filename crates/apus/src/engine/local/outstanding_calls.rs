@@ -1,6 +1,6 @@
 //! The outstanding calls through shared memory: number, size, deadlines.
 
-use crate::engine::calls::{Key, LocalCallUsage};
+use crate::engine::calls::Key;
 use apus_proto::Instant;
 use std::collections::BTreeSet;
 
@@ -41,12 +41,12 @@ impl OutstandingCalls {
         self.deadlines.insert((deadline, key));
     }
 
-    /// Removes a call. Returns whether a notification of room is owed.
+    /// Removes a call, with what it was inserted with. Returns whether a notification of room is owed.
     #[must_use]
-    pub(super) fn remove(&mut self, key: Key, usage: LocalCallUsage) -> bool {
+    pub(super) fn remove(&mut self, key: Key, bytes: u64, deadline: Option<Instant>) -> bool {
         self.calls -= 1;
-        self.bytes -= usage.bytes as u64;
-        if let Some(at) = usage.deadline {
+        self.bytes -= bytes;
+        if let Some(at) = deadline {
             self.deadlines.remove(&(at, key));
         }
         std::mem::take(&mut self.wants_room)

@@ -3,12 +3,12 @@
 
 use super::context::{LocalContext, command_error};
 use super::cork::{Content, CorkedMessage};
-use super::event::LocalEvent;
+use super::served_requests::ServedRequests;
 use super::state::LocalState;
 use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::tracer::Tracer;
-use apus_local::{Pair, SendError};
-use apus_proto::{CommandError, Payload, Refusal};
+use apus_local::{Arrivals, Pair, PairEvent, PollEvent, SendBatch, SendError, SendTicket};
+use apus_proto::{CommandError, Execution, FailureKind, Payload, Refusal, RpcError};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -16,35 +16,58 @@ impl LocalContext<'_> {
     /// Handles what came through shared memory. Returns whether packets must leave over the
     /// network.
     #[must_use]
-    pub(crate) fn handle(&mut self, events: &mut Vec<LocalEvent>) -> bool {
+    pub(crate) fn handle(&mut self, arrivals: &mut Arrivals) -> bool {
         let mut room = self.delivery.inbox.room(self.time.now());
         let mut must_transmit = false;
-        for event in events.drain(..) {
-            match event {
-                LocalEvent::Request { pair, id, payload } => {
-                    let accepted = self.accept_request(pair, id, payload, room);
-                    room -= usize::from(accepted);
-                }
-                LocalEvent::Cancelled { pair, id } => self.cancel_request(pair, id),
-                LocalEvent::Ended { pair, id, result } => {
-                    must_transmit |= self.end_call(pair, id, result);
-                }
-                LocalEvent::Freeze { pair } => self.freeze_requested(&pair),
-                LocalEvent::Room => {
-                    self.flush();
-                    self.delivery.notify_room();
-                }
-                LocalEvent::Disconnected { pair, why } => {
-                    self.pair_ended(&pair, why);
-                    must_transmit = true;
-                }
+        arrivals.drain(|pair, event| match event {
+            PollEvent::Event(PairEvent::Request { id, payload }) => {
+                let accepted = self.accept_request(pair, id, payload, room);
+                room -= usize::from(accepted);
             }
-        }
+            PollEvent::Event(PairEvent::Response { id, payload }) => {
+                must_transmit |= self.end_call(pair.number(), id, Ok(payload));
+            }
+            PollEvent::Event(event) => must_transmit |= self.handle_other(pair, &event),
+            PollEvent::Disconnected(why) => {
+                self.pair_ended(pair, why);
+                must_transmit = true;
+            }
+        });
         must_transmit
     }
 
+    /// Handles an event that is no message. Returns whether packets must leave over the network.
+    #[cold]
+    fn handle_other(&mut self, pair: &Pair, event: &PairEvent) -> bool {
+        let (id, kind, execution) = match *event {
+            PairEvent::Refused { id, why } => {
+                let before = why.is_before_execution();
+                let execution = if before { Execution::NotExecuted } else { Execution::Unknown };
+                (id, FailureKind::Refused(why), execution)
+            }
+            PairEvent::Declined { id, length } => {
+                (id, FailureKind::ResponseTooLarge { length }, Execution::Executed)
+            }
+            PairEvent::Cancelled { id } => {
+                self.cancel_request(pair.number(), id);
+                return false;
+            }
+            PairEvent::Freeze => {
+                self.freeze_requested(pair);
+                return false;
+            }
+            // Room, or an event of a later version: the waiters try again.
+            _ => {
+                self.flush();
+                self.delivery.notify_room();
+                return false;
+            }
+        };
+        self.end_call(pair.number(), id, Err(RpcError { kind, execution }))
+    }
+
     /// Accepts a request, or refuses it if there is no room. Returns whether it was accepted.
-    fn accept_request(&mut self, pair: Arc<Pair>, id: u64, payload: Bytes, room: usize) -> bool {
+    fn accept_request(&mut self, pair: &Arc<Pair>, id: u64, payload: Bytes, room: usize) -> bool {
         let limit = self.delivery.network.transport().config().max_server_rpcs();
         let counters = &mut self.delivery.observation.counters;
         // Only an endpoint that serves has a name that clients can connect to.
@@ -57,8 +80,9 @@ impl LocalContext<'_> {
         self.local.served.accept();
         counters.local_requests += 1;
         self.delivery.network.charge_external_payload(payload.len());
-        let from = self.local.path.address_of(&pair);
-        let origin = Origin::Local(pair, id);
+        self.local.clients.note(pair);
+        let from = self.local.path.address_of(pair);
+        let origin = Origin::Local(pair.number(), id);
         let rpc = self.delivery.observation.tracer.local_request_received(id, from, payload.len());
         self.delivery.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
         true
@@ -75,7 +99,7 @@ impl LocalContext<'_> {
         self.local.served.cancel(pair, id, limit);
     }
 
-    /// Replies to a request. The payload is taken if the reply is held back.
+    /// Replies to a request, in `batch` if there is one. The payload is taken if the reply is held back.
     ///
     /// # Errors
     ///
@@ -83,16 +107,24 @@ impl LocalContext<'_> {
     /// or does not wait for the response.
     pub(crate) fn reply(
         &mut self,
-        pair: &Arc<Pair>,
+        number: u64,
         id: u64,
         payload: &mut Payload,
+        batch: Option<&mut SendBatch<'_>>,
     ) -> Result<(), CommandError> {
-        let holds_back = self.holds_back(payload)?;
-        let served = &mut self.local.served;
-        if served.take_cancelled(pair.number(), id) {
+        let holds_back = batch.is_none() && self.holds_back(payload)?;
+        let LocalState { served, clients, .. } = &mut *self.local;
+        if served.take_cancelled(number, id) {
             served.finish();
             return Err(CommandError::UnknownRpc);
         }
+        if let Some(batch) = batch {
+            return served.replied(batch.send(id, payload.slices()));
+        }
+        let Some(pair) = clients.get(number) else {
+            served.finish();
+            return Err(CommandError::UnknownRpc);
+        };
         if holds_back {
             served.finish();
             let content = Content::Reply { id, payload: std::mem::take(payload) };
@@ -100,26 +132,27 @@ impl LocalContext<'_> {
             self.local.hold_back(message, self.delivery.calls);
             return Ok(());
         }
-        match pair.send(id, payload.slices()) {
-            Ok(_) => {
-                served.finish();
-                Ok(())
-            }
-            Err(error) => {
-                if matches!(error, SendError::Disconnected(_)) {
-                    served.finish();
-                }
-                Err(command_error(error))
-            }
+        served.replied(pair.send(id, payload.slices()))
+    }
+}
+
+impl ServedRequests {
+    /// Finishes a request whose reply was sent, or whose client has gone.
+    fn replied(&mut self, sent: Result<SendTicket, SendError>) -> Result<(), CommandError> {
+        if matches!(sent, Ok(_) | Err(SendError::Disconnected(_))) {
+            self.finish();
         }
+        sent.map(drop).map_err(command_error)
     }
 }
 
 impl LocalState {
     /// Drops a request without a reply.
-    pub(crate) fn abandon(&mut self, pair: &Pair, id: u64, why: Refusal) {
+    pub(crate) fn abandon(&mut self, pair: u64, id: u64, why: Refusal) {
         self.served.finish();
-        if !self.served.take_cancelled(pair.number(), id) {
+        if !self.served.take_cancelled(pair, id)
+            && let Some(pair) = self.clients.get(pair)
+        {
             let _ = pair.refuse(id, why);
         }
     }

@@ -40,6 +40,7 @@ impl ServedRequests {
     }
 
     /// Returns whether a request was cancelled, and forgets that.
+    #[inline]
     pub(super) fn take_cancelled(&mut self, pair: u64, id: u64) -> bool {
         !self.cancelled.is_empty() && self.cancelled.remove(&(pair, id))
     }

@@ -1,5 +1,6 @@
 //! What an endpoint knows of its calls and requests through shared memory.
 
+use super::clients::Clients;
 use super::cork::{CorkedMessage, CorkedMessages};
 use super::outstanding_calls::OutstandingCalls;
 use super::path::{ConnectStart, Path};
@@ -18,6 +19,7 @@ pub(crate) struct LocalState {
     pub(super) path: Path,
     pub(super) routes: Routes,
     pub(super) outstanding: OutstandingCalls,
+    pub(super) clients: Clients,
     pub(super) served: ServedRequests,
     corked: CorkedMessages,
     /// When to check whether the peers have read everything, if a thread waits for that: peers do
@@ -34,6 +36,7 @@ impl LocalState {
             path,
             routes: Routes::default(),
             outstanding: OutstandingCalls::default(),
+            clients: Clients::default(),
             served: ServedRequests::default(),
             corked: CorkedMessages::default(),
             drain_check_at: None,
@@ -102,6 +105,16 @@ impl LocalState {
     /// Sends the messages that are held back and for which there is room.
     pub(crate) fn flush(&mut self, calls: &mut Calls) {
         self.corked.flush(calls);
+    }
+
+    /// Returns the pair for calls to `to`; `None` stands for the network.
+    pub(crate) fn pair_to(&mut self, to: SocketAddr, now: Instant) -> Option<Arc<Pair>> {
+        self.routes.pair(to, now, &self.path.local).cloned()
+    }
+
+    /// Returns the pair with this number, over which requests have come, if it has not ended.
+    pub(crate) fn pair_of_client(&mut self, number: u64) -> Option<Arc<Pair>> {
+        self.clients.get(number).cloned()
     }
 
     /// Returns the pair with this number, if it has not ended.

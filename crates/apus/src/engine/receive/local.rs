@@ -1,9 +1,8 @@
 //! The shared-memory half of the receive path.
 
-use crate::engine::local::LocalEvent;
 use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
 use apus_driver::ReceiveHalf;
-use apus_local::{Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
+use apus_local::{Arrivals, Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ pub(super) struct LocalReceiver {
     local: Arc<Local>,
     poll_set: PollSet,
     /// What came with the last receive.
-    events: Vec<LocalEvent>,
+    arrivals: Arrivals,
     balance: PollBalance,
     /// Whether as much waits for the application as may be received.
     full: bool,
@@ -45,7 +44,7 @@ impl LocalReceiver {
         Self {
             local,
             poll_set: PollSet::default(),
-            events: Vec::new(),
+            arrivals: Arrivals::default(),
             balance: PollBalance::default(),
             full: false,
             lingers_since: None,
@@ -74,20 +73,18 @@ impl LocalReceiver {
         if self.full {
             return 0;
         }
-        let Self { local, poll_set, events, balance, .. } = self;
-        let records = local.receive(poll_set, ReceiveQuota::default(), |pair, event| {
-            events.push(LocalEvent::new(pair, event));
-        });
+        let Self { local, poll_set, arrivals, balance, .. } = self;
+        let records = local.receive_into(poll_set, ReceiveQuota::default(), arrivals);
         balance.note_records(records);
         if records > 0 {
             self.lingers_since = None;
         }
-        self.events.len()
+        self.arrivals.len()
     }
 
     /// Returns what was received.
-    pub(super) const fn events(&mut self) -> &mut Vec<LocalEvent> {
-        &mut self.events
+    pub(super) const fn arrivals(&mut self) -> &mut Arrivals {
+        &mut self.arrivals
     }
 
     /// Sets whether as much waits for the application as may be received.

@@ -1,10 +1,10 @@
 //! The leader's source of packets and messages.
 
 use super::local::LocalReceiver;
-use crate::engine::local::LocalEvent;
+use crate::engine::clock::Clock;
 use crate::engine::signal::{Descriptors, Signal, WakeConditions, WakeReasons};
 use apus_driver::{BulkDelay, NetworkReport, ReceiveHalf};
-use apus_local::Local;
+use apus_local::{Arrivals, Local};
 use apus_proto::{Instant, UnreadBounds};
 use std::io;
 use std::os::fd::AsFd;
@@ -112,8 +112,8 @@ impl Receiver {
     }
 
     /// Returns what was received from shared memory, if anything was.
-    pub(in crate::engine) fn local_events(&mut self) -> Option<&mut Vec<LocalEvent>> {
-        self.local.as_mut().map(LocalReceiver::events).filter(|events| !events.is_empty())
+    pub(in crate::engine) fn local_arrivals(&mut self) -> Option<&mut Arrivals> {
+        self.local.as_mut().map(LocalReceiver::arrivals).filter(|arrivals| !arrivals.is_empty())
     }
 
     /// Sets whether as much waits for the application as may be received: then shared memory is
@@ -139,9 +139,9 @@ impl Receiver {
 
     /// Ends a sleep that the background poller has prepared, if it did: another thread has taken the
     /// poll role.
-    pub(in crate::engine) fn take_over(&mut self, now: Instant) {
+    pub(in crate::engine) fn take_over(&mut self, clock: Clock) {
         if self.is_prepared {
-            self.finish_sleep(WakeReasons::UNKNOWN, now);
+            self.finish_sleep(WakeReasons::UNKNOWN, clock.now());
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         while !shard.lock().polling().take_role() {
             std::thread::yield_now();
         }
-        shard.receiver().take_over(shard.clock().now());
+        shard.receiver().take_over(shard.clock());
         shard.receiver().local.as_mut().unwrap().note_records(1);
         let remote = UdpSocket::bind("127.0.0.1:0").unwrap();
         remote.send_to(b"what it is does not matter", server.local_addr()).unwrap();

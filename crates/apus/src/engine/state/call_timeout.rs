@@ -73,7 +73,8 @@ impl CallTimeout {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use crate::engine::clock::Clock;
