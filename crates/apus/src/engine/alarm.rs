@@ -65,7 +65,8 @@ const fn timespec(time: Duration) -> Timespec {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, poll};

@@ -403,7 +403,8 @@ impl Member {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use crate::EndpointBuilder;

@@ -82,7 +82,8 @@ impl CooperativeSpin {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
 

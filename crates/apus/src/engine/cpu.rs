@@ -73,7 +73,8 @@ impl Cpu {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
 

@@ -90,7 +90,8 @@ fn pause() {
     loom::thread::yield_now();
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
 

@@ -26,7 +26,8 @@ impl TaskPlace {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
 
