@@ -8,7 +8,7 @@
 use apus_proto::{Call, Config, Instant, Kind, Role, Transport};
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, MAX_HEADER_LEN, Packet,
-    Resend, SenderId, UdpFields, Waiting,
+    Resend, SenderId, UdpFields,
 };
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -34,17 +34,7 @@ fn header(kind: Kind, sender: SenderId, flags: Flags) -> Header {
 fn body(kind: Kind, payload: &[u8]) -> Body<'_> {
     match kind {
         Kind::Data => {
-            let data = Data {
-                message_length: 100_000,
-                incoming: 10_000,
-                ack: None,
-                cutoff_version: 0,
-                retransmit: false,
-                offset: 0,
-                offset_in_sequence: false,
-                waiting: Waiting::UNSAID,
-                response_limit: Waiting::UNSAID,
-            };
+            let data = Data::first(100_000, 10_000);
             Body::Data(data, payload)
         }
         Kind::Grant => Body::Grant(Grant { offset: 100_000, priority: 7 }),

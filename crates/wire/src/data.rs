@@ -58,6 +58,23 @@ pub struct Data {
 }
 
 impl Data {
+    /// Returns the fields of the first packet of a message of `message_length` bytes, of which `incoming` come without a GRANT. It
+    /// says nothing else.
+    #[must_use]
+    pub const fn first(message_length: u32, incoming: u32) -> Self {
+        Self {
+            message_length,
+            incoming,
+            ack: None,
+            cutoff_version: 0,
+            retransmit: false,
+            offset: 0,
+            offset_in_sequence: false,
+            waiting: Waiting::UNSAID,
+            response_limit: Waiting::UNSAID,
+        }
+    }
+
     /// Reads the fields; `bytes` are at least the first [`DATA_HEADER_LEN`] of a packet, which has `payload` behind these.
     #[inline(always)]
     pub(crate) fn parse(header: &Header, bytes: &[u8], payload: usize) -> Result<Self, ParseError> {

@@ -83,7 +83,6 @@ pub fn announced_len(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waiting::Waiting;
     use crate::{Ack, Body, Dialect, Grant, MAX_HEADER_LEN, SenderId, UdpFields};
 
     fn header(kind: Kind) -> Header {
@@ -103,17 +102,7 @@ mod tests {
     }
 
     fn data(message_length: u32, offset: u32) -> Data {
-        Data {
-            message_length,
-            incoming: message_length,
-            ack: None,
-            cutoff_version: 0,
-            retransmit: false,
-            offset,
-            offset_in_sequence: false,
-            waiting: Waiting::UNSAID,
-            response_limit: Waiting::UNSAID,
-        }
+        Data { offset, ..Data::first(message_length, message_length) }
     }
 
     /// Requirement WIRE-29.

@@ -275,17 +275,7 @@ fn a_sprayed_packet_names_the_port_of_its_sender() {
         low_water: UdpFields::LOW_WATER_UNKNOWN,
         features,
     };
-    let data = Data {
-        message_length: 3,
-        incoming: 3,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset: 0,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    };
+    let data = Data::first(3, 3);
     let emit = |fields, kind, body| {
         let mut bytes = [0; MAX_HEADER_LEN];
         let len = udp(kind, Role::Server, fields, body).emit_header(&mut bytes);

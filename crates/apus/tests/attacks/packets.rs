@@ -2,7 +2,7 @@
 
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
-    MAX_HEADER_LEN, PRIORITIES, Packet, Refusal, Resend, Role, SenderId, UdpFields, Waiting,
+    MAX_HEADER_LEN, PRIORITIES, Packet, Refusal, Resend, Role, SenderId, UdpFields,
 };
 use std::net::SocketAddrV4;
 
@@ -60,17 +60,7 @@ impl Envelope {
     /// Writes DATA: the beginning of a message of `length` bytes.
     pub(crate) fn first_of(&self, length: usize, beginning: &[u8]) -> Vec<u8> {
         let message_length = u32::try_from(length).unwrap();
-        let data = Data {
-            message_length,
-            incoming: message_length.min(60_000),
-            ack: None,
-            cutoff_version: 0,
-            retransmit: false,
-            offset: 0,
-            offset_in_sequence: false,
-            waiting: Waiting::UNSAID,
-            response_limit: Waiting::UNSAID,
-        };
+        let data = Data::first(message_length, message_length.min(60_000));
         let mut packet = self.emit(self.fields, 0, Body::Data(data, beginning));
         packet.extend(beginning);
         packet

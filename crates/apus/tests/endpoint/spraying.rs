@@ -6,7 +6,7 @@ use crate::fixtures::ShutDown;
 use apus::{Config, Endpoint, EndpointBuilder, PollMode};
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Role, SenderId,
-    UdpFields, Waiting,
+    UdpFields,
 };
 use std::net::{SocketAddr, UdpSocket};
 
@@ -75,17 +75,7 @@ fn marked(sport: u16, dport: u16, sender: SenderId, session: u64) -> Vec<u8> {
     let features = Features::OURS.with(Features::SPRAYED);
     let fields = UdpFields { flags: Flags::SESSION, incarnation: session, low_water: 0, features };
     let header = Header::new(Kind::Data, sport, dport, sender, Dialect::Udp(fields));
-    let data = Data {
-        message_length: 5,
-        incoming: 5,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset: 0,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    };
+    let data = Data::first(5, 5);
     let mut buffer = [0; MAX_HEADER_LEN];
     let len = Packet { header, body: Body::Data(data, b"wrong") }.emit_header(&mut buffer);
     [&buffer[..len], b"wrong"].concat()

@@ -2,7 +2,7 @@
 
 use crate::world::{Conduct, SERVER, World};
 use apus_proto::{Config, DropReason};
-use apus_wire::{Body, Data, Resend, Waiting};
+use apus_wire::{Body, Data, Resend};
 use std::time::Duration;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -13,20 +13,7 @@ const PER_MS: u64 = 20;
 /// Those that are saved from before.
 const SAVED: u64 = 50 * PER_MS;
 
-const REQUEST: Body<'_> = Body::Data(
-    Data {
-        message_length: 1,
-        incoming: 1,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset: 0,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    },
-    &[7],
-);
+const REQUEST: Body<'_> = Body::Data(Data::first(1, 1), &[7]);
 const QUESTION: Body<'_> = Body::Resend(Resend::everything(7));
 
 /// A server that has not read everything for a second.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use apus_decode::{CapturedPacket, Decoder, Error};
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Grant, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
-    Packet as WirePacket, Profile, Role, SenderId, UdpFields, Waiting,
+    Packet as WirePacket, Profile, Role, SenderId, UdpFields,
 };
 use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
 use pcap_file::DataLink;
@@ -72,17 +72,7 @@ pub(crate) fn ports(from: Role) -> (u16, u16) {
 
 /// Returns the fields of a DATA packet at an offset of a message that is entirely unscheduled.
 pub(crate) fn data(length: u32, offset: u32) -> Data {
-    Data {
-        message_length: length,
-        incoming: length,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    }
+    Data { offset, ..Data::first(length, length) }
 }
 
 /// Payload; its content does not matter.

@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use apus_wire::{Body, Flags, Packet, Profile, Role, SenderId, UdpFields};
+use apus_wire::{Body, Data, Flags, Packet, Profile, Role, SenderId, UdpFields};
 
-use super::packet::{first_of, no_session, write_header};
+use super::packet::{no_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
@@ -84,7 +84,7 @@ impl Claimant {
 
     /// Sends the beginning of its request.
     fn begin(&mut self) -> io::Result<()> {
-        let data = first_of(CLAIM, BEGINNING.len() as u32);
+        let data = Data::first(CLAIM, BEGINNING.len() as u32);
         self.send(Body::Data(data, &BEGINNING), &BEGINNING)
     }
 

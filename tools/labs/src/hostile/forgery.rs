@@ -3,14 +3,14 @@
 use std::net::SocketAddrV4;
 
 use apus_wire::{
-    AckList, Body, Cutoffs, Flags, Grant, PRIORITIES, Resend, Role, SealKind, SealedHeader,
+    AckList, Body, Cutoffs, Data, Flags, Grant, PRIORITIES, Resend, Role, SealKind, SealedHeader,
     SenderId, UdpFields,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::attack::Attack;
-use super::packet::{first_of, no_session, write_header};
+use super::packet::{no_session, write_header};
 
 /// Bytes of payload of packets that have any: those of an honest request.
 pub(super) const PAYLOAD: usize = 100;
@@ -94,7 +94,7 @@ impl Forgery {
     }
 
     fn write_data(&mut self, from: SocketAddrV4, fields: UdpFields) {
-        let data = first_of(PAYLOAD as u32, PAYLOAD as u32);
+        let data = Data::first(PAYLOAD as u32, PAYLOAD as u32);
         self.write(from, Role::Client, fields, Body::Data(data, &[0; PAYLOAD]));
         self.fill(PAYLOAD);
     }

@@ -1,29 +1,14 @@
 //! Packets as an attacker writes them.
 
 use apus_wire::{
-    Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, MAX_HEADER_LEN, Packet, SenderId,
-    UdpFields, Waiting,
+    Body, Dialect, Features, Flags, Header, HeaderBuffer, MAX_HEADER_LEN, Packet, SenderId,
+    UdpFields,
 };
 
 /// What a packet says without a session.
 pub(super) const fn no_session(incarnation: u64) -> UdpFields {
     let low_water = UdpFields::LOW_WATER_UNKNOWN;
     UdpFields { flags: Flags::NONE, incarnation, low_water, features: Features::OURS }
-}
-
-/// Returns what the first packet of a message of `length` bytes says, of which `incoming` come without a GRANT.
-pub(super) const fn first_of(length: u32, incoming: u32) -> Data {
-    Data {
-        message_length: length,
-        incoming,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset: 0,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    }
 }
 
 /// Writes the header of a packet between two ports, and nothing else, into `packet`.

@@ -142,17 +142,7 @@ fn data(rng: &mut SeededRng, about: About) -> HostilePacket {
 }
 
 const fn piece(offset: u32) -> Data {
-    Data {
-        message_length: 0,
-        incoming: 0,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    }
+    Data { offset, ..Data::first(0, 0) }
 }
 
 /// Forges a packet without payload.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use apus_proto::{Config, Execution, FailureKind, Live, RpcError};
 use apus_wire::{
     Ack, AckList, Body, DATA_HEADER_LEN, Data, Dialect, Flags, Grant, HEADER_LEN, Header, Packet,
-    Resend, Role, SenderId, UdpFields, Waiting,
+    Resend, Role, SenderId, UdpFields,
 };
 use bytes::Bytes;
 
@@ -168,17 +168,7 @@ pub(super) fn piece(
     let planned = directory.call(call);
     let length = if sender == Role::Client { planned.request } else { planned.response };
     let whole = payload(call, sender, length as usize);
-    let data = Data {
-        message_length: length,
-        incoming: 1_000.min(length),
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    };
+    let data = Data { offset, ..Data::first(length, 1_000.min(length)) };
     (data, whole.slice(offset as usize..offset as usize + bytes))
 }
 

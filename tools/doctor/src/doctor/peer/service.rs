@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use apus::{Bytes, CallOptions, Endpoint, FailureKind};
 use apus_wire::{
     Body, DATA_HEADER_LEN, Data, Dialect, Features, Header, Kind, Packet, Profile, Role, SenderId,
-    UdpFields, Waiting,
+    UdpFields,
 };
 use nix::sys::socket::MsgFlags;
 
@@ -138,17 +138,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     };
     let id = SenderId::new(2, Role::Client);
     let header = Header::new(Kind::Data, local.port(), peer.port(), id, Dialect::Udp(fields));
-    let data = Data {
-        message_length: 1,
-        incoming: 1,
-        ack: None,
-        cutoff_version: 0,
-        retransmit: false,
-        offset: 0,
-        offset_in_sequence: false,
-        waiting: Waiting::UNSAID,
-        response_limit: Waiting::UNSAID,
-    };
+    let data = Data::first(1, 1);
     let mut buffer = [0; apus_wire::MAX_HEADER_LEN];
     let length = Packet { header, body: Body::Data(data, b"?") }.emit_header(&mut buffer);
     debug_assert_eq!(length, DATA_HEADER_LEN);
