@@ -6,12 +6,13 @@ use std::process::Command;
 #[test]
 fn every_patch_applies() {
     let repository = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let patches: Vec<_> =
-        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("mutations"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "patch"))
-            .collect();
+    let folders = ["tools/swarm/mutations", "crates/seal/mutations"];
+    let patches: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(repository.join(folder)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "patch"))
+        .collect();
     assert!(patches.len() > 30, "{patches:?}");
     for patch in patches {
         let git = |words: &[&str]| {
