@@ -18,7 +18,6 @@ use std::net::{IpAddr, SocketAddr};
 use crate::address::{self, Family, RawAddress};
 use crate::class::DefaultClass;
 use crate::cmsg::Control;
-use crate::transmit::PortNumber;
 
 /// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux
 /// `include/linux/udp.h`: 64, and 128 since 6.9. 64 is enough, and supported everywhere.
@@ -36,6 +35,9 @@ const GROUP_MEMORY: usize = 1 << 16;
 
 /// Least bytes of the memory of a group that has had a packet. Chosen by us: a page.
 const LEAST_MEMORY: usize = 4096;
+
+/// Number of the port that packets leave from: 0 is the driver's own.
+pub(crate) type PortNumber = u8;
 
 /// Destination, source, class and port of packets. Only packets of the same flow share a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

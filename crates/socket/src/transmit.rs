@@ -17,7 +17,7 @@ mod gather;
 mod spray;
 
 pub(crate) use connected::ConnectOptions;
-pub(crate) use spray::{PortNumber, SprayPorts};
+pub(crate) use spray::SprayPorts;
 
 use std::io;
 use std::net::SocketAddr;

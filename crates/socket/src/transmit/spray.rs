@@ -22,12 +22,9 @@ use crate::carrier::Carrier;
 use crate::class::{self, DefaultClass};
 use crate::cmsg::Control;
 use crate::counters::Transmitted;
-use crate::group::Flow;
+use crate::group::{Flow, PortNumber};
 use crate::kernel::{self, Outgoing};
 use crate::open::{forbid_fragments, size_buffers};
-
-/// Number of the port that packets leave from; 0 is the driver's own.
-pub(crate) type PortNumber = u8;
 
 /// A filter that keeps 0 bytes of each packet: `BPF_RET|BPF_K` of `linux/filter.h`.
 const DISCARD_ALL: SockFilter = SockFilter::new(0x06, 0, 0, 0);
