@@ -14,7 +14,9 @@ const LENGTH: usize = 2_000_000;
 
 /// Options of an endpoint that does without shared memory.
 fn options(spray_ports: u64) -> EndpointBuilder {
-    let config = Config::builder().spray_ports(spray_ports).build().unwrap();
+    // Nothing is requested again because a machine is busy: that would end the spraying of a message.
+    let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
+    let config = config.resend_interval_usecs(10_000_000).spray_ports(spray_ports).build().unwrap();
     EndpointBuilder::default().local(false).poll_mode(PollMode::Block).config(config)
 }
 

@@ -76,7 +76,10 @@ fn a_long_message_takes_both_links() {
     }
     let hosts = Hosts::new();
     let with = |spray_ports| {
-        let config = Config::builder().spray_ports(spray_ports).build().unwrap();
+        // Nothing is requested again because a machine is busy: that would end the spraying of a message.
+        let config = Config::builder().timeout_usecs(60_000_000).resend_usecs(10_000_000);
+        let config =
+            config.resend_interval_usecs(10_000_000).spray_ports(spray_ports).build().unwrap();
         over_udp().config(config)
     };
     for share in least_shares(&hosts, &with(0)) {

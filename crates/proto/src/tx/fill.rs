@@ -217,7 +217,8 @@ impl<'a> Filler<'a> {
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
         let is_granted = !retransmit && cut.range.start >= unscheduled;
-        let is_sprayable = is_granted && message.is_sprayable;
+        // After a loss the rest takes the path that is known to be open: a filter may drop what leaves from other ports.
+        let is_sprayable = is_granted && message.is_sprayable && !message.resent;
         let mut coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const LENGTH: usize = 300_000;
 /// The DATA packet that is lost, in each direction.
-const LOST: usize = 30;
+const LOST: usize = 150;
 
 /// A packet that left, and what its header says about spraying.
 struct Sent {
@@ -28,6 +28,8 @@ struct Pair {
     now: Instant,
     sent: Vec<Sent>,
     datas: [usize; 2],
+    /// Whether a filter drops what leaves from other ports.
+    is_filtered: bool,
 }
 
 impl Pair {
@@ -38,7 +40,14 @@ impl Pair {
         };
         let seen_as = [([10, 0, 0, 1], client_is_seen_as).into(), ([10, 0, 0, 2], 2).into()];
         let now = Instant::from_nanos(1_000_000);
-        Self { ends: [end(0), end(1)], seen_as, now, sent: Vec::new(), datas: [0; 2] }
+        Self {
+            ends: [end(0), end(1)],
+            seen_as,
+            now,
+            sent: Vec::new(),
+            datas: [0; 2],
+            is_filtered: false,
+        }
     }
 
     /// Makes a call whose request and response have [`LENGTH`] bytes. A packet of each is lost.
@@ -87,9 +96,10 @@ impl Pair {
             let packet = Packet::parse(Profile::Udp, &bytes).unwrap();
             let sent = Sent::new(from == 0, &packet, &bytes);
             let is_first_data = sent.data.is_some_and(|(_, again)| !again);
+            let is_dropped = self.is_filtered && sent.is_sprayed;
             self.sent.push(sent);
             self.datas[from] += usize::from(is_first_data);
-            if !(is_first_data && self.datas[from] == LOST) {
+            if !(is_dropped || is_first_data && self.datas[from] == LOST) {
                 self.ends[1 - from].handle_datagram(self.now, self.seen_as[from], &bytes);
             }
         }
@@ -109,8 +119,8 @@ impl Sent {
     }
 }
 
-/// What leaves by a GRANT is sprayed if both ends are set up for it: nothing that leaves unscheduled, nothing that is sent again, and no control
-/// packet.
+/// What leaves by a GRANT is sprayed if both ends are set up for it, until something of its message is sent again: nothing that leaves unscheduled, and
+/// no control packet.
 #[test]
 fn what_leaves_by_a_grant_is_sprayed() {
     let sent = Pair::new([4, 1], 1).exchange();
@@ -119,12 +129,32 @@ fn what_leaves_by_a_grant_is_sprayed() {
         assert!(mine().filter(|packet| packet.is_grant).all(|grant| grant.is_sprayable));
         assert!(mine().filter(|packet| !packet.is_grant).all(|packet| !packet.is_sprayable));
         let first = mine().find_map(|packet| packet.data.map(|_| packet.unscheduled)).unwrap();
+        let mut was_lost = false;
         for packet in mine() {
-            let is_due = packet.data.is_some_and(|(offset, again)| offset >= first && !again);
+            was_lost |= packet.data.is_some_and(|(_, again)| again);
+            let is_due = packet.data.is_some_and(|(offset, _)| offset >= first && !was_lost);
             assert_eq!(packet.is_sprayed, is_due, "DATA {:?}, {first} unscheduled", packet.data);
         }
         assert!(mine().filter(|packet| packet.is_sprayed).count() > 100);
         assert!(mine().any(|packet| packet.data.is_some_and(|(_, again)| again)), "one was lost");
+    }
+}
+
+/// A filter that drops all of it costs each message what is on its way until something is sent again, once.
+#[test]
+fn a_filter_costs_a_message_one_resend_interval() {
+    let mut pair = Pair::new([4, 4], 1);
+    pair.is_filtered = true;
+    let sent = pair.exchange();
+    for by_client in [true, false] {
+        let mine: Vec<_> = sent.iter().filter(|packet| packet.by_client == by_client).collect();
+        let mine = || mine.iter();
+        let dropped = mine().filter(|packet| packet.is_sprayed).count();
+        let all = mine().filter(|packet| packet.data.is_some()).count();
+        assert!(dropped > 0 && dropped < all / 2, "{dropped} of {all}");
+        let last = mine().rposition(|packet| packet.is_sprayed).unwrap();
+        let again = mine().position(|packet| packet.data.is_some_and(|(_, again)| again)).unwrap();
+        assert!(last < again, "nothing is sprayed after the first packet that is sent again");
     }
 }
 
