@@ -27,7 +27,7 @@ const ORDER: &[Layer<'_>] = &[
             "text",
         ],
     ),
-    ("host", &["interface", "address", "spray", "apus", "module", "processes"]),
+    ("host", &["interface", "address", "spray", "frame", "apus", "module", "processes"]),
     (
         "kernel",
         &[

@@ -167,7 +167,7 @@ pub(super) fn agent(task: &Task, _: &mut Control) -> Result<Value, Error> {
         experiments(&sweep(vec![transport], details.messages, details.seed))?.remove(0);
     let mut slowdowns = Slowdowns::new(scale(&experiment));
     let report =
-        experiment.run_observed(experiment.allowed_growth(), &mut |_| {}, &mut |message| {
+        experiment.run_observed(1, experiment.allowed_growth(), &mut |_| {}, &mut |message| {
             slowdowns.record(message.bytes, message.took);
         });
     Ok(json!(Simulated {

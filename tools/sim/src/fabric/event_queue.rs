@@ -111,6 +111,13 @@ impl<E: Copy + Default> EventQueue<E> {
         self.now
     }
 
+    /// Returns when the next event is due; [`Nanos::MAX`] without one.
+    #[inline]
+    pub(super) fn next_at(&self) -> Nanos {
+        // Events in the heap are later than those in the wheel (EVENTS-1).
+        self.next_near().unwrap_or(self.far_at)
+    }
+
     /// Schedules `event` for `at`, or for now if that has passed.
     #[inline]
     pub(super) fn schedule(&mut self, at: Nanos, event: E) {
@@ -129,8 +136,7 @@ impl<E: Copy + Default> EventQueue<E> {
     /// one, advances the clock to `until`.
     #[inline]
     pub(super) fn pop(&mut self, until: Nanos) -> Option<E> {
-        // Events in the heap are later than those in the wheel (EVENTS-1).
-        let at = self.next_near().unwrap_or(self.far_at);
+        let at = self.next_at();
         if at > until || at == Nanos::MAX {
             self.advance(until.max(self.now));
             return None;

@@ -20,18 +20,23 @@
 //!   from the seed, and events of the same nanosecond are handled in the order in which they were
 //!   scheduled.
 
+mod barrier;
 mod counts;
+mod division;
 mod event;
 mod event_queue;
 mod fault_events;
+mod mail;
 mod measurement;
 mod model;
 mod packets;
 mod port;
 mod queue;
+mod regions;
 mod route;
 mod settings;
 
 pub use crate::network::{Counters, HostCounters, QueueLength};
 pub use model::Fabric;
+pub use regions::Regions;
 pub use settings::{Buffers, Settings, Spreading};
