@@ -198,8 +198,7 @@ impl Experiment {
     #[must_use]
     pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-        let mut run =
-            Run { threads: 1, allowed: 0.0, progress: &mut |_| {}, observe: &mut |_| {} };
+        let mut run = Run { threads: 1, allowed: 0.0, progress: &mut |_| {}, observe: &mut |_| {} };
         backlog::allowed(self.drive(&mut oracle, &mut run).growth)
     }
 
@@ -229,7 +228,13 @@ impl Experiment {
                         let hosts = || {
                             let shared = self.shared(config);
                             move |id| {
-                                ProcessesHost::new(id, &shared, self.seed_of(id), processes, publishes)
+                                ProcessesHost::new(
+                                    id,
+                                    &shared,
+                                    self.seed_of(id),
+                                    processes,
+                                    publishes,
+                                )
                             }
                         };
                         self.drive_fabric(hosts, &mut run)

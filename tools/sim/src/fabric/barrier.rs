@@ -1,16 +1,16 @@
 //! Barrier at which threads meet after each window.
 //!
-//! A window takes some ten microseconds, as long as it takes to wake a thread up, so threads that
-//! wait keep their processor for a while before they give it to others. The barrier of the standard
-//! library puts them to sleep at once.
+//! A window takes some ten microseconds, as long as it takes to wake a thread up. So threads that wait
+//! do not sleep, as they would at the barrier of the standard library: they keep their processor for a
+//! moment, and then offer it to other threads again and again.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Checks of a waiting thread before it offers its processor to other threads: some ten
-/// microseconds. Chosen by us.
-const CHECKS: u32 = 2_000;
+/// Checks of a waiting thread before it offers its processor to other threads: about a microsecond.
+/// Chosen by us.
+const CHECKS: u32 = 100;
 
 /// The barrier.
 #[derive(Debug)]

@@ -1,12 +1,15 @@
 //! Division of a fabric into regions that are simulated at the same time.
 //!
 //! A region has some hosts, the links to them, and its part of the links between their racks and the
-//! spines. Hosts are divided evenly and in their order. The links between a rack and the spines are
-//! dealt to the hosts of the rack, so that a region has as many of them as it has hosts.
+//! spines. If there are enough racks, it has whole ones, so that a packet enters another region once
+//! at most. Otherwise hosts are divided evenly and in their order, and the links between a rack and
+//! the spines are dealt to the hosts of the rack.
 
-use crate::message::HostId;
+use std::ops::Range;
 
 use super::route::{PortId, Routes};
+use crate::message::HostId;
+use crate::topology::Shape;
 
 /// The place of a port: its region, and its index among the ports of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +21,9 @@ pub(super) struct Place {
 /// Division of the hosts and ports of a fabric into regions.
 #[derive(Debug)]
 pub(super) struct Division {
-    hosts: u32,
+    /// Each group of consecutive hosts is in one region: a rack, or a single host.
+    groups: u32,
+    hosts_per_group: u32,
     regions: u32,
     /// Place of each port.
     places: Box<[Place]>,
@@ -29,8 +34,12 @@ pub(super) struct Division {
 impl Division {
     /// Divides a fabric with these routes. There are at least as many hosts as regions.
     pub(super) fn new(routes: &Routes, regions: u32) -> Self {
+        let Shape { racks, hosts_per_rack, .. } = routes.shape();
+        let has_racks = regions <= racks;
+        let hosts_per_group = if has_racks { hosts_per_rack } else { 1 };
         let mut division = Self {
-            hosts: routes.hosts(),
+            groups: racks * hosts_per_rack / hosts_per_group,
+            hosts_per_group,
             regions,
             places: vec![Place::default(); routes.ports() as usize].into(),
             ports: vec![Vec::new(); regions as usize].into(),
@@ -44,15 +53,22 @@ impl Division {
         division
     }
 
+    /// Returns the number of regions.
+    pub(super) const fn regions(&self) -> u32 {
+        self.regions
+    }
+
     /// Returns the region of a host.
     pub(super) fn region_of(&self, host: HostId) -> u32 {
-        (u64::from(host) * u64::from(self.regions) / u64::from(self.hosts)) as u32
+        let group = u64::from(host / self.hosts_per_group);
+        (group * u64::from(self.regions) / u64::from(self.groups)) as u32
     }
 
     /// Returns the hosts of a region.
-    pub(super) fn hosts(&self, region: u32) -> std::ops::Range<HostId> {
+    pub(super) fn hosts(&self, region: u32) -> Range<HostId> {
         let first = |region: u32| {
-            (u64::from(region) * u64::from(self.hosts)).div_ceil(u64::from(self.regions)) as u32
+            let groups = u64::from(region) * u64::from(self.groups);
+            groups.div_ceil(u64::from(self.regions)) as u32 * self.hosts_per_group
         };
         first(region)..first(region + 1)
     }
@@ -83,7 +99,9 @@ mod tests {
 
     #[test]
     fn every_port_has_one_place() {
-        for (shape, regions) in [("9x16x4", 8), ("1x16x0", 8), ("3x2x5", 4), ("2x5x1", 3)] {
+        for (shape, regions) in
+            [("9x16x4", 9), ("9x16x4", 10), ("1x16x0", 8), ("3x2x5", 4), ("2x5x1", 3)]
+        {
             let routes = routes(shape);
             let division = Division::new(&routes, regions);
             let mut ports = Vec::new();
@@ -103,11 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn regions_of_the_papers_fabric_have_as_much_to_do() {
-        let division = Division::new(&routes("9x16x4"), 8);
-        let hosts: Vec<usize> = (0..8).map(|region| division.hosts(region).len()).collect();
-        let ports: Vec<usize> = (0..8).map(|region| division.ports(region).len()).collect();
-        assert_eq!(hosts, [18; 8]);
-        assert!(ports.iter().all(|ports| (26..=28).contains(ports)), "{ports:?}");
+    fn regions_have_whole_racks_or_as_many_hosts() {
+        let of = |shape, regions| {
+            let division = Division::new(&routes(shape), regions);
+            let numbers = |region| (division.hosts(region).len(), division.ports(region).len());
+            (0..regions).map(numbers).collect::<Vec<_>>()
+        };
+        assert_eq!(of("9x16x4", 9), [(16, 24); 9]);
+        assert_eq!(of("5x4x2", 2), [(12, 24), (8, 16)]);
+        assert_eq!(of("1x16x0", 8), [(2, 2); 8]);
+        assert_eq!(of("2x16x4", 8), [(4, 6); 8]);
     }
 }

@@ -5,7 +5,7 @@ use super::port::PortIndex;
 use crate::message::HostId;
 
 /// An event of the fabric.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum FabricEvent {
     /// A packet reaches the output of a switch.
     Enqueue(PortIndex, PacketIndex),
@@ -18,7 +18,6 @@ pub(super) enum FabricEvent {
     /// A host's deadline has passed.
     Timer(HostId),
     /// A sample of idle links is due.
-    #[default]
     Sample,
     /// A delayed packet is delivered; only with faults.
     Deliver(PacketIndex),

@@ -9,7 +9,7 @@ use super::counts::FabricCounts;
 use super::division::{Division, Place};
 use super::event::FabricEvent;
 use super::event_queue::EventQueue;
-use super::mail::Letter;
+use super::mail::{Letter, Outbox};
 use super::packets::{PacketIndex, Packets};
 use super::port::{Port, PortIndex};
 use super::route::{Hop, PortId, Routes};
@@ -53,7 +53,7 @@ pub struct Fabric<H: Host> {
     /// Its first host.
     first_host: HostId,
     /// Packets that have left for other regions.
-    leaving: Vec<Letter<H::Body>>,
+    pub(super) outbox: Outbox<H::Body>,
     /// Faults, if configured.
     pub(super) faults: Option<Box<FaultInjector>>,
 }
@@ -115,7 +115,7 @@ impl<H: Host> Fabric<H> {
             division: Arc::clone(division),
             region,
             first_host,
-            leaving: Vec::new(),
+            outbox: Outbox::new(division.regions()),
             faults: None,
         }
     }
@@ -325,10 +325,9 @@ impl<H: Host> Fabric<H> {
 
     /// Lets a packet leave for another region.
     fn leave(&mut self, at: Nanos, to: Place, index: PacketIndex) {
-        let packet = *self.packets.get(index);
-        let body = std::mem::take(self.packets.body_mut(index));
+        let (packet, body) = (*self.packets.get(index), self.packets.body(index).clone());
         self.packets.remove(index);
-        self.leaving.push(Letter { at, to, packet, body });
+        self.outbox.push(to.region, Letter { at, port: to.index, packet, body });
     }
 
     /// Accepts a packet from another region.
@@ -337,23 +336,15 @@ impl<H: Host> Fabric<H> {
     ///
     /// It is late (REGION-1).
     pub(super) fn accept(&mut self, letter: Letter<H::Body>) {
-        let Letter { at, to, packet, body } = letter;
+        let Letter { at, port, packet, body } = letter;
         assert!(at >= self.events.now(), "REGION-1: a packet for {at} at {}", self.events.now());
         let write = |slot: &mut Packet, contents: &mut H::Body| {
             (*slot, *contents) = (packet, body);
             true
         };
         if let Some(index) = self.packets.insert(write) {
-            self.events.schedule(at, FabricEvent::Enqueue(to.index, index));
+            self.events.schedule(at, FabricEvent::Enqueue(port, index));
         }
-    }
-
-    /// Passes on the packets that have left for other regions. Returns when the first of them arrives; [`Nanos::MAX`] if there
-    /// are none.
-    pub(super) fn post(&mut self, post: impl FnOnce(&mut Vec<Letter<H::Body>>)) -> Nanos {
-        let first = self.leaving.iter().map(|letter| letter.at).min().unwrap_or(Nanos::MAX);
-        post(&mut self.leaving);
-        first
     }
 
     /// Returns when its next event is due; [`Nanos::MAX`] without one.

@@ -1,14 +1,15 @@
 //! A fabric in regions, which several threads simulate at the same time.
 //!
 //! ```text
-//!   thread 1: regions 0 to 3 ──┐ window ┌── collect mail ── events of the window ── post mail ──┐ window
-//!   thread 2: regions 4 to 7 ──┘        └── collect mail ── events of the window ── post mail ──┘
+//!   thread 1  ── collect mail ── events of the window ── post mail ── other regions ──┐ next window
+//!   thread 2  ── collect mail ── events of the window ── post mail ── other regions ──┘
 //! ```
 //!
 //! A packet that leaves a region arrives in another one a *lookahead* later at the earliest: the
 //! propagation on a link and the delay of a switch. A window begins at the first event of all
 //! regions and is as long as the lookahead, so what a region does in it concerns no other region
-//! before the next one, and all threads can work. This is the conservative kind of parallel
+//! before the next one, and all threads can work: each begins with its own regions, whose state is in
+//! the cache of its processor, and then helps out with those of others. This is the conservative kind of parallel
 //! simulation: nothing is ever taken back.
 //!
 //! # Invariants
@@ -18,11 +19,10 @@
 //!   threads: the number of regions depends on the settings alone, regions share nothing but mail,
 //!   each has random numbers of its own, and mail is ordered by its sender.
 
-use std::array;
 use std::collections::VecDeque;
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::barrier::Barrier;
@@ -34,16 +34,19 @@ use super::settings::{Buffers, Settings};
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::{Counters, Network};
+use crate::topology::Shape;
 use apus_workload::time::Nanos;
 
-/// Regions of a fabric with at least as many hosts. Chosen by us: a processor more than this gains
-/// nothing, and every region costs some work in each window.
+/// Regions of a fabric with fewer racks and at least as many hosts. Chosen by us: every region costs
+/// some work in each window.
 const REGIONS: u32 = 8;
+/// Most regions. Chosen by us: as many processors as have something to do in a window of the preset.
+const MOST_REGIONS: u32 = 32;
 
 /// A fabric in regions. A message may be submitted before its time, and is given to its host then.
 #[derive(Debug)]
 pub struct Regions<H: Host> {
-    regions: Vec<Region<H>>,
+    regions: Vec<Mutex<Region<H>>>,
     division: Arc<Division>,
     mail: Mail<H::Body>,
     /// Least time from the transmission of a packet to its arrival in another region.
@@ -93,7 +96,8 @@ impl<H: Host> Regions<H> {
         let routes = Fabric::<H>::routes(settings);
         // Ports that share a buffer change it at once.
         let divisible = lookahead > 0 && !matches!(settings.buffers, Buffers::Shared(_));
-        let most = REGIONS.min(Mail::<H::Body>::MOST).min(settings.topology.shape.hosts());
+        let Shape { racks, .. } = settings.topology.shape;
+        let most = racks.clamp(REGIONS, MOST_REGIONS).min(settings.topology.shape.hosts());
         let count = if divisible { most } else { 1 };
         let division = Arc::new(Division::new(&routes, count));
         let region = |region| Region {
@@ -102,7 +106,7 @@ impl<H: Host> Regions<H> {
             outcomes: Vec::new(),
         };
         Self {
-            regions: (0..count).map(region).collect(),
+            regions: (0..count).map(region).map(Mutex::new).collect(),
             division,
             mail: Mail::new(count),
             lookahead,
@@ -110,17 +114,23 @@ impl<H: Host> Regions<H> {
         }
     }
 
-    /// Returns the counters of all regions.
-    fn totals(&self) -> Totals {
-        self.regions.iter().map(|region| region.fabric.totals()).sum()
+    /// Returns all regions.
+    fn all(&mut self) -> impl Iterator<Item = &mut Region<H>> {
+        self.regions
+            .iter_mut()
+            .map(|region| region.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// What the threads of a run share.
 #[derive(Debug)]
-struct Run<'a, B> {
-    mail: &'a Mail<B>,
+struct Run<'a, H: Host> {
+    regions: &'a [Mutex<Region<H>>],
+    mail: &'a Mail<H::Body>,
     barrier: Barrier,
+    threads: usize,
+    /// The window for which each region was taken by a thread.
+    taken: Box<[AtomicU64]>,
     /// When each region has something to do next, after the window before this one and after this
     /// one, in turns.
     next: [Box<[AtomicU64]>; 2],
@@ -128,29 +138,52 @@ struct Run<'a, B> {
     until: Nanos,
 }
 
-impl<B: Clone + Default> Run<'_, B> {
-    /// Simulates some of the regions, the first of which has this number, window by window.
-    fn simulate<H: Host<Body = B>>(&self, first: u32, regions: &mut [Region<H>]) {
+impl<H: Host> Run<'_, H> {
+    /// Simulates window by window in one of the threads.
+    fn simulate(&self, thread: usize) {
         let _guard = self.barrier.guard();
+        let count = self.regions.len();
+        let first = |thread: usize| thread * count / self.threads;
+        let own = first(thread)..first(thread + 1);
         for window in 1.. {
-            let next = |window: u64| &self.next[(window % 2) as usize];
-            let begin = next(window - 1).iter().map(|next| next.load(Ordering::Relaxed)).min();
+            let next = self.next[((window - 1) % 2) as usize].iter();
+            let begin = next.map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(Nanos::MAX);
             // All threads compute the same, and end with the same window.
-            let begin = begin.unwrap_or(Nanos::MAX);
             let is_last = begin > self.until;
             let end = if is_last { self.until } else { self.until.min(begin + self.lookahead) };
-            for (number, region) in (first..).zip(&mut *regions) {
-                self.mail.collect(window - 1, number, |letter| region.fabric.accept(letter));
-                region.advance(end);
-                let at = region.next_at().min(region.fabric.post(|letters| {
-                    self.mail.post(window, number, letters);
-                }));
-                next(window)[number as usize].store(at, Ordering::Relaxed);
+            // Its own regions, and then those of others, beginning with those that come last there.
+            for number in own.clone().chain((0..own.start).rev()).chain((own.end..count).rev()) {
+                let free = self.taken[number].compare_exchange(
+                    window - 1,
+                    window,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                if free.is_ok() {
+                    self.advance(number, window, end);
+                }
             }
-            if is_last || self.barrier.wait().is_err() {
+            if self.barrier.wait().is_err() || is_last {
                 return;
             }
         }
+    }
+
+    /// Simulates window `window` of a region, up to `end`.
+    fn advance(&self, number: usize, window: u64, end: Nanos) {
+        let [before, after] = [window - 1, window].map(|window| &self.next[(window % 2) as usize]);
+        let region = number as u32;
+        let next = before[number].load(Ordering::Relaxed);
+        let at = if next > end && end < self.until && !self.mail.waits(window - 1, region) {
+            // Nothing happens, and its clock may stay behind.
+            next
+        } else {
+            let mut this = lock(&self.regions[number]);
+            self.mail.collect(window - 1, region, |letter| this.fabric.accept(letter));
+            this.advance(end);
+            this.next_at().min(self.mail.post(window, region, &mut this.fabric.outbox))
+        };
+        after[number].store(at, Ordering::Relaxed);
     }
 }
 
@@ -173,29 +206,28 @@ where
 
     fn submit(&mut self, message: &Message) {
         let region = self.division.region_of(message.from);
-        self.regions[region as usize].messages.push_back(*message);
+        let region = self.regions[region as usize].get_mut();
+        region.unwrap_or_else(PoisonError::into_inner).messages.push_back(*message);
     }
 
     fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome)) {
-        let next = |region: &Region<H>| AtomicU64::new(region.next_at());
-        let each = self.regions.len().div_ceil(self.threads);
+        let next: Vec<Nanos> = self.all().map(|region| region.next_at()).collect();
+        let numbers = || next.iter().map(|&at| AtomicU64::new(at)).collect();
         let run = Run {
+            regions: &self.regions,
             mail: &self.mail,
-            barrier: Barrier::new(self.regions.len().div_ceil(each)),
-            next: array::from_fn(|_| self.regions.iter().map(next).collect()),
+            barrier: Barrier::new(self.threads),
+            threads: self.threads,
+            taken: next.iter().map(|_| AtomicU64::new(0)).collect(),
+            next: [numbers(), numbers()],
             lookahead: self.lookahead,
             until,
         };
-        let mut parts = (0..).step_by(each).zip(self.regions.chunks_mut(each));
-        let own = parts.next();
         thread::scope(|scope| {
             let run = &run;
-            let others: Vec<_> = parts
-                .map(|(first, regions)| scope.spawn(move || run.simulate(first, regions)))
-                .collect();
-            if let Some((first, regions)) = own {
-                run.simulate(first, regions);
-            }
+            let others: Vec<_> =
+                (1..self.threads).map(|thread| scope.spawn(move || run.simulate(thread))).collect();
+            run.simulate(0);
             for other in others {
                 if let Err(panic) = other.join() {
                     panic::resume_unwind(panic);
@@ -203,7 +235,7 @@ where
             }
         });
         let mut outcomes: Vec<(Nanos, Outcome)> =
-            self.regions.iter_mut().flat_map(|region| region.outcomes.drain(..)).collect();
+            self.all().flat_map(|region| region.outcomes.drain(..)).collect();
         outcomes.sort_by_key(|&(at, _)| at);
         for (at, outcome) in outcomes {
             report(at, outcome);
@@ -211,16 +243,21 @@ where
     }
 
     fn reset_counters(&mut self) {
-        for region in &mut self.regions {
+        for region in self.all() {
             region.fabric.reset_counters();
         }
     }
 
     fn data_packets(&self) -> u64 {
-        self.regions.iter().map(|region| region.fabric.data_packets()).sum()
+        self.regions.iter().map(|region| lock(region).fabric.data_packets()).sum()
     }
 
     fn counters(&self) -> Counters {
-        self.totals().counters()
+        self.regions.iter().map(|region| lock(region).fabric.totals()).sum::<Totals>().counters()
     }
+}
+
+/// Locks a region. A panic while one is locked ends the run, so that poison says nothing new.
+fn lock<H: Host>(region: &Mutex<Region<H>>) -> MutexGuard<'_, Region<H>> {
+    region.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -59,9 +59,9 @@ impl Routes {
         Self { rng, ..self.clone() }
     }
 
-    /// Returns the number of hosts.
-    pub(super) const fn hosts(&self) -> u32 {
-        self.hosts
+    /// Returns the numbers of racks, hosts and spines.
+    pub(super) const fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Returns the number of ports.

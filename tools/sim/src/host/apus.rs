@@ -87,13 +87,8 @@ impl Shared {
         packets: PacketOverhead,
         longest: u32,
     ) -> Self {
-        let state = State {
-            config,
-            answer,
-            rate,
-            packets,
-            zeros: Bytes::from(vec![0; longest as usize]),
-        };
+        let state =
+            State { config, answer, rate, packets, zeros: Bytes::from(vec![0; longest as usize]) };
         Self { state: Arc::new(state) }
     }
 
