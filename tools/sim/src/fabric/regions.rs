@@ -75,12 +75,13 @@ impl<H: Host> Region<H> {
     fn advance(&mut self, until: Nanos) {
         let Self { fabric, messages, outcomes } = self;
         let mut report = |at, outcome| outcomes.push((at, outcome));
-        while let Some(message) = messages.front().filter(|message| message.at <= until) {
-            fabric.advance(message.at, &mut report);
-            fabric.submit(message);
+        loop {
+            let message = messages.front().copied().filter(|message| message.at <= until);
+            fabric.advance(message.map_or(until, |message| message.at), &mut report);
+            let Some(message) = message else { return };
+            fabric.submit(&message);
             messages.pop_front();
         }
-        fabric.advance(until, &mut report);
     }
 }
 
