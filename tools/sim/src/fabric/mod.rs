@@ -10,6 +10,9 @@
 //! one event (the packet's arrival at the next queue), a contended one two (and the end of the
 //! transmission before it).
 //!
+//! [`Regions`] is a fabric in parts, which several threads simulate at the same time. Each part
+//! is a `Fabric` whose packets may leave for another one.
+//!
 //! # Invariants
 //!
 //! - FABRIC-SIM-1: An index in an event or a queue refers to a packet, and no index is in two of

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A packet that leaves a region arrives in another one a *lookahead* later at the earliest: the
-//! propagation on a link and the delay of a switch. A window begins at the first event of all
+//! propagation on a link and the delay of a switch, and if there is one rack the software of its host.
+//! A window begins at the first event of all
 //! regions and is as long as the lookahead, so what a region does in it concerns no other region
 //! before the next one, and all threads can work: each begins with its own regions, whose state is in
 //! the cache of its processor, and then helps out with those of others. This is the conservative kind of parallel
@@ -34,7 +35,7 @@ use super::settings::{Buffers, Settings};
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::{Counters, Network};
-use crate::topology::Shape;
+use crate::topology::Topology;
 use apus_workload::time::Nanos;
 
 /// Regions of a fabric with fewer racks and at least as many hosts. Chosen by us: every region costs
@@ -93,12 +94,14 @@ impl<H: Host> Regions<H> {
         threads: usize,
         mut hosts: impl FnMut() -> F,
     ) -> Self {
-        let lookahead = settings.topology.delays.propagation + settings.topology.delays.switch;
+        let Topology { shape, delays, .. } = settings.topology;
+        // Between the switches of different racks, or from a host to the switch of the only one.
+        let software = if shape.racks == 1 { delays.host_out } else { 0 };
+        let lookahead = delays.propagation + delays.switch + software;
         let routes = Fabric::<H>::routes(settings);
         // Ports that share a buffer change it at once.
         let divisible = lookahead > 0 && !matches!(settings.buffers, Buffers::Shared(_));
-        let Shape { racks, .. } = settings.topology.shape;
-        let most = racks.clamp(REGIONS, MOST_REGIONS).min(settings.topology.shape.hosts());
+        let most = shape.racks.clamp(REGIONS, MOST_REGIONS).min(shape.hosts());
         let count = if divisible { most } else { 1 };
         let division = Arc::new(Division::new(&routes, count));
         let region = |region| Region {
