@@ -24,16 +24,16 @@ fn experiment(workload: u32, shape: &str) -> Experiment {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let mut processes = experiment(3, "9x4x2");
+    let mut processes = experiment(3, "4x4x2");
     processes.processes = Some(2);
-    let mut mixed = experiment(3, "2x4x2");
+    let mut mixed = experiment(3, "2x8x2");
     let Carrier::Apus(config) = &mixed.carrier else { panic!("the preset is apus") };
     mixed.carrier = Carrier::Mixed(config.clone());
     mixed.answer = Answer::Echo;
     let experiments = [
         experiment(4, "9x4x2"),
         experiment(2, "1x16x0"),
-        experiment(3, "3x3x2"),
+        experiment(3, "2x12x2"),
         experiment(5, "1x2x0"),
         processes,
         mixed,
@@ -75,7 +75,7 @@ fn carry(mut network: impl Network, hosts: u32) -> Vec<(Nanos, Outcome)> {
 #[test]
 fn a_fabric_in_regions_carries_messages_as_one_that_is_not_divided() {
     // Where nothing is random and no two packets meet in the same nanosecond, both are the same.
-    for (shape, hosts) in [("9x4x2", 36), ("2x4x3", 8), ("1x16x0", 16)] {
+    for (shape, hosts) in [("9x4x2", 36), ("2x12x3", 24), ("1x16x0", 16)] {
         let settings = Settings {
             spreading: Spreading::PerFlow,
             sample_every: 50_000,

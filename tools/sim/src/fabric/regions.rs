@@ -38,11 +38,13 @@ use crate::network::{Counters, Network};
 use crate::topology::Topology;
 use apus_workload::time::Nanos;
 
-/// Regions of a fabric with fewer racks and at least as many hosts. Chosen by us: every region costs
-/// some work in each window.
+/// Regions of a fabric with fewer racks. Chosen by us: a thread for each is as much as most machines have.
 const REGIONS: u32 = 8;
-/// Most regions. Chosen by us: as many processors as have something to do in a window of the preset.
+/// Most regions. Chosen by us: there is a box for each pair.
 const MOST_REGIONS: u32 = 32;
+/// Hosts of a region, on average at least. Chosen by us: with 2 hosts in each of 8 regions a window of one rack costs a fifth of
+/// the time.
+const LEAST_HOSTS: u32 = 8;
 
 /// A fabric in regions. A message may be submitted before its time, and is given to its host then.
 #[derive(Debug)]
@@ -101,8 +103,8 @@ impl<H: Host> Regions<H> {
         let routes = Fabric::<H>::routes(settings);
         // Ports that share a buffer change it at once.
         let divisible = lookahead > 0 && !matches!(settings.buffers, Buffers::Shared(_));
-        let most = shape.racks.clamp(REGIONS, MOST_REGIONS).min(shape.hosts());
-        let count = if divisible { most } else { 1 };
+        let most = shape.racks.clamp(REGIONS, MOST_REGIONS);
+        let count = if divisible { (shape.hosts() / LEAST_HOSTS).clamp(1, most) } else { 1 };
         let division = Arc::new(Division::new(&routes, count));
         let region = |region| Region {
             fabric: Fabric::region(settings, &routes, &division, region, hosts()),
