@@ -7,11 +7,10 @@
 //!
 //! A packet that leaves a region arrives in another one a *lookahead* later at the earliest: the
 //! propagation on a link and the delay of a switch, and if there is one rack the software of its host.
-//! A window begins at the first event of all
-//! regions and is as long as the lookahead, so what a region does in it concerns no other region
-//! before the next one, and all threads can work: each begins with its own regions, whose state is in
-//! the cache of its processor, and then helps out with those of others. This is the conservative kind of parallel
-//! simulation: nothing is ever taken back.
+//! A window begins at the first event of all regions and is as long as the lookahead, so what a region
+//! does in it concerns no other region before the next window, and all threads can work. Each begins
+//! with its own regions, whose state is in the cache of its processor, and then helps out with those
+//! of others. This is the conservative kind of parallel simulation: nothing is ever taken back.
 //!
 //! # Invariants
 //!
@@ -156,7 +155,11 @@ impl<H: Host> Run<'_, H> {
             let begin = next.map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(Nanos::MAX);
             // All threads compute the same, and end with the same window.
             let is_last = begin > self.until;
-            let end = if is_last { self.until } else { self.until.min(begin + self.lookahead) };
+            let end = if is_last {
+                self.until
+            } else {
+                self.until.min(begin.saturating_add(self.lookahead))
+            };
             // Its own regions, and then those of others, beginning with those that come last there.
             for number in own.clone().chain((0..own.start).rev()).chain((own.end..count).rev()) {
                 let free = self.taken[number].compare_exchange(
