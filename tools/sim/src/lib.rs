@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   experiment           messages of a workload at a load, and their completion times
-//!     ├── fabric         events, links, switches with eight levels of priority
+//!     ├── fabric         events, links, switches with eight levels of priority; regions in threads
 //!     │     └── processor ── host: apus · dctcp · sird
 //!     ├── oracle         one scheduler that knows all messages; needs no fabric
 //!     └── published      measurements of others

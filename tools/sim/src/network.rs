@@ -103,6 +103,21 @@ pub trait Network {
     /// time.
     fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome));
 
+    /// Submits messages, which are in order of time, and simulates up to and including `until`. `report` is called with the
+    /// outcomes in order of time. Of an outcome and a submission of the same nanosecond either may come first.
+    fn carry(
+        &mut self,
+        messages: &[Message],
+        until: Nanos,
+        report: &mut dyn FnMut(Nanos, Outcome),
+    ) {
+        for message in messages {
+            self.advance(message.at, report);
+            self.submit(message);
+        }
+        self.advance(until, report);
+    }
+
     /// Resets the counters.
     fn reset_counters(&mut self) {}
 

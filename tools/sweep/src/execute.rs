@@ -35,7 +35,8 @@ enum News {
     Done(usize, Box<Done>),
 }
 
-/// Runs these points of a plan in `jobs` threads. `done` gets each record as soon as it is available, `watch`
+/// Runs these points of a plan in `jobs` threads: several points at the same time, and if there are fewer points than threads, each
+/// in several of them. `done` gets each record as soon as it is available, `watch`
 /// learns from time to time how far all is.
 ///
 /// # Errors
@@ -50,10 +51,12 @@ pub fn execute<E>(
 ) -> Result<(), E> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (send, news) = mpsc::channel();
+    let at_once = jobs.clamp(1, points.len().max(1));
+    let threads = jobs / at_once;
     thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, points.len().max(1)) {
+        for _ in 0..at_once {
             let send = send.clone();
-            scope.spawn(|| work(plan, points, &next, &stop, send));
+            scope.spawn(|| work(plan, points, threads, &next, &stop, send));
         }
         drop(send);
         let mut progress = vec![Progress { share: 0.0, packets: 0 }; points.len()];
@@ -81,18 +84,26 @@ pub fn execute<E>(
     })
 }
 
-/// Runs points until there are none left. Takes the sender, so that the news end when all threads have.
+/// Runs points, each in `threads` threads, until there are none left. Takes the sender, so that the news end when all threads have.
 #[expect(clippy::needless_pass_by_value, reason = "the sender has to end with the thread")]
-fn work(plan: &Plan, points: &[&Point], next: &AtomicUsize, stop: &AtomicBool, send: Sender<News>) {
+fn work(
+    plan: &Plan,
+    points: &[&Point],
+    threads: usize,
+    next: &AtomicUsize,
+    stop: &AtomicBool,
+    send: Sender<News>,
+) {
     while !stop.load(Ordering::Relaxed) {
         let index = next.fetch_add(1, Ordering::Relaxed);
         let Some(point) = points.get(index) else { return };
         let allowed = point.experiment.allowed_growth();
         let began = Instant::now();
-        let report = point.experiment.run(allowed, &mut |progress| {
+        let mut progress = |progress| {
             // The channel is closed if writing has failed.
             let _ = send.send(News::Progress(index, progress));
-        });
+        };
+        let report = point.experiment.run_observed(threads, allowed, &mut progress, &mut |_| {});
         let took = began.elapsed();
         let record = Record::new(plan, point, &report);
         let _ = send.send(News::Done(index, Box::new(Done { record, took })));

@@ -3,6 +3,7 @@
 //! Each simulation runs in a process of its own, so that a system that ends it, for instance for its memory, does not
 //! end the demo. The experiments are those of `apus sim run`.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use apus_sim::experiment::Experiment;
@@ -166,10 +167,11 @@ pub(super) fn agent(task: &Task, _: &mut Control) -> Result<Value, Error> {
     let experiment =
         experiments(&sweep(vec![transport], details.messages, details.seed))?.remove(0);
     let mut slowdowns = Slowdowns::new(scale(&experiment));
-    let report =
-        experiment.run_observed(experiment.allowed_growth(), &mut |_| {}, &mut |message| {
-            slowdowns.record(message.bytes, message.took);
-        });
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let allowed = experiment.allowed_growth();
+    let report = experiment.run_observed(threads, allowed, &mut |_| {}, &mut |message| {
+        slowdowns.record(message.bytes, message.took);
+    });
     Ok(json!(Simulated {
         summary: slowdowns.summary(),
         errors: report.failed,

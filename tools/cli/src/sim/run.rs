@@ -21,7 +21,8 @@ use crate::failure::Failure;
 pub(crate) struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// Points that run at the same time [default: the number of processors]. The results are the same
+    /// Threads: points run at the same time and, if there are fewer points than threads, each in several of them [default: the
+    /// number of processors]. The results are the same
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Keep one JSON object per point in this file, and run only what it lacks; `{shard}` in
@@ -127,11 +128,11 @@ fn shard(arguments: &Arguments) -> Result<Shard, Failure> {
     found.map_err(|error| wrong("--shard", &error))
 }
 
-/// Points that run at the same time.
+/// Threads of all points together.
 fn jobs(arguments: &Arguments) -> Result<usize, Failure> {
     match arguments.jobs {
         Some(jobs @ 1..=4096) => Ok(jobs),
-        Some(_) => Err(wrong("--jobs", &"1 to 4096 points run at the same time; try 4")),
+        Some(_) => Err(wrong("--jobs", &"1 to 4096 threads simulate; try 4")),
         None => Ok(thread::available_parallelism().map_or(1, usize::from)),
     }
 }

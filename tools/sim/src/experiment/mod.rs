@@ -18,11 +18,15 @@ pub use load::{Load, Pattern};
 pub use measurement::Completion;
 pub use slowdown::{Bin, CLOSINGS, MEDIUM, Slowdown};
 
+use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::ops::Range;
+
 use apus_proto::Config;
 use apus_workload::{PacketOverhead, Workload};
 
 use crate::dctcp::{self, DctcpHost};
-use crate::fabric::{Counters, Fabric, Settings};
+use crate::fabric::{Counters, Regions, Settings};
 use crate::host::{Answer, ApusHost, Host, MixedHost, ProcessesHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
@@ -159,8 +163,34 @@ const FIRST_CONTACT_GAP: Nanos = 100;
 /// Time from the last first contact until everything is quiet. Acknowledgments that no packet
 /// carries are requested after milliseconds, but do not disturb the first messages.
 const QUIET: Nanos = 100 * MICROSECOND;
-/// Most messages, and most bytes, between two reports of progress: less than a second of work.
-const PROGRESS_EVERY: (u32, u64) = (4_096, 50_000_000);
+/// Most messages, and bytes after which no other one is added, of those that are carried together: less than a second of work,
+/// and much more than it takes to begin with threads. Chosen by us.
+const BATCH: (usize, u64) = (4_096, 50_000_000);
+
+/// How an experiment is run, none of which changes its result.
+struct Run<'a> {
+    threads: usize,
+    /// Growth of the backlog that is compatible with a steady state, for the report.
+    allowed: f64,
+    progress: &'a mut dyn FnMut(Progress),
+    observe: &'a mut dyn FnMut(Completion),
+}
+
+/// Returns the next messages, up to the first or behind the last one of the measurement.
+fn next_batch(
+    messages: &mut Peekable<impl Iterator<Item = Message>>,
+    window: &Range<u32>,
+) -> Vec<Message> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while let Some(message) = messages.next_if(|next| {
+        let fits = batch.len() < BATCH.0 && bytes < BATCH.1;
+        batch.is_empty() || fits && next.number != window.start && next.number != window.end
+    }) {
+        bytes += u64::from(message.bytes);
+        batch.push(message);
+    }
+    batch
+}
 
 impl Experiment {
     /// Returns the share of the submitted bytes by which the backlog may grow in a steady state: a
@@ -168,56 +198,72 @@ impl Experiment {
     #[must_use]
     pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-        backlog::allowed(self.drive(&mut oracle, 0.0, &mut |_| {}, &mut |_| {}).growth)
+        let mut run = Run { threads: 1, allowed: 0.0, progress: &mut |_| {}, observe: &mut |_| {} };
+        backlog::allowed(self.drive(&mut oracle, &mut run).growth)
     }
 
-    /// Runs the experiment. `allowed` is [`Experiment::allowed_growth`], which is computed once for
+    /// Runs the experiment in one thread. `allowed` is [`Experiment::allowed_growth`], which is computed once for
     /// several transports with the same messages. `progress` is called from time to time.
     #[must_use]
     pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> ExperimentReport {
-        self.run_observed(allowed, progress, &mut |_| {})
+        self.run_observed(1, allowed, progress, &mut |_| {})
     }
 
-    /// Runs the experiment as [`Experiment::run`] does. In addition, `observe` is called with each message that is
-    /// measured.
+    /// Runs the experiment as [`Experiment::run`] does, in up to `threads` threads, which changes nothing but the time that it
+    /// takes. In addition, `observe` is called with each message that is measured.
     #[must_use]
     pub fn run_observed(
         &self,
+        threads: usize,
         allowed: f64,
         progress: &mut dyn FnMut(Progress),
         observe: &mut dyn FnMut(Completion),
     ) -> ExperimentReport {
+        let mut run = Run { threads, allowed, progress, observe };
         match &self.carrier {
             Carrier::Apus(config) | Carrier::Apart(config) => {
-                let shared = self.shared(config);
                 let publishes = matches!(self.carrier, Carrier::Apus(_));
                 match self.processes {
                     Some(processes) => {
-                        let host = |id| {
-                            ProcessesHost::new(id, &shared, self.seed_of(id), processes, publishes)
+                        let hosts = || {
+                            let shared = self.shared(config);
+                            move |id| {
+                                ProcessesHost::new(
+                                    id,
+                                    &shared,
+                                    self.seed_of(id),
+                                    processes,
+                                    publishes,
+                                )
+                            }
                         };
-                        self.drive_fabric(host, allowed, progress, observe)
+                        self.drive_fabric(hosts, &mut run)
                     }
                     None => {
-                        let host = |id| ApusHost::new(id, shared.clone(), self.seed_of(id));
-                        self.drive_fabric(host, allowed, progress, observe)
+                        let hosts = || {
+                            let shared = self.shared(config);
+                            move |id| ApusHost::new(id, shared.clone(), self.seed_of(id))
+                        };
+                        self.drive_fabric(hosts, &mut run)
                     }
                 }
             }
             Carrier::Mixed(config) => {
-                let shared = self.shared(config);
-                let host = |id| MixedHost::new(id, shared.clone(), self.seed_of(id));
-                self.drive_fabric(host, allowed, progress, observe)
+                let hosts = || {
+                    let shared = self.shared(config);
+                    move |id| MixedHost::new(id, shared.clone(), self.seed_of(id))
+                };
+                self.drive_fabric(hosts, &mut run)
             }
             Carrier::Dctcp(config) => {
-                self.drive_fabric(|id| DctcpHost::new(id, *config), allowed, progress, observe)
+                self.drive_fabric(|| |id| DctcpHost::new(id, *config), &mut run)
             }
             Carrier::Sird(config) => {
-                self.drive_fabric(|id| SirdHost::new(id, *config), allowed, progress, observe)
+                self.drive_fabric(|| |id| SirdHost::new(id, *config), &mut run)
             }
             Carrier::Oracle => {
                 let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-                self.drive(&mut oracle, allowed, progress, observe)
+                self.drive(&mut oracle, &mut run)
             }
         }
     }
@@ -237,23 +283,25 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Runs the messages through a fabric of these hosts.
-    fn drive_fabric<H: Host>(
+    /// Runs the messages through a fabric. `hosts` is called for each of its regions, and what it returns creates the hosts
+    /// of that region.
+    fn drive_fabric<H: Host<Body: Send> + Send, F: Fn(HostId) -> H>(
         &self,
-        host: impl Fn(HostId) -> H,
-        allowed: f64,
-        progress: &mut dyn FnMut(Progress),
-        observe: &mut dyn FnMut(Completion),
+        mut hosts: impl FnMut() -> F,
+        run: &mut Run<'_>,
     ) -> ExperimentReport {
         let Some(processor) = self.processor else {
-            return self.drive(&mut Fabric::new(&self.fabric, host), allowed, progress, observe);
+            return self.drive(&mut Regions::new(&self.fabric, run.threads, hosts), run);
         };
         let stalled = self.fabric.topology.shape.hosts() - 1;
-        let mut fabric = Fabric::new(&self.fabric, |id| {
-            let stall = self.stalled().filter(|_| id == stalled);
-            ProcessorHost::new(host(id), processor, stall.into_iter().collect())
-        });
-        self.drive(&mut fabric, allowed, progress, observe)
+        let hosts = || {
+            let host = hosts();
+            move |id| {
+                let stall = self.stalled().filter(|_| id == stalled);
+                ProcessorHost::new(host(id), processor, stall.into_iter().collect())
+            }
+        };
+        self.drive(&mut Regions::new(&self.fabric, run.threads, hosts), run)
     }
 
     /// Returns the stall of the last host, if there is one.
@@ -268,14 +316,8 @@ impl Experiment {
         Some(Stall { from, until: from + self.stall })
     }
 
-    /// Runs the messages through a network. `allowed` is copied into the report.
-    fn drive(
-        &self,
-        network: &mut impl Network,
-        allowed: f64,
-        progress: &mut dyn FnMut(Progress),
-        observe: &mut dyn FnMut(Completion),
-    ) -> ExperimentReport {
+    /// Runs the messages through a network.
+    fn drive(&self, network: &mut impl Network, run: &mut Run<'_>) -> ExperimentReport {
         let first_contacts = self.first_contacts();
         let first = first_contacts.len() as u32;
         let window = first + self.warm_up..first + self.warm_up + self.messages;
@@ -287,35 +329,46 @@ impl Experiment {
         let mut measurement =
             Measurement::new(topology, packets_of, answer, sizes, unscheduled, first, counted);
         let (mut packets, mut now, mut began) = (0, 0, (0, 0));
-        let mut unreported = (0, 0);
         let mut recovery = self.stalled().map(Recovery::new);
+        let mut outcomes = VecDeque::new();
 
-        for message in first_contacts.iter().copied().chain(self.load(&first_contacts)) {
-            now = message.at;
-            network.advance(now, &mut |at, outcome| {
-                measurement.record_outcome(at, outcome).into_iter().for_each(&mut *observe);
-            });
-            if message.number == window.end {
+        let load = self.load(&first_contacts);
+        let mut messages = first_contacts.into_iter().chain(load).peekable();
+        // The load is endless.
+        while let Some(&first) = messages.peek() {
+            if now < first.at {
+                now = first.at;
+                network.advance(now, &mut |_, _| {});
+            }
+            if first.number == window.end {
                 break;
             }
-            if message.number == window.start {
+            if first.number == window.start {
                 packets = network.data_packets();
                 network.reset_counters();
                 began = (now, measurement.wire_bytes);
                 measurement.begin();
             }
-            network.submit(&message);
-            measurement.submitted(&message);
-            if let Some(recovery) = recovery.as_mut().filter(|_| message.number >= window.start) {
-                recovery.observe(now, measurement.backlog.bytes());
+            let batch = next_batch(&mut messages, &window);
+            now = messages.peek().map_or(now, |next| next.at);
+            network.carry(&batch, now, &mut |at, outcome| outcomes.push_back((at, outcome)));
+            let mut record = |measurement: &mut Measurement, until: Nanos| {
+                while let Some(&(at, outcome)) = outcomes.front().filter(|(at, _)| *at < until) {
+                    outcomes.pop_front();
+                    measurement.record_outcome(at, outcome).into_iter().for_each(&mut *run.observe);
+                }
+            };
+            for message in &batch {
+                record(&mut measurement, message.at);
+                measurement.submitted(message);
+                if let Some(recovery) = recovery.as_mut().filter(|_| message.number >= window.start)
+                {
+                    recovery.observe(message.at, measurement.backlog.bytes());
+                }
             }
-            unreported = (unreported.0 + 1, unreported.1 + u64::from(message.bytes));
-            if unreported.0 >= PROGRESS_EVERY.0 || unreported.1 >= PROGRESS_EVERY.1 {
-                unreported = (0, 0);
-                let share = f64::from(message.number) / f64::from(window.end);
-                let packets = packets + network.data_packets();
-                progress(Progress { share, packets });
-            }
+            record(&mut measurement, Nanos::MAX);
+            let share = f64::from(first.number) / f64::from(window.end);
+            (run.progress)(Progress { share, packets: packets + network.data_packets() });
         }
         let counters = network.counters();
         let slowdown = measurement.summary();
@@ -338,7 +391,7 @@ impl Experiment {
             counters,
             simulated: now,
             growth: measurement.backlog.growth(),
-            allowed_growth: allowed,
+            allowed_growth: run.allowed,
         }
     }
 

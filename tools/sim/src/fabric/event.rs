@@ -1,16 +1,16 @@
 //! Events of a fabric.
 
 use super::packets::PacketIndex;
-use super::route::PortId;
+use super::port::PortIndex;
 use crate::message::HostId;
 
 /// An event of the fabric.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum FabricEvent {
     /// A packet reaches the output of a switch.
-    Enqueue(PortId, PacketIndex),
+    Enqueue(PortIndex, PacketIndex),
     /// A port has finished its transmission.
-    PortFree(PortId),
+    PortFree(PortIndex),
     /// A packet has passed the software of its host.
     Arrive(PacketIndex),
     /// A host's link is free, or an application has called.
@@ -18,7 +18,6 @@ pub(super) enum FabricEvent {
     /// A host's deadline has passed.
     Timer(HostId),
     /// A sample of idle links is due.
-    #[default]
     Sample,
     /// A delayed packet is delivered; only with faults.
     Deliver(PacketIndex),

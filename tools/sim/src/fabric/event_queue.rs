@@ -24,7 +24,7 @@ use apus_workload::time::Nanos;
 const SLOTS: usize = 4096;
 /// Words of 64 bits that record which slots hold events.
 const WORDS: usize = SLOTS / 64;
-/// Marks the end of a list.
+/// No node: the end of the free list.
 const NONE: u32 = u32::MAX;
 
 /// Events in order of time; events of the same nanosecond in the order in which they were
@@ -32,7 +32,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct EventQueue<E> {
     now: Nanos,
-    slots: Box<[Slot<E>]>,
+    /// The last node of each slot, whose `next` is the first one; stale if the slot is empty. Four bytes a slot, so that the
+    /// wheel stays in the cache.
+    slots: Box<[u32]>,
     occupied: [u64; WORDS],
     groups: u64,
     nodes: Vec<Node<E>>,
@@ -45,18 +47,7 @@ pub(super) struct EventQueue<E> {
     sequence: u64,
 }
 
-/// Events of one nanosecond. Usually there is one.
 #[derive(Clone, Copy, Debug)]
-struct Slot<E> {
-    /// First event; stale if the slot is empty.
-    event: E,
-    /// Node of the second event.
-    next: u32,
-    /// Node of the last event, if there are two.
-    last: u32,
-}
-
-#[derive(Debug)]
 struct Node<E> {
     event: E,
     next: u32,
@@ -90,12 +81,12 @@ impl<E> Ord for Far<E> {
     }
 }
 
-impl<E: Copy + Default> EventQueue<E> {
+impl<E: Copy> EventQueue<E> {
     /// Returns an empty queue whose clock is at 0.
     pub(super) fn new() -> Self {
         Self {
             now: 0,
-            slots: vec![Slot { event: E::default(), next: NONE, last: NONE }; SLOTS].into(),
+            slots: vec![NONE; SLOTS].into(),
             occupied: [0; WORDS],
             groups: 0,
             nodes: Vec::new(),
@@ -109,6 +100,13 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Returns the time of the clock.
     pub(super) const fn now(&self) -> Nanos {
         self.now
+    }
+
+    /// Returns when the next event is due; [`Nanos::MAX`] without one.
+    #[inline]
+    pub(super) fn next_at(&self) -> Nanos {
+        // Events in the heap are later than those in the wheel (EVENTS-1).
+        self.next_near().unwrap_or(self.far_at)
     }
 
     /// Schedules `event` for `at`, or for now if that has passed.
@@ -129,8 +127,7 @@ impl<E: Copy + Default> EventQueue<E> {
     /// one, advances the clock to `until`.
     #[inline]
     pub(super) fn pop(&mut self, until: Nanos) -> Option<E> {
-        // Events in the heap are later than those in the wheel (EVENTS-1).
-        let at = self.next_near().unwrap_or(self.far_at);
+        let at = self.next_at();
         if at > until || at == Nanos::MAX {
             self.advance(until.max(self.now));
             return None;
@@ -164,49 +161,42 @@ impl<E: Copy + Default> EventQueue<E> {
     fn schedule_near(&mut self, at: Nanos, event: E) {
         let at = at as usize % SLOTS;
         let bit = 1 << (at % 64);
-        let slot = &mut self.slots[at];
+        if self.free == NONE {
+            self.free = self.nodes.len() as u32;
+            self.nodes.push(Node { event, next: NONE });
+        }
+        let index = self.free;
+        let node = &mut self.nodes[index as usize];
+        self.free = node.next;
+        node.event = event;
         if self.occupied[at / 64] & bit == 0 {
-            slot.event = event;
+            node.next = index;
             self.occupied[at / 64] |= bit;
             self.groups |= 1 << (at / 64);
-            return;
-        }
-        let node = Node { event, next: NONE };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
         } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
-        if slot.next == NONE {
-            slot.next = index;
-        } else {
-            self.nodes[slot.last as usize].next = index;
+            let last = self.slots[at] as usize;
+            let first = std::mem::replace(&mut self.nodes[last].next, index);
+            self.nodes[index as usize].next = first;
         }
-        slot.last = index;
+        self.slots[at] = index;
     }
 
     /// Removes the first event of the current nanosecond, which has one.
     #[inline]
     fn pop_now(&mut self) -> E {
         let at = self.now as usize % SLOTS;
-        let slot = &mut self.slots[at];
-        let event = slot.event;
-        if slot.next == NONE {
+        let last = self.slots[at];
+        let first = self.nodes[last as usize].next;
+        let Node { event, next } = self.nodes[first as usize];
+        self.nodes[first as usize].next = self.free;
+        self.free = first;
+        if first == last {
             self.occupied[at / 64] &= !(1 << (at % 64));
             if self.occupied[at / 64] == 0 {
                 self.groups &= !(1 << (at / 64));
             }
         } else {
-            let index = slot.next;
-            let node = &mut self.nodes[index as usize];
-            slot.event = node.event;
-            slot.next = node.next;
-            node.next = self.free;
-            self.free = index;
+            self.nodes[last as usize].next = next;
         }
         event
     }

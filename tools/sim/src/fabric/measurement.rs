@@ -1,10 +1,14 @@
 //! Measurement of a fabric since its counters were reset.
 
+use std::array;
+use std::iter::Sum;
+use std::ops::Add;
+
 use super::counts::FabricCounts;
 use super::event::FabricEvent;
 use super::model::Fabric;
 use super::port::Meter;
-use super::route::{Kind, PortId};
+use super::route::Kind;
 use crate::host::Host;
 use crate::network::{Counters, HostCounters, QueueLength};
 use apus_workload::time::Nanos;
@@ -30,48 +34,132 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Returns the counters.
-    pub(super) fn counters_so_far(&self) -> Counters {
+    /// Returns what has been measured.
+    pub(super) fn totals(&self) -> Totals {
         let now = self.events.now();
-        let counts = &self.counts;
-        let time = (now - counts.since).max(1);
         let hosts = self.stations.len() as u64;
-        let capacity = self.topology.host_rate.bytes(time) * hosts;
-        let sent: u64 = self.ports[..self.stations.len()].iter().map(|port| port.meter.sent).sum();
-        let sum =
-            |figure: fn(&Meter) -> u64| self.ports.iter().map(|port| figure(&port.meter)).sum();
-        Counters {
+        let time = (now - self.counts.since).max(1);
+        let mut totals = Totals {
             time,
-            tor_to_spine: self.queue_length(Kind::TorToSpine, now, time),
-            spine_to_tor: self.queue_length(Kind::SpineToTor, now, time),
-            tor_to_host: self.queue_length(Kind::TorToHost, now, time),
-            utilisation: sent as f64 / capacity.max(1) as f64,
-            wasted: counts.wasted as f64 / (counts.samples * hosts).max(1) as f64,
-            level_bytes: counts.level_bytes,
-            data_packets: counts.data_packets,
-            packets: counts.packets,
-            dropped: sum(|meter| meter.dropped),
-            marked: sum(|meter| meter.marked),
-            hosts: self.host_counters() - counts.hosts,
+            capacity: u128::from(self.topology.host_rate.bytes(time)) * u128::from(hosts),
+            possible: self.counts.samples * hosts,
+            wasted: self.counts.wasted,
+            level_bytes: self.counts.level_bytes,
+            data_packets: self.counts.data_packets,
+            packets: self.counts.packets,
+            hosts: self.host_counters() - self.counts.hosts,
+            ..Totals::default()
+        };
+        for port in &self.ports {
+            let kind = self.routes.port(port.id).0;
+            totals.queues[kind as usize].add(&port.meter, now);
+            totals.dropped += port.meter.dropped;
+            totals.marked += port.meter.marked;
+            if kind == Kind::TorToHost {
+                totals.sent += port.meter.sent;
+            }
         }
+        totals
     }
 
     /// Returns the sum of the counters of all hosts since the beginning of the run.
     fn host_counters(&self) -> HostCounters {
         self.hosts().fold(HostCounters::default(), |sum, host| sum + host.counters())
     }
+}
 
-    fn queue_length(&self, kind: Kind, now: Nanos, time: Nanos) -> QueueLength {
-        let mut length = QueueLength::default();
-        let (mut area, mut ports) = (0, 0_u32);
-        for (id, port) in self.ports.iter().enumerate() {
-            if self.routes.port(id as PortId).0 == kind {
-                area += port.meter.area(now);
-                ports += 1;
-                length.max = length.max.max(port.meter.longest);
-            }
+/// What has been measured in a fabric, or in some of its regions, as sums.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    time: Nanos,
+    /// Queues by [`Kind`].
+    queues: [Queues; 3],
+    /// Bytes that the links to hosts could have carried, and those that they have.
+    capacity: u128,
+    sent: u64,
+    /// Samples of links to hosts, and those that found one idle whose host withheld grants.
+    possible: u64,
+    wasted: u64,
+    level_bytes: [u64; 8],
+    data_packets: u64,
+    packets: u64,
+    dropped: u64,
+    marked: u64,
+    hosts: HostCounters,
+}
+
+/// Queues of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queues {
+    ports: u32,
+    /// Waiting bytes integrated over time.
+    area: u128,
+    longest: u64,
+}
+
+impl Queues {
+    fn add(&mut self, meter: &Meter, now: Nanos) {
+        self.ports += 1;
+        self.area += meter.area(now);
+        self.longest = self.longest.max(meter.longest);
+    }
+
+    fn length(&self, time: Nanos) -> QueueLength {
+        let mean = self.area as f64 / time as f64 / f64::from(self.ports.max(1));
+        QueueLength { mean, max: self.longest }
+    }
+}
+
+impl Totals {
+    /// Returns the counters.
+    pub(super) fn counters(&self) -> Counters {
+        let length = |kind: Kind| self.queues[kind as usize].length(self.time);
+        Counters {
+            time: self.time,
+            tor_to_spine: length(Kind::TorToSpine),
+            spine_to_tor: length(Kind::SpineToTor),
+            tor_to_host: length(Kind::TorToHost),
+            utilisation: self.sent as f64 / self.capacity.max(1) as f64,
+            wasted: self.wasted as f64 / self.possible.max(1) as f64,
+            level_bytes: self.level_bytes,
+            data_packets: self.data_packets,
+            packets: self.packets,
+            dropped: self.dropped,
+            marked: self.marked,
+            hosts: self.hosts,
         }
-        length.mean = area as f64 / time as f64 / f64::from(ports.max(1));
-        length
+    }
+}
+
+impl Add for Totals {
+    type Output = Self;
+
+    /// Adds what was measured in another region over the same time.
+    fn add(self, other: Self) -> Self {
+        let queues = |kind: usize| Queues {
+            ports: self.queues[kind].ports + other.queues[kind].ports,
+            area: self.queues[kind].area + other.queues[kind].area,
+            longest: self.queues[kind].longest.max(other.queues[kind].longest),
+        };
+        Self {
+            time: self.time.max(other.time),
+            queues: array::from_fn(queues),
+            capacity: self.capacity + other.capacity,
+            sent: self.sent + other.sent,
+            possible: self.possible + other.possible,
+            wasted: self.wasted + other.wasted,
+            level_bytes: array::from_fn(|level| self.level_bytes[level] + other.level_bytes[level]),
+            data_packets: self.data_packets + other.data_packets,
+            packets: self.packets + other.packets,
+            dropped: self.dropped + other.dropped,
+            marked: self.marked + other.marked,
+            hosts: self.hosts + other.hosts,
+        }
+    }
+}
+
+impl Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), Add::add)
     }
 }

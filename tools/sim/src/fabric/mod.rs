@@ -10,6 +10,9 @@
 //! one event (the packet's arrival at the next queue), a contended one two (and the end of the
 //! transmission before it).
 //!
+//! [`Regions`] is a fabric in parts, which several threads simulate at the same time. Each part
+//! is a `Fabric` whose packets may leave for another one.
+//!
 //! # Invariants
 //!
 //! - FABRIC-SIM-1: An index in an event or a queue refers to a packet, and no index is in two of
@@ -20,18 +23,23 @@
 //!   from the seed, and events of the same nanosecond are handled in the order in which they were
 //!   scheduled.
 
+mod barrier;
 mod counts;
+mod division;
 mod event;
 mod event_queue;
 mod fault_events;
+mod mail;
 mod measurement;
 mod model;
 mod packets;
 mod port;
 mod queue;
+mod regions;
 mod route;
 mod settings;
 
 pub use crate::network::{Counters, HostCounters, QueueLength};
 pub use model::Fabric;
+pub use regions::Regions;
 pub use settings::{Buffers, Settings, Spreading};

@@ -1,13 +1,17 @@
 //! State of a fabric, and the handling of its events.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::counts::FabricCounts;
+use super::division::{Division, Place};
 use super::event::FabricEvent;
 use super::event_queue::EventQueue;
+use super::mail::{Letter, Outbox};
 use super::packets::{PacketIndex, Packets};
-use super::port::Port;
+use super::port::{Port, PortIndex};
 use super::route::{Hop, PortId, Routes};
 use super::settings::{Buffers, Settings};
 use crate::fault::FaultInjector;
@@ -43,23 +47,53 @@ pub struct Fabric<H: Host> {
     /// its time on the link.
     pub(super) delay_to_tor: Nanos,
     pub(super) counts: FabricCounts,
+    /// Division of the fabric of which this is a region. A fabric that is not divided is the only region.
+    division: Arc<Division>,
+    region: u32,
+    /// Its first host.
+    first_host: HostId,
+    /// Packets that have left for other regions.
+    pub(super) outbox: Outbox<H::Body>,
     /// Faults, if configured.
     pub(super) faults: Option<Box<FaultInjector>>,
 }
 
 impl<H: Host> Fabric<H> {
     /// Returns a fabric at time 0 whose hosts `host` creates.
-    pub fn new(settings: &Settings, mut host: impl FnMut(HostId) -> H) -> Self {
-        let topology = settings.topology;
+    pub fn new(settings: &Settings, host: impl FnMut(HostId) -> H) -> Self {
+        let routes = Self::routes(settings);
+        let division = Arc::new(Division::new(&routes, 1));
+        Self::region(settings, &routes, &division, 0, host)
+    }
+
+    /// Returns the routes of a fabric with these settings.
+    pub(super) fn routes(settings: &Settings) -> Routes {
         let rng = Pcg64Mcg::seed_from_u64(settings.seed);
-        let routes = Routes::new(topology.shape, settings.spreading, rng);
-        let stations = (0..topology.shape.hosts())
-            .map(|id| Station { host: host(id), busy_until: 0, timer: Nanos::MAX })
-            .collect();
-        let switches = topology.shape.racks + topology.shape.spines;
+        Routes::new(settings.topology.shape, settings.spreading, rng)
+    }
+
+    /// Returns a region of a fabric at time 0, whose hosts `host` creates.
+    pub(super) fn region(
+        settings: &Settings,
+        routes: &Routes,
+        division: &Arc<Division>,
+        region: u32,
+        mut host: impl FnMut(HostId) -> H,
+    ) -> Self {
+        let topology = settings.topology;
+        // Multiples of an odd number differ between regions; the first region has the seed itself.
+        let seed = settings.seed ^ u64::from(region).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hosts = division.hosts(region);
+        let first_host = hosts.start;
+        let stations =
+            hosts.map(|id| Station { host: host(id), busy_until: 0, timer: Nanos::MAX }).collect();
         let shared = matches!(settings.buffers, Buffers::Shared(_));
-        let ports: Vec<Port> =
-            (0..routes.ports()).map(|id| Port::new(settings, &routes, id, shared)).collect();
+        let port = |(index, &id): (u32, &PortId)| {
+            let pool = if shared { routes.port(id).1 } else { index };
+            Port::new(settings, routes, id, pool)
+        };
+        let ports: Vec<Port> = (0..).zip(division.ports(region)).map(port).collect();
+        let switches = topology.shape.racks + topology.shape.spines;
         let pools = match settings.buffers {
             Buffers::PerPort(bytes) => vec![bytes; ports.len()],
             Buffers::PerPortTime(time) => ports.iter().map(|port| port.rate.bytes(time)).collect(),
@@ -75,9 +109,13 @@ impl<H: Host> Fabric<H> {
             stations,
             ports,
             pools,
-            routes,
+            routes: routes.with_rng(Pcg64Mcg::seed_from_u64(seed)),
             delay_to_tor: delays.host_out + delays.propagation + delays.switch,
             counts: FabricCounts::new(0, settings.sample_every, HostCounters::default()),
+            division: Arc::clone(division),
+            region,
+            first_host,
+            outbox: Outbox::new(division.regions()),
             faults: None,
         }
     }
@@ -98,7 +136,7 @@ impl<H: Host> Fabric<H> {
     ///
     /// There is no such host.
     pub fn host(&self, id: HostId) -> &H {
-        &self.stations[id as usize].host
+        &self.stations[(id - self.first_host) as usize].host
     }
 
     /// Runs `something` on a host that otherwise waits for events, for example because its user
@@ -108,7 +146,7 @@ impl<H: Host> Fabric<H> {
     ///
     /// There is no such host.
     pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
-        something(&mut self.stations[id as usize].host);
+        something(&mut self.station(id).host);
         self.events.schedule(self.events.now(), FabricEvent::Serve(id));
     }
 
@@ -145,7 +183,7 @@ impl<H: Host> Fabric<H> {
     }
 
     /// Handles a packet at the output of a switch: transmits, queues or drops it.
-    fn enqueue(&mut self, id: PortId, index: PacketIndex) {
+    fn enqueue(&mut self, id: PortIndex, index: PacketIndex) {
         let now = self.events.now();
         let port = &mut self.ports[id as usize];
         if !port.is_scheduled && port.busy_until <= now {
@@ -172,7 +210,7 @@ impl<H: Host> Fabric<H> {
     }
 
     /// Transmits the next packet of a port whose link has become free.
-    fn port_free(&mut self, id: PortId) {
+    fn port_free(&mut self, id: PortIndex) {
         let now = self.events.now();
         let port = &mut self.ports[id as usize];
         let index = port.queue.pop(&self.packets).expect("a port wakes if packets wait");
@@ -189,15 +227,15 @@ impl<H: Host> Fabric<H> {
 
     /// Transmits a packet on the link of a port.
     #[inline]
-    fn send(&mut self, id: PortId, index: PacketIndex) {
+    fn send(&mut self, id: PortIndex, index: PacketIndex) {
         let packet = self.packets.get(index);
         let bytes = u64::from(packet.wire_bytes);
         let port = &mut self.ports[id as usize];
         port.busy_until = self.events.now() + port.rate.time(bytes);
         port.meter.sent += bytes;
         let at = port.busy_until + port.latency;
-        match self.routes.next(id, packet.to) {
-            Hop::Port(next) => self.events.schedule(at, FabricEvent::Enqueue(next, index)),
+        match self.routes.next(port.id, packet.to) {
+            Hop::Port(next) => self.pass(at, next, index),
             Hop::Host => {
                 self.counts.level_bytes[usize::from(packet.priority) % 8] += bytes;
                 self.events.schedule(at, FabricEvent::Arrive(index));
@@ -211,7 +249,7 @@ impl<H: Host> Fabric<H> {
         let to = packet.to;
         self.counts.packets += 1;
         self.counts.data_packets += u64::from(packet.payload > 0);
-        self.stations[to as usize].host.receive(
+        self.stations[(to - self.first_host) as usize].host.receive(
             self.events.now(),
             packet,
             self.packets.body(index),
@@ -223,7 +261,7 @@ impl<H: Host> Fabric<H> {
     /// Handles a host's timer event.
     fn timer(&mut self, id: HostId, report: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
-        let station = &mut self.stations[id as usize];
+        let station = &mut self.stations[(id - self.first_host) as usize];
         if station.timer != now {
             // An earlier deadline has replaced it.
             return;
@@ -239,14 +277,14 @@ impl<H: Host> Fabric<H> {
     #[inline]
     pub(super) fn serve_host(&mut self, id: HostId, report: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
-        let station = &mut self.stations[id as usize];
+        let station = &mut self.stations[(id - self.first_host) as usize];
         while let Some(outcome) = station.host.poll_outcome() {
             report(now, outcome);
         }
         if station.busy_until <= now {
             self.transmit(id);
         }
-        let station = &mut self.stations[id as usize];
+        let station = &mut self.stations[(id - self.first_host) as usize];
         // A deadline that has been postponed is noticed when the event of the old one is handled.
         if let Some(at) = station.host.next_timeout()
             && at < station.timer
@@ -259,7 +297,7 @@ impl<H: Host> Fabric<H> {
     /// Transmits the host's next packet, if there is one, on its free link.
     fn transmit(&mut self, id: HostId) {
         let now = self.events.now();
-        let station = &mut self.stations[id as usize];
+        let station = &mut self.stations[(id - self.first_host) as usize];
         if station.busy_until > now {
             return;
         }
@@ -271,7 +309,54 @@ impl<H: Host> Fabric<H> {
         station.busy_until = now + taken;
         let port = self.routes.first(packet);
         self.events.schedule(now + taken, FabricEvent::Serve(id));
-        self.events.schedule(now + taken + self.delay_to_tor, FabricEvent::Enqueue(port, index));
+        self.pass(now + taken + self.delay_to_tor, port, index);
+    }
+
+    /// Lets a packet reach the output of a switch at `at`.
+    #[inline]
+    fn pass(&mut self, at: Nanos, port: PortId, index: PacketIndex) {
+        let place = self.division.place(port);
+        if place.region == self.region {
+            self.events.schedule(at, FabricEvent::Enqueue(place.index, index));
+        } else {
+            self.leave(at, place, index);
+        }
+    }
+
+    /// Lets a packet leave for another region.
+    #[cold]
+    fn leave(&mut self, at: Nanos, to: Place, index: PacketIndex) {
+        let (packet, body) = (*self.packets.get(index), self.packets.body(index).clone());
+        self.packets.remove(index);
+        self.outbox.push(to.region, Letter { at, port: to.index, packet, body });
+    }
+
+    /// Accepts a packet from another region.
+    ///
+    /// # Panics
+    ///
+    /// It is late (REGION-1).
+    pub(super) fn accept(&mut self, letter: Letter<H::Body>) {
+        let Letter { at, port, packet, body } = letter;
+        assert!(at >= self.events.now(), "REGION-1: a packet for {at} at {}", self.events.now());
+        let write = |slot: &mut Packet, contents: &mut H::Body| {
+            (*slot, *contents) = (packet, body);
+            true
+        };
+        if let Some(index) = self.packets.insert(write) {
+            self.events.schedule(at, FabricEvent::Enqueue(port, index));
+        }
+    }
+
+    /// Returns when its next event is due; [`Nanos::MAX`] without one.
+    pub(super) fn next_event_at(&self) -> Nanos {
+        self.events.next_at()
+    }
+
+    /// Returns a host and its link.
+    #[inline]
+    fn station(&mut self, id: HostId) -> &mut Station<H> {
+        &mut self.stations[(id - self.first_host) as usize]
     }
 }
 
@@ -281,7 +366,7 @@ impl<H: Host> Network for Fabric<H> {
             return;
         }
         let now = self.events.now();
-        self.stations[message.from as usize].host.submit(now, message);
+        self.station(message.from).host.submit(now, message);
         self.events.schedule(now, FabricEvent::Serve(message.from));
     }
 
@@ -304,6 +389,6 @@ impl<H: Host> Network for Fabric<H> {
     }
 
     fn counters(&self) -> Counters {
-        self.counters_so_far()
+        self.totals().counters()
     }
 }

@@ -5,9 +5,13 @@ use super::route::{Kind, PortId, Routes};
 use super::settings::Settings;
 use apus_workload::time::{Nanos, Rate};
 
+/// Index of a port in its fabric or region.
+pub(super) type PortIndex = u32;
+
 /// Output port of a switch: queues and a link.
 #[derive(Debug)]
 pub(super) struct Port {
+    pub(super) id: PortId,
     pub(super) queue: Queue,
     /// Time until which the link is busy.
     pub(super) busy_until: Nanos,
@@ -25,12 +29,11 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Returns the port with this index. Its buffer pool is its own, or that of its switch if
-    /// `shared`.
-    pub(super) fn new(settings: &Settings, routes: &Routes, id: PortId, shared: bool) -> Self {
+    /// Returns the port with this id, whose waiting packets are in the buffer pool `pool`.
+    pub(super) fn new(settings: &Settings, routes: &Routes, id: PortId, pool: u32) -> Self {
         let topology = &settings.topology;
         let delays = topology.delays;
-        let (kind, switch) = routes.port(id);
+        let (kind, _) = routes.port(id);
         let (rate, latency) = match kind {
             Kind::TorToHost => (topology.host_rate, delays.propagation + delays.host_in),
             Kind::TorToSpine | Kind::SpineToTor => {
@@ -41,12 +44,13 @@ impl Port {
         let marks = !settings.only_core_marks || kind != Kind::TorToHost;
         let scaled = |bytes: u64| bytes * rate.mbps() / topology.host_rate.mbps();
         Self {
+            id,
             queue: Queue::new(),
             busy_until: 0,
             is_scheduled: false,
             rate,
             latency,
-            pool: if shared { switch } else { id },
+            pool,
             mark_at: settings.mark_at.filter(|_| marks).map_or(u64::MAX, scaled),
             meter: Meter::default(),
         }

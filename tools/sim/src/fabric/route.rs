@@ -1,5 +1,7 @@
 //! Routing: the path of a packet over the switches.
 
+use std::sync::Arc;
+
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
@@ -33,12 +35,12 @@ pub(super) enum Kind {
 
 /// Port map of a fabric. Ports to hosts have the first indices, followed by those from TORs to
 /// spines ordered by rack, and those from spines to TORs ordered by spine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Routes {
     shape: Shape,
     spreading: Spreading,
     /// Rack of each host: a table look-up is cheaper than a division.
-    rack_of: Vec<u32>,
+    rack_of: Arc<[u32]>,
     hosts: u32,
     to_spines: u32,
     rng: Pcg64Mcg,
@@ -50,6 +52,16 @@ impl Routes {
         let rack_of = (0..hosts).map(|host| shape.rack_of(host)).collect();
         let to_spines = shape.racks * shape.spines;
         Self { shape, spreading, rack_of, hosts, to_spines, rng }
+    }
+
+    /// Returns these routes with other random numbers.
+    pub(super) fn with_rng(&self, rng: Pcg64Mcg) -> Self {
+        Self { rng, ..self.clone() }
+    }
+
+    /// Returns the numbers of racks, hosts and spines.
+    pub(super) const fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Returns the number of ports.
@@ -78,6 +90,18 @@ impl Routes {
         } else {
             (port - self.hosts - self.to_spines) % self.shape.racks
         }
+    }
+
+    /// Returns the host that a port leads to. The ports between a rack and the spines are dealt to the hosts of the rack.
+    pub(super) fn nearest_host(&self, port: PortId) -> HostId {
+        let Shape { hosts_per_rack, spines, racks } = self.shape;
+        let spine = match self.port(port).0 {
+            Kind::TorToHost => return port,
+            Kind::TorToSpine => (port - self.hosts) % spines,
+            Kind::SpineToTor => (port - self.hosts - self.to_spines) / racks,
+        };
+        let host = u64::from(spine) * u64::from(hosts_per_rack) / u64::from(spines);
+        self.rack_of_port(port) * hosts_per_rack + host as u32
     }
 
     /// Returns the port at which a packet from its sender is enqueued.

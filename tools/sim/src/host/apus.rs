@@ -9,28 +9,25 @@
 //! All other bytes are zeros that all messages share, and the transport keeps only the label of
 //! what arrives.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use apus_proto::{
     Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
-use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
+use apus_wire::DATA_HEADER_LEN;
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
 use super::address::{PORT, address, host_at};
+use super::frame::{Frame, LABEL, Label};
 use super::interface::Host;
 use super::spray::SprayPorts;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
 use apus_workload::time::{Nanos, Rate};
-
-/// Bytes of a message that are carried and kept.
-pub(super) const LABEL: usize = Message::SHORTEST as usize;
 
 /// Response of a host's application to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,46 +59,10 @@ impl Answer {
     }
 }
 
-/// Beginning of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Label {
-    pub(super) number: u32,
-    /// Length of the message.
-    pub(super) bytes: u32,
-}
-
-impl Label {
-    pub(super) fn write(self) -> [u8; LABEL] {
-        (u64::from(self.number) << 32 | u64::from(self.bytes)).to_be_bytes()
-    }
-
-    pub(super) fn read(payload: &[u8]) -> Option<Self> {
-        let label = u64::from_be_bytes(*payload.first_chunk()?);
-        Some(Self { number: (label >> 32) as u32, bytes: label as u32 })
-    }
-}
-
-/// Contents of a packet of apus: its header, and the beginning of its payload.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    pub(super) header: [u8; MAX_HEADER_LEN],
-    pub(super) header_len: u8,
-    /// First bytes of the payload; the others are zeros.
-    pub(super) beginning: [u8; LABEL],
-    /// The process that sends it, and its port, to which it goes.
-    pub(super) process: u8,
-}
-
-impl Default for Frame {
-    fn default() -> Self {
-        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL], process: 0 }
-    }
-}
-
-/// State that all hosts of a fabric share. Each refers to one copy: one of their own would not stay in the cache.
+/// State that all hosts of a fabric, or of a region of one, share. Each refers to one copy: one of their own would not stay in the cache.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    pub(super) state: Rc<State>,
+    pub(super) state: Arc<State>,
 }
 
 /// The state itself.
@@ -113,8 +74,6 @@ pub(super) struct State {
     pub(super) packets: PacketOverhead,
     /// Zeros for the longest message. Never written and rarely read, so that they occupy no memory.
     pub(super) zeros: Bytes,
-    /// Buffer in which a packet is assembled for the transport that receives it.
-    pub(super) scratch: RefCell<Vec<u8>>,
 }
 
 impl Shared {
@@ -128,16 +87,9 @@ impl Shared {
         packets: PacketOverhead,
         longest: u32,
     ) -> Self {
-        let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
-        let state = State {
-            config,
-            answer,
-            rate,
-            packets,
-            zeros: Bytes::from(vec![0; longest as usize]),
-            scratch: RefCell::new(scratch),
-        };
-        Self { state: Rc::new(state) }
+        let state =
+            State { config, answer, rate, packets, zeros: Bytes::from(vec![0; longest as usize]) };
+        Self { state: Arc::new(state) }
     }
 
     /// Returns the payload of the message with this label.
@@ -291,21 +243,14 @@ impl Host for ApusHost {
 
     fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
         let now = Instant::from_nanos(now);
-        let header_len = usize::from(frame.header_len);
-        let end = header_len + packet.payload as usize;
-        {
-            let mut scratch = self.shared.state.scratch.borrow_mut();
-            // Copying a constant length needs no call. What follows the label is payload that is
-            // never read.
-            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
-            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
-            let from = self.address(packet.from);
+        let from = self.address(packet.from);
+        frame.with_datagram(packet.payload, |datagram| {
             if packet.marked {
-                self.transport.handle_marked_datagram(now, from, &scratch[..end]);
+                self.transport.handle_marked_datagram(now, from, datagram);
             } else {
-                self.transport.handle_datagram(now, from, &scratch[..end]);
+                self.transport.handle_datagram(now, from, datagram);
             }
-        }
+        });
         self.take_events(now);
     }
 

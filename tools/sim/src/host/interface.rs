@@ -1,5 +1,7 @@
 //! The trait [`Host`].
 
+use std::fmt::Debug;
+
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
 use crate::packet::Packet;
@@ -8,7 +10,7 @@ use apus_workload::time::Nanos;
 /// A host with a transport.
 pub trait Host {
     /// Contents of a packet in addition to its addresses: a header or a segment.
-    type Body: Clone + Default;
+    type Body: Clone + Default + Debug;
 
     /// Accepts a message from an application.
     fn submit(&mut self, now: Nanos, message: &Message);

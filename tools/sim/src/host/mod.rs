@@ -12,13 +12,15 @@
 
 mod address;
 mod apus;
+mod frame;
 mod interface;
 mod module;
 mod processes;
 mod spray;
 
 pub use address::{PORT, address, host_at};
-pub use apus::{Answer, ApusHost, Frame, Shared, wire_bytes};
+pub use apus::{Answer, ApusHost, Shared, wire_bytes};
+pub use frame::Frame;
 pub use interface::Host;
 
 pub use module::{MixedHost, ModuleHost};

@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use apus_wire::MAX_HEADER_LEN;
 use bytes::Bytes;
 
 use super::address::{PORT, address, host_at};
-use super::apus::{Answer, ApusHost, Frame, LABEL, Label, Shared, wire_bytes};
+use super::apus::{Answer, ApusHost, Shared, wire_bytes};
+use super::frame::{Frame, LABEL, Label};
 use super::interface::Host;
 use crate::kernel::{Module, ModuleEvent, ModuleRpcKey};
 use crate::message::{HostId, Message, Outcome};
@@ -163,15 +163,10 @@ impl Host for ModuleHost {
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
-        let header_len = usize::from(frame.header_len);
-        let end = header_len + packet.payload as usize;
-        {
-            let mut scratch = self.shared.state.scratch.borrow_mut();
-            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
-            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
+        frame.with_datagram(packet.payload, |datagram| {
             // Objections are irrelevant here: the module drops packets silently.
-            let _ = self.module.handle_packet(now, ip(packet.from), &scratch[..end]);
-        }
+            let _ = self.module.handle_packet(now, ip(packet.from), datagram);
+        });
         self.take_events(now);
     }
 

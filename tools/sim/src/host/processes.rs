@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use apus_neighbours::Board;
 use apus_proto::Instant;
 
-use super::apus::{ApusHost, Frame, Shared};
+use super::apus::{ApusHost, Shared};
+use super::frame::Frame;
 use super::interface::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::HostCounters;
