@@ -117,6 +117,7 @@ mod peer;
 mod priority;
 pub mod probe;
 mod rpc;
+mod rpc_key;
 mod rx;
 mod secret;
 mod time;

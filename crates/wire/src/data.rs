@@ -114,7 +114,7 @@ impl Data {
     }
 
     /// Writes the fields behind the common header, which the caller has written.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit(&self, out: &mut HeaderBuffer) {
         write_u32(out, 28, self.message_length);
         write_u32(out, 32, self.incoming);

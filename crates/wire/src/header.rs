@@ -239,7 +239,7 @@ impl Header {
     }
 
     /// Writes the header into the first [`HEADER_LEN`] bytes of `out`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit(&self, kind: Kind, out: &mut HeaderBuffer) {
         write_u16(out, 0, self.sport);
         write_u16(out, 2, self.dport);

@@ -75,6 +75,7 @@ impl<'a> Packet<'a> {
     /// # Errors
     ///
     /// A [`ParseError`] that says how the packet is wrong; never panics (invariant CODEC-1).
+    #[inline]
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         // Each profile has code of its own: shared code would decide between them field by field.
         match profile {
@@ -96,6 +97,7 @@ impl<'a> Packet<'a> {
         Ok(Self { header, body: Body::Data(data, payload) })
     }
 
+    #[inline(never)]
     fn parse_as(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
         if profile == Profile::Kernel {
@@ -130,7 +132,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Writes everything but a DATA packet's payload and returns the number of bytes written.
-    #[inline]
+    #[inline(always)]
     pub fn emit_header(&self, out: &mut HeaderBuffer) -> usize {
         if let Body::Data(data, _) = &self.body {
             self.header.emit(Kind::Data, out);

@@ -12,7 +12,7 @@ use crate::timer::MIN_RESENDS;
 use apus_wire::{Body, Profile};
 
 /// Checks an RPC whose peer should be talking.
-pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
+pub(super) fn check(cx: &mut Context, rpc: RpcKey) {
     let now = cx.now;
     if is_orphan(cx, rpc) {
         // AMO-4: it waits for the reaper, and its client would not understand a question.
@@ -43,7 +43,7 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
 }
 
 /// Whether `rpc` is a request of an earlier life of its client.
-fn is_orphan(cx: &Context<'_>, rpc: RpcKey) -> bool {
+fn is_orphan(cx: &Context, rpc: RpcKey) -> bool {
     let entry = &cx.tables.rpcs[rpc];
     cx.outbound.identity.profile == Profile::Udp
         && entry
@@ -55,7 +55,7 @@ fn is_orphan(cx: &Context<'_>, rpc: RpcKey) -> bool {
 ///
 /// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
 /// that has responded with BUSY is asked half as often with each BUSY.
-fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
+fn check_receiver(cx: &mut Context, rpc: RpcKey) {
     if check_progress(cx, rpc) == Progress::GivenUp {
         return;
     }
@@ -73,14 +73,14 @@ fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey) {
 
 /// Returns how often the peer was asked about `rpc`, or about others of the peer's RPCs while this one waited for its turn and
 /// nothing came: among thousands, a turn of its own comes after the timeout (TIME-4).
-fn asks(cx: &Context<'_>, rpc: RpcKey, timeout: u64) -> u32 {
+fn asks(cx: &Context, rpc: RpcKey, timeout: u64) -> u32 {
     let entry = &cx.tables.rpcs[rpc];
     let read_up_to = cx.timers.arrears.read_up_to(cx.now);
     entry.asks.max(cx.tables.peers[entry.peer].resends.unanswered_for(read_up_to, timeout))
 }
 
 /// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
-fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
+fn ask_in_turn(cx: &mut Context, peer: PeerId) {
     let read_up_to = cx.timers.arrears.read_up_to(cx.now);
     let (interval, most) = (interval(cx, peer), cx.timers.resend_interval.most());
     while cx.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
@@ -100,7 +100,7 @@ fn ask_in_turn(cx: &mut Context<'_>, peer: PeerId) {
 
 /// Whether `rpc` is a request that waits for grants of this endpoint, and its client, asked about others, has answered nothing for
 /// the timeout (TIME-4): each in turn would have a GRANT, and wait as long.
-fn is_left(cx: &Context<'_>, rpc: RpcKey) -> bool {
+fn is_left(cx: &Context, rpc: RpcKey) -> bool {
     cx.tables.rpcs[rpc].state() == State::Server(ServerState::Incoming)
         && asks(cx, rpc, cx.config.timeout_usecs() * USEC) >= MIN_RESENDS
 }
@@ -108,7 +108,7 @@ fn is_left(cx: &Context<'_>, rpc: RpcKey) -> bool {
 /// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed another one since it was
 /// last asked about this one (TIME-15). The client may have been restarted, and each of its requests would be granted
 /// needlessly, for a resend interval.
-fn is_doubtful(cx: &Context<'_>, rpc: RpcKey) -> bool {
+fn is_doubtful(cx: &Context, rpc: RpcKey) -> bool {
     let entry = &cx.tables.rpcs[rpc];
     entry.state() == State::Server(ServerState::Incoming)
         && cx.tables.peers[entry.peer].disclaimed.is_some_and(|at| entry.asked < at)
@@ -116,7 +116,7 @@ fn is_doubtful(cx: &Context<'_>, rpc: RpcKey) -> bool {
 }
 
 /// Whether the peer has been silent about `rpc` for long enough to be asked, and was not asked lately (TIME-3).
-fn is_due(cx: &Context<'_>, rpc: RpcKey) -> bool {
+fn is_due(cx: &Context, rpc: RpcKey) -> bool {
     let entry = &cx.tables.rpcs[rpc];
     let since = cx.timers.arrears.read_up_to(cx.now).since(entry.asked);
     let asked_lately = entry.asks > 0 && since < interval(cx, entry.peer);
@@ -124,7 +124,7 @@ fn is_due(cx: &Context<'_>, rpc: RpcKey) -> bool {
 }
 
 /// The peer has been silent for `silent` nanoseconds although it was asked.
-fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
+fn give_up(cx: &mut Context, rpc: RpcKey, silent: u64) {
     cx.observation.metrics.recovery.rpc_timeouts += 1;
     let entry = &cx.tables.rpcs[rpc];
     match &entry.side {
@@ -151,7 +151,7 @@ fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
 /// A response waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`, TIME-9), or for GRANTs of a
 /// client that may have gone: asks it, less and less often, and forgets the response in the end
 /// (docs/reference/homa-module.md, *Known holes*).
-fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+fn check_response(cx: &mut Context, rpc: RpcKey, now: Instant) {
     let entry = &cx.tables.rpcs[rpc];
     let Some(message) = &entry.outgoing else { return };
     let read_up_to = cx.timers.arrears.read_up_to(now);

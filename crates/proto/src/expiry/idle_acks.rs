@@ -10,8 +10,8 @@ const CHECKS_PER_CALL: usize = 256;
 ///
 /// If the oldest ack is young, its successor on the way to the server has taken those before along: the peer is checked
 /// again when this one is old.
-pub(super) fn send_idle_acks(cx: &mut Context<'_>) {
-    let delay = cx.timers.resend_interval.ack_delay(cx.config);
+pub(super) fn send_idle_acks(cx: &mut Context) {
+    let delay = cx.timers.resend_interval.ack_delay(&cx.config);
     for _ in 0..CHECKS_PER_CALL {
         let Some(peer) = cx.timers.idle_acks.take_due(cx.now) else { return };
         let Some(entry) = cx.tables.peers.get_mut(peer) else { continue };

@@ -18,14 +18,14 @@ use suspect::{check_suspects, fail_unreached};
 const CHECKS_PER_CALL: usize = 256;
 
 /// Does what has become due: a bounded amount of work.
-pub(crate) fn run(cx: &mut Context<'_>) {
+pub(crate) fn run(cx: &mut Context) {
     for _ in 0..CHECKS_PER_CALL {
         let Some(rpc) = cx.timers.deadlines.expired(cx.now) else { break };
         fail_and_disown(cx, rpc, FailureKind::DeadlineExceeded);
     }
     check_after_overflow(cx);
     for _ in 0..CHECKS_PER_CALL {
-        let Some((rpc, late)) = cx.timers.silence.due(cx.now) else { break };
+        let Some((rpc, late)) = cx.timers.silence.due(&cx.tables.rpcs, cx.now) else { break };
         // TIME-4: the endpoint was stopped, and could neither ask nor hear. Without this, a peer that was stopped for the
         // same time would have no longer than a few RESENDs to respond.
         if late >= cx.timers.resend_interval.most() {
@@ -47,7 +47,7 @@ pub(crate) fn run(cx: &mut Context<'_>) {
 
 /// Checks RPCs at once when the system has dropped packets and everything before that has been read: what is still
 /// missing is lost.
-fn check_after_overflow(cx: &mut Context<'_>) {
+fn check_after_overflow(cx: &mut Context) {
     if !cx.timers.arrears.take_overflow_check() {
         return;
     }
@@ -59,7 +59,7 @@ fn check_after_overflow(cx: &mut Context<'_>) {
 }
 
 /// Ends some of the RPCs that must end; those that have ended meanwhile are skipped.
-fn reap(cx: &mut Context<'_>) {
+fn reap(cx: &mut Context) {
     for _ in 0..cx.config.reap_limit() {
         let Some((rpc, why)) = cx.timers.reaper.pop() else { return };
         let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };

@@ -23,7 +23,7 @@ pub(super) enum Progress {
 /// After [`STALLED_INTERVALS`] without progress, the message gives back the room for what has not arrived. A request that
 /// made none for `timeout_usecs` is given up if others found no room lately: it was not executed, and its client may send it
 /// again, as if it had been silent (BAD-6). One goes at a time, so that no more go than are needed.
-pub(super) fn check_progress(cx: &mut Context<'_>, rpc: RpcKey) -> Progress {
+pub(super) fn check_progress(cx: &mut Context, rpc: RpcKey) -> Progress {
     let peer = cx.tables.rpcs[rpc].peer;
     let interval = interval(cx, peer);
     let entry = &mut cx.tables.rpcs[rpc];

@@ -15,7 +15,7 @@ const CHECKS_PER_CALL: usize = 16;
 const READING_PART: u64 = 4;
 
 /// Asks a suspected peer about one of the RPCs that the report concerns. Returns whether there is one.
-pub(crate) fn ask(cx: &mut Context<'_>, peer: PeerId, port: Option<u16>) -> bool {
+pub(crate) fn ask(cx: &mut Context, peer: PeerId, port: Option<u16>) -> bool {
     let asked = |(rpc, entry): (RpcKey, &Rpc)| concerns(entry, port).then_some(rpc);
     let Some(rpc) = cx.tables.rpcs_with(peer).find_map(asked) else { return false };
     let now = cx.now;
@@ -37,7 +37,7 @@ pub(crate) fn ask(cx: &mut Context<'_>, peer: PeerId, port: Option<u16>) -> bool
 }
 
 /// Checks the peers whose time has come (RPC-14).
-pub(super) fn check_suspects(cx: &mut Context<'_>) {
+pub(super) fn check_suspects(cx: &mut Context) {
     for _ in 0..CHECKS_PER_CALL {
         let Some((peer, suspicion)) = cx.timers.suspicions.due(cx.now) else { return };
         if cx.tables.peers.get_mut(peer).is_none() {
@@ -48,7 +48,7 @@ pub(super) fn check_suspects(cx: &mut Context<'_>) {
     }
 }
 
-fn check(cx: &mut Context<'_>, peer: PeerId, suspicion: Suspicion) {
+fn check(cx: &mut Context, peer: PeerId, suspicion: Suspicion) {
     let now = cx.now;
     let interval = interval(cx, peer);
     let Suspicion { port, since, asked, reason, .. } = suspicion;
@@ -80,7 +80,7 @@ fn check(cx: &mut Context<'_>, peer: PeerId, suspicion: Suspicion) {
 }
 
 /// Returns whether a packet of the peer, or of this port of it, has arrived after `since`.
-fn is_heard(cx: &Context<'_>, peer: PeerId, port: Option<u16>, since: Instant) -> bool {
+fn is_heard(cx: &Context, peer: PeerId, port: Option<u16>, since: Instant) -> bool {
     if port.is_none() {
         return cx.tables.peers[peer].heard > since;
     }
@@ -91,7 +91,7 @@ fn is_heard(cx: &Context<'_>, peer: PeerId, port: Option<u16>, since: Instant) -
 }
 
 /// Returns for how long a peer may stay silent after a question.
-pub(crate) fn interval(cx: &Context<'_>, peer: PeerId) -> u64 {
+pub(crate) fn interval(cx: &Context, peer: PeerId) -> u64 {
     let bounds = cx.timers.resend_interval;
     let least = bounds.least(cx.config.resend_interval_usecs());
     cx.tables.peers[peer].rtt.rto(least, bounds.most())
@@ -106,7 +106,7 @@ fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
 
 /// Notes that a DATA packet of the call `rpc` was returned by the network, or not accepted by the system. If no packet of
 /// the request has left twice, the server cannot have all of it, and a failure says so (AMO-5).
-pub(crate) fn note_returned(cx: &mut Context<'_>, rpc: RpcKey) {
+pub(crate) fn note_returned(cx: &mut Context, rpc: RpcKey) {
     let entry = &cx.tables.rpcs[rpc];
     let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
     if once && entry.client().is_some() {
@@ -116,7 +116,7 @@ pub(crate) fn note_returned(cx: &mut Context<'_>, rpc: RpcKey) {
 
 /// A call fails because packets do not reach the server. If a packet of the request was returned and none left twice, the
 /// server has not executed it.
-pub(super) fn fail_unreached(cx: &mut Context<'_>, rpc: RpcKey, kind: FailureKind) {
+pub(super) fn fail_unreached(cx: &mut Context, rpc: RpcKey, kind: FailureKind) {
     let Some(entry) = cx.tables.rpcs.get(rpc) else { return };
     let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
     let unheard = entry.heard <= entry.started;

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::message::CompleteMessage;
 use crate::observation::exemplar;
 use crate::probe::ProbeKind;
-use crate::rpc::{Rpc, RpcKey, Side};
+use crate::rpc::{RpcKey, Side};
 use apus_wire::{Ack, Body, Flags, Profile, Refusal};
 use std::time::Duration;
 
@@ -25,17 +25,17 @@ pub(crate) enum Ending {
 
 /// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
 #[inline(always)]
-pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: CompleteMessage) {
+pub(crate) fn complete_client(cx: &mut Context, rpc: RpcKey, response: CompleteMessage) {
     let entry = &cx.tables.rpcs[rpc];
     let (nanos, selected) = (cx.now.since(entry.started), entry.selected);
     let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
     let peer = &mut cx.tables.peers[entry.peer];
     // A response of one packet ends the call before it counts as heard.
-    peer.heard = cx.now;
+    peer.hear(cx.now);
     let overflow = peer.acks.add(ack, cx.now);
     if !peer.acks.is_watched {
         peer.acks.is_watched = true;
-        let delay = cx.timers.resend_interval.ack_delay(cx.config);
+        let delay = cx.timers.resend_interval.ack_delay(&cx.config);
         cx.timers.idle_acks.watch(entry.peer, cx.now.plus(delay));
     }
     if selected || cx.observation.notes.is_slow(nanos) {
@@ -58,29 +58,29 @@ pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Compl
 
 /// Notes a call that is selected, or slow, and has taken `nanos` until its response of `length` bytes was complete.
 #[cold]
-fn note_answered(cx: &mut Context<'_>, rpc: RpcKey, nanos: u64, length: u32) {
+fn note_answered(cx: &mut Context, rpc: RpcKey, nanos: u64, length: u32) {
     if cx.tables.rpcs[rpc].selected {
-        cx.observation.note(cx.tables, rpc, ProbeKind::Complete { rpc, length });
-        let exemplar = exemplar(cx.tables, rpc, cx.now, nanos);
+        cx.observation.note(&cx.tables, rpc, ProbeKind::Complete { rpc, length });
+        let exemplar = exemplar(&cx.tables, rpc, cx.now, nanos);
         cx.observation.metrics.calls.answered_exemplars.remember(exemplar);
     }
     if cx.observation.notes.is_slow(nanos) {
         let took = Duration::from_nanos(nanos);
-        cx.observation.note(cx.tables, rpc, ProbeKind::Slow { took });
+        cx.observation.note(&cx.tables, rpc, ProbeKind::Slow { took });
     }
 }
 
 /// The call fails. What is known about its execution follows from its state (AMO-5).
-pub(crate) fn fail_client(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind) {
+pub(crate) fn fail_client(cx: &mut Context, rpc: RpcKey, reason: FailureKind) {
     let Some(entry) = cx.tables.rpcs.get(rpc) else { return };
     let execution = entry.outcome(cx.outbound.identity.profile == Profile::Udp);
     fail_client_with(cx, rpc, RpcError { kind: reason, execution });
 }
 
 /// The call fails, and the server has said what became of the request.
-pub(crate) fn fail_client_with(cx: &mut Context<'_>, rpc: RpcKey, error: RpcError) {
+pub(crate) fn fail_client_with(cx: &mut Context, rpc: RpcKey, error: RpcError) {
     let Some(started) = cx.tables.rpcs.get(rpc).map(|entry| entry.started) else { return };
-    cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
+    cx.observation.note(&cx.tables, rpc, ProbeKind::Failed(error.kind));
     let Some(cookie) = remove_client(cx, rpc) else { return };
     cx.observation.metrics.progress.client_rpcs_failed += 1;
     cx.observation.metrics.calls.fail(error.kind, cx.now.since(started));
@@ -88,7 +88,7 @@ pub(crate) fn fail_client_with(cx: &mut Context<'_>, rpc: RpcKey, error: RpcErro
 }
 
 /// The call fails by a decision of this endpoint: the server learns that its response is not wanted.
-pub(crate) fn fail_and_disown(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind) {
+pub(crate) fn fail_and_disown(cx: &mut Context, rpc: RpcKey, reason: FailureKind) {
     if cx.tables.rpcs.get(rpc).is_some() {
         cx.sender().disown(rpc);
         fail_client(cx, rpc, reason);
@@ -96,7 +96,7 @@ pub(crate) fn fail_and_disown(cx: &mut Context<'_>, rpc: RpcKey, reason: Failure
 }
 
 /// Tells the client of a live request that it will not be served, and ends it.
-pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
+pub(crate) fn refuse_live(cx: &mut Context, rpc: RpcKey, refusal: Refusal) {
     if cx.outbound.identity.profile == Profile::Udp {
         cx.sender().control_with(rpc, Body::RpcUnknown, Flags::REFUSED, refusal as u32);
     }
@@ -106,9 +106,10 @@ pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
 
 /// A server RPC ends.
 #[inline(always)]
-pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
-    let Some(entry) = remove(cx, rpc, ending != Ending::GivenUp) else { return };
-    cx.tables.rpcs.recycle(entry);
+pub(crate) fn end_server(cx: &mut Context, rpc: RpcKey, ending: Ending) {
+    if remove(cx, rpc, ending != Ending::GivenUp).is_none() {
+        return;
+    }
     let progress = &mut cx.observation.metrics.progress;
     match ending {
         Ending::Acknowledged => progress.server_responses_done += 1,
@@ -118,23 +119,21 @@ pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
 
 /// Removes a call, and returns its cookie.
 #[inline(always)]
-pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
-    let entry = remove(cx, rpc, true)?;
-    let ended = entry.client().map(|client| (client.cookie, client.deadline));
-    cx.tables.rpcs.recycle(entry);
-    let (cookie, deadline) = ended?;
-    if let Some(deadline) = deadline {
+pub(crate) fn remove_client(cx: &mut Context, rpc: RpcKey) -> Option<u64> {
+    let Side::Client(client) = remove(cx, rpc, true)? else { return None };
+    if let Some(deadline) = client.deadline {
         cx.timers.deadlines.remove(deadline, rpc);
     }
     cx.inbound.budget.room_again(&mut cx.observation.events);
-    Some(cookie)
+    Some(client.cookie)
 }
 
 /// Takes an RPC out of every table, returns what it had reserved, and notes that its id is finished if it `is_finished`.
 #[inline(always)]
-fn remove(cx: &mut Context<'_>, rpc: RpcKey, is_finished: bool) -> Option<Box<Rpc>> {
-    let (mut entry, peer) = cx.tables.take(cx.now, rpc)?;
-    match &entry.side {
+fn remove(cx: &mut Context, rpc: RpcKey, is_finished: bool) -> Option<Side> {
+    let (entry, peer) = cx.tables.end(cx.now, rpc)?;
+    let side = entry.side;
+    match &side {
         Side::Client(_) if cx.outbound.identity.profile == Profile::Udp => peer.calls.end(entry.id),
         Side::Server(server) if is_finished => {
             peer.serving.finish(server.session, entry.id, cx.now);
@@ -145,14 +144,15 @@ fn remove(cx: &mut Context<'_>, rpc: RpcKey, is_finished: bool) -> Option<Box<Rp
         peer.unscheduled.release(message.unread());
         let (bytes, events) = (u64::from(message.length()), &mut cx.observation.events);
         cx.inbound.budget.release_send(peer, entry.role(), bytes, events);
+        entry.outgoing = None;
     }
-    cx.timers.silence.leave(rpc, std::mem::take(&mut entry.silence_place));
-    cx.outbound.messages.remove(rpc, &mut entry);
+    cx.timers.silence.forget(entry);
+    cx.outbound.messages.remove(rpc, entry);
     // Only a message that is arriving has anything to be granted, or reserved.
-    if let Some(message) = &entry.incoming {
-        let reservation = message.reservation();
-        cx.inbound.granter.forget(rpc, &mut entry);
-        cx.inbound.budget.receive.end(&mut cx.tables.peers, entry.peer, reservation);
+    if let Some(message) = entry.incoming.take() {
+        cx.inbound.granter.forget(rpc, entry);
+        let (peer, peers) = (entry.peer, &mut cx.tables.peers);
+        cx.inbound.budget.receive.end(peers, peer, message.reservation());
     }
-    Some(entry)
+    Some(side)
 }

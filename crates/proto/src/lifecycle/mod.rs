@@ -15,40 +15,34 @@ use crate::observation::Observation;
 use crate::peer::{Address, PeerId};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use crate::timer::{InFlight, Timers};
+use crate::timer::Timers;
 use crate::tx::{Outbound, Sender};
 
-/// What a handler may touch that begins or ends RPCs: everything but the time and the configuration. A handler that
-/// needs less takes less: a [`Sender`], or single tables.
+/// The state of an endpoint: what a handler may touch that begins or ends RPCs. A handler that needs less takes less: a
+/// [`Sender`], or single tables.
 #[derive(Debug)]
-pub(crate) struct Context<'a> {
-    /// The time of the present call.
+pub(crate) struct Context {
+    /// The latest time that was given; it never decreases.
     pub(crate) now: Instant,
-    pub(crate) config: &'a Config,
-    pub(crate) tables: &'a mut Tables,
-    pub(crate) inbound: &'a mut Inbound,
-    pub(crate) outbound: &'a mut Outbound,
-    pub(crate) timers: &'a mut Timers,
-    pub(crate) observation: &'a mut Observation,
+    pub(crate) config: Config,
+    pub(crate) tables: Tables,
+    pub(crate) inbound: Inbound,
+    pub(crate) outbound: Outbound,
+    pub(crate) timers: Timers,
+    pub(crate) observation: Observation,
 }
 
-impl Context<'_> {
-    /// The part of the context that sends control packets.
+impl Context {
+    /// The part of it that sends control packets.
     #[inline]
     pub(crate) fn sender(&mut self) -> Sender<'_> {
         Sender {
             now: self.now,
-            config: self.config,
-            tables: self.tables,
-            outbound: self.outbound,
-            observation: self.observation,
+            config: &self.config,
+            tables: &mut self.tables,
+            outbound: &mut self.outbound,
+            observation: &mut self.observation,
         }
-    }
-
-    /// How long bytes that have left count as on their way.
-    pub(crate) fn in_flight(&self) -> InFlight {
-        let behind = self.timers.arrears.behind(self.now);
-        self.timers.resend_interval.in_flight(self.config, behind)
     }
 
     /// Nanoseconds for which nothing has come for `rpc`, as far as what has arrived was read.
@@ -63,7 +57,7 @@ impl Context<'_> {
         let rtt = &self.tables.peers[entry.peer].rtt;
         let interval = self.timers.resend_interval;
         if self.timers.arrears.overflowed_since(entry.heard) {
-            return interval.in_flight(self.config, 0).estimate(rtt);
+            return interval.in_flight(&self.config, 0).estimate(rtt);
         }
         let (least, most) = (interval.least(self.config.resend_usecs()), interval.most());
         let rto = rtt.rto(least, most);

@@ -208,6 +208,18 @@ impl MessageOut {
         self.resent = false;
     }
 
+    /// Sends all of the message in one packet of up to `segment` bytes, if none of it has left and all of it may. Returns its
+    /// length.
+    #[inline(always)]
+    pub(crate) fn send_whole(&mut self, segment: u32) -> Option<u32> {
+        let extent = self.extent();
+        if self.sent > 0 || self.granted < extent || self.unscheduled < extent || extent > segment {
+            return None;
+        }
+        (self.segment, self.sent) = (segment, extent);
+        Some(self.length())
+    }
+
     /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
     /// `max_bytes`. `None` if nothing may leave.
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
@@ -267,6 +279,7 @@ impl MessageOut {
     }
 
     /// Notes that the packets of `cut` leave at `now`.
+    #[inline(always)]
     pub(crate) fn note_sent(&mut self, cut: &Cut, now: Instant, retransmit: bool) {
         if self.first_sent == Instant::ZERO {
             self.first_sent = now;

@@ -43,6 +43,7 @@ impl Acks {
     }
 
     /// Takes one ack, for a DATA packet.
+    #[inline(always)]
     pub(crate) fn take_one(&mut self) -> Option<Ack> {
         self.waiting.pop_front().map(|(ack, _)| ack)
     }

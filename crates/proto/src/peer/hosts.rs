@@ -12,7 +12,7 @@
 //! - **HOSTS-2** Each peer of a host is in the host's order once. (So may be peers that were forgotten.)
 //! - **HOSTS-3** `busy` is the number of peers of a host that have live RPCs.
 
-use super::{Address, HostId, Peer, PeerId};
+use super::{Address, HostId, PeerId};
 use crate::time::Instant;
 use apus_wire::Role;
 use foldhash::fast::FixedState;
@@ -65,17 +65,15 @@ impl Host {
         self.busy == self.peers
     }
 
-    /// A live RPC with `peer`, one of its peers, begins.
-    pub(crate) fn rpc_begins(&mut self, peer: &mut Peer, ours: Role) {
-        self.busy += u32::from(peer.live_rpcs == 0);
-        peer.live_rpcs += 1;
+    /// A live RPC with one of its peers, which has `others`, begins.
+    pub(crate) fn rpc_begins(&mut self, others: usize, ours: Role) {
+        self.busy += u32::from(others == 0);
         self.server_rpcs += u32::from(ours == Role::Server);
     }
 
-    /// A live RPC with `peer`, one of its peers, ends.
-    pub(crate) fn rpc_ends(&mut self, peer: &mut Peer, ours: Role) {
-        peer.live_rpcs -= 1;
-        self.busy -= u32::from(peer.live_rpcs == 0);
+    /// A live RPC with one of its peers, which has `others`, ends.
+    pub(crate) fn rpc_ends(&mut self, others: usize, ours: Role) {
+        self.busy -= u32::from(others == 0);
         self.server_rpcs -= u32::from(ours == Role::Server);
     }
 

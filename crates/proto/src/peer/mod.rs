@@ -43,6 +43,7 @@ pub(crate) use unproven::UnprovenAnswers;
 pub(crate) use unscheduled_window::UnscheduledWindow;
 pub(crate) use variant::Variant;
 
+use crate::rpc_key::RpcKey;
 use crate::time::Instant;
 use apus_wire::DATA_HEADER_LEN;
 
@@ -84,8 +85,8 @@ pub(crate) struct Peer {
     pub(crate) calls: Calls,
     /// Its calls to this endpoint.
     pub(crate) serving: Serving,
-    /// Live RPCs with it, in either role.
-    pub(crate) live_rpcs: u32,
+    /// Live RPCs with it, in either role (TABLES-1).
+    pub(crate) live_rpcs: Vec<RpcKey>,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
     pub(crate) send: Outgoing,
     /// Packets from it that switches have marked.

@@ -170,6 +170,7 @@ impl Serving {
 
     /// Returns whether request `id` of the current session is finished, after taking the statement of these fields about its
     /// calls; `None` if they do not carry that session.
+    #[inline(always)]
     pub(crate) fn check_current(&mut self, id: u64, fields: &UdpFields) -> Option<bool> {
         let shows = fields.flags.contains(Flags::SESSION) && self.is_current(fields.incarnation);
         shows.then(|| {

@@ -159,7 +159,7 @@ impl Peers {
             reads_shared_datagrams: false,
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
-            live_rpcs: 0,
+            live_rpcs: Vec::new(),
             send: super::Outgoing::default(),
             marks: 0,
             receive_bytes: 0,
@@ -269,7 +269,7 @@ impl Peers {
             let Some((id, since)) = self.hosts[host].next_in_order() else { break };
             let Some(peer) = self.slots.get(id) else { continue };
             let last_used = peer.last_used;
-            if peer.live_rpcs == 0 {
+            if peer.live_rpcs.is_empty() {
                 idlest = idlest.min(Some((last_used, id))).or(Some((last_used, id)));
                 if last_used <= since {
                     self.hosts[host].put_in_order(id, last_used);
@@ -289,7 +289,7 @@ impl Peers {
         for _ in 0..self.ring.len().min(PEERS_PER_SCAN) {
             let Some(id) = self.ring.pop_front() else { return };
             let Some(peer) = self.slots.get(id) else { continue };
-            if peer.live_rpcs > 0 || now.since(peer.last_used) < limit {
+            if !peer.live_rpcs.is_empty() || now.since(peer.last_used) < limit {
                 self.ring.push_back(id);
             } else {
                 self.forget(id, now);
@@ -299,7 +299,7 @@ impl Peers {
 
     fn forget(&mut self, id: PeerId, now: Instant) {
         let Some(peer) = self.slots.remove(id) else { return };
-        debug_assert_eq!(peer.live_rpcs, 0, "PEERS-1");
+        debug_assert!(peer.live_rpcs.is_empty(), "PEERS-1");
         match &peer.address {
             Address::V4(v4) => self.by_v4.remove(&key(v4)),
             Address::V6(v6) => self.by_v6.remove(&NamedV6(*v6)),
@@ -385,13 +385,13 @@ mod tests {
         let mut peers = peers(10);
         let (idle, _) = peers.find_or_insert(address(1), secs(0)).unwrap();
         let (busy, _) = peers.find_or_insert(address(2), secs(0)).unwrap();
-        peers[busy].live_rpcs = 1;
+        peers[busy].live_rpcs.push(crate::RpcKey::default());
         peers.scan(secs(119));
         assert_eq!(peers.find(&address(1)), Some(idle));
         peers.scan(secs(121));
         assert_eq!(peers.find(&address(1)), None);
         assert_eq!(peers.find(&address(2)), Some(busy), "PEERS-1");
-        peers[busy].live_rpcs = 0;
+        peers[busy].live_rpcs.clear();
         peers.scan(secs(123));
         assert_eq!((peers.len(), peers.next_scan()), (0, Instant::NEVER));
     }

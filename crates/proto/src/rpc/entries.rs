@@ -25,6 +25,15 @@ pub(crate) struct GrantEntry {
     pub(crate) parked: bool,
 }
 
+/// Where the entry of an RPC is among those whose silence is watched (`timer::silence`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SilencePlace {
+    /// The number of the tick; 0 if the RPC is not watched.
+    pub(crate) tick: u64,
+    /// The place of the entry in the tick.
+    pub(crate) entry: usize,
+}
+
 /// What counts as on its way of one incoming message, if its sender says what waits there (`grant`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InFlightShare {

@@ -4,14 +4,12 @@
 
 mod binding;
 mod entries;
-mod key;
 mod state;
 mod table;
 mod tables;
 
 pub(crate) use binding::Binding;
-pub(crate) use entries::{GrantEntry, InFlightShare};
-pub use key::RpcKey;
+pub(crate) use entries::{GrantEntry, InFlightShare, SilencePlace};
 pub(crate) use state::{ClientState, ServerState, State, Step};
 pub(crate) use table::Rpcs;
 pub(crate) use tables::Tables;
@@ -19,6 +17,7 @@ pub(crate) use tables::Tables;
 use crate::error::Execution;
 use crate::message::{MessageIn, MessageOut};
 use crate::peer::PeerId;
+pub use crate::rpc_key::RpcKey;
 use crate::time::Instant;
 use apus_wire::{Role, SenderId};
 
@@ -55,8 +54,8 @@ pub(crate) struct Rpc {
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
-    /// Place in the row of RPCs whose silence is watched; 0 if it is not.
-    pub(crate) silence_place: u64,
+    /// Place among the RPCs whose silence is watched.
+    pub(crate) silence_place: SilencePlace,
     /// Its key in the send queue, if it is queued.
     pub(crate) queued: Option<u32>,
     /// The granter's state of the incoming message.
@@ -171,7 +170,7 @@ impl Rpc {
             side: new.side,
             incoming: None,
             outgoing: None,
-            silence_place: 0,
+            silence_place: SilencePlace::default(),
             queued: None,
             grant: GrantEntry::default(),
         }
@@ -180,7 +179,7 @@ impl Rpc {
     /// Becomes another RPC: this one has ended (RPCS-2).
     fn begin_again(&mut self, now: Instant, birth: u64, place: u32, new: NewRpc) {
         debug_assert!(self.incoming.is_none() && self.outgoing.is_none(), "RPCS-2");
-        debug_assert!(self.queued.is_none() && self.silence_place == 0, "RPCS-2");
+        debug_assert!(self.queued.is_none() && self.silence_place.tick == 0, "RPCS-2");
         let NewRpc { peer, id, peer_port, side, selected } = new;
         (self.peer, self.id, self.peer_port, self.side) = (peer, id, peer_port, side);
         self.selected = selected;

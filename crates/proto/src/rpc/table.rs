@@ -2,27 +2,23 @@
 //!
 //! # Invariants
 //!
-//! - **RPCS-1** `by_wire` names exactly the RPCs in `slots`, each by (peer, id, role).
-//! - **RPCS-2** An RPC in `ended` has no messages, and is neither watched nor queued.
+//! - **RPCS-1** `by_wire` names exactly the live RPCs, each by (peer, id, role).
+//! - **RPCS-2** An RPC that has ended has no messages when its slot is used again, and is neither watched nor queued.
 
 use super::{NewRpc, Rpc, RpcKey};
 use crate::peer::PeerId;
 use crate::time::Instant;
+use apus_slots::{HashIndex, Slots, number};
 use apus_wire::Role;
 use foldhash::fast::FixedState;
-use hashbrown::hash_table::{HashTable, OccupiedEntry};
-use slotmap::{Key, SlotMap};
+use slotmap::Key;
 use std::hash::BuildHasher;
 
 /// All live RPCs at this end.
 #[derive(Debug)]
 pub(crate) struct Rpcs {
-    slots: SlotMap<RpcKey, Box<Rpc>>,
-    /// RPCs that have ended, at most as many as ever lived at once. New ones are written over them: an RPC is long, and
-    /// `slots` would copy it twice.
-    #[expect(clippy::vec_box, reason = "the boxes go back to `slots`")]
-    ended: Vec<Box<Rpc>>,
-    by_wire: HashTable<(WireKey, RpcKey)>,
+    slots: Slots<RpcKey, Rpc>,
+    by_wire: HashIndex,
     hasher: FixedState,
     clients: usize,
     /// Number of RPCs created, for their order.
@@ -40,14 +36,8 @@ fn wire_key(peer: PeerId, id: u64, role: Role) -> WireKey {
 
 impl Rpcs {
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            slots: SlotMap::with_key(),
-            ended: Vec::new(),
-            by_wire: HashTable::new(),
-            hasher: FixedState::with_seed(seed),
-            clients: 0,
-            births: 0,
-        }
+        let (slots, by_wire) = (Slots::default(), HashIndex::default());
+        Self { slots, by_wire, hasher: FixedState::with_seed(seed), clients: 0, births: 0 }
     }
 
     /// Adds an RPC, which has this place among those with its peer.
@@ -56,62 +46,53 @@ impl Rpcs {
         self.births += 1;
         let role = new.side.role();
         self.clients += usize::from(role == Role::Client);
-        let key = wire_key(new.peer, new.id, role);
-        let rpc = match self.ended.pop() {
-            Some(mut rpc) => {
+        let hash = self.hasher.hash_one(wire_key(new.peer, new.id, role));
+        debug_assert_eq!(self.find(new.peer, new.id, role), None, "RPCS-1: in use");
+        let name = match self.slots.reuse() {
+            Some((name, rpc)) => {
                 rpc.begin_again(now, self.births, place, new);
-                rpc
+                name
             }
-            None => Box::new(Rpc::new(now, self.births, place, new)),
+            None => self.slots.add(Rpc::new(now, self.births, place, new)),
         };
-        let id = self.slots.insert(rpc);
-        let Self { by_wire, hasher, .. } = self;
-        let hash = hasher.hash_one(key);
-        debug_assert!(by_wire.find(hash, |(known, _)| *known == key).is_none(), "RPCS-1: in use");
-        by_wire.insert_unique(hash, (key, id), |(key, _)| hasher.hash_one(key));
-        id
+        self.by_wire.insert(hash, number(name));
+        name
     }
 
-    /// Takes a live RPC out. [`Rpcs::recycle`] follows.
+    /// Ends a live RPC, which has no name any more. What it has left is the caller's, who takes the messages out (RPCS-2).
     #[inline(always)]
-    pub(super) fn take(&mut self, id: RpcKey) -> Option<Box<Rpc>> {
-        let rpc = self.slots.remove(id)?;
-        let key = wire_key(rpc.peer, rpc.id, rpc.role());
-        let named = self.by_wire.find_entry(self.hasher.hash_one(key), |(known, _)| *known == key);
-        let named = named.map(OccupiedEntry::remove);
-        debug_assert!(named.is_ok(), "RPCS-1");
-        self.clients -= usize::from(rpc.role() == Role::Client);
+    pub(super) fn end(&mut self, name: RpcKey) -> Option<&mut Rpc> {
+        let rpc = self.slots.end(name)?;
+        let role = rpc.role();
+        let hash = self.hasher.hash_one(wire_key(rpc.peer, rpc.id, role));
+        let was_named = self.by_wire.remove(hash, number(name));
+        debug_assert!(was_named, "RPCS-1");
+        self.clients -= usize::from(role == Role::Client);
         Some(rpc)
-    }
-
-    /// Drops the messages of an RPC that was taken out, and keeps its memory for another one.
-    #[inline(always)]
-    pub(crate) fn recycle(&mut self, mut rpc: Box<Rpc>) {
-        rpc.incoming = None;
-        rpc.outgoing = None;
-        self.ended.push(rpc);
     }
 
     /// The RPC with `peer` that has `id` on the wire and in which this endpoint has `role`.
     #[inline(always)]
     pub(crate) fn find(&self, peer: PeerId, id: u64, role: Role) -> Option<RpcKey> {
-        let key = wire_key(peer, id, role);
-        let found = self.by_wire.find(self.hasher.hash_one(key), |(known, _)| *known == key);
-        found.map(|(_, rpc)| *rpc)
+        self.by_wire.find(self.hasher.hash_one(wire_key(peer, id, role)), |number| {
+            let (name, rpc) = self.slots.at(number)?;
+            let is_wanted = rpc.id == id & !1 && rpc.peer == peer && rpc.role() == role;
+            is_wanted.then_some(name)
+        })
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, id: RpcKey) -> Option<&Rpc> {
-        self.slots.get(id).map(|rpc| &**rpc)
+    pub(crate) fn get(&self, name: RpcKey) -> Option<&Rpc> {
+        self.slots.get(name)
     }
 
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, id: RpcKey) -> Option<&mut Rpc> {
-        self.slots.get_mut(id).map(|rpc| &mut **rpc)
+    pub(crate) fn get_mut(&mut self, name: RpcKey) -> Option<&mut Rpc> {
+        self.slots.get_mut(name)
     }
 
     /// Number of live RPCs in which this endpoint has `role`.
-    pub(crate) fn count(&self, role: Role) -> usize {
+    pub(crate) const fn count(&self, role: Role) -> usize {
         match role {
             Role::Client => self.clients,
             Role::Server => self.slots.len() - self.clients,
@@ -120,12 +101,12 @@ impl Rpcs {
 
     /// Selects the live RPCs whose ids `selects` is true of, and no others.
     pub(crate) fn select(&mut self, selects: impl Fn(u64) -> bool) {
-        self.slots.values_mut().for_each(|rpc| rpc.selected = selects(rpc.id));
+        self.slots.all_mut().for_each(|rpc| rpc.selected = selects(rpc.id));
     }
 
     /// All live RPCs, in the order of their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RpcKey, &Rpc)> {
-        self.slots.iter().map(|(id, rpc)| (id, &**rpc))
+        self.slots.iter()
     }
 }
 
@@ -133,14 +114,14 @@ impl std::ops::Index<RpcKey> for Rpcs {
     type Output = Rpc;
 
     #[inline(always)]
-    fn index(&self, id: RpcKey) -> &Rpc {
-        &self.slots[id]
+    fn index(&self, name: RpcKey) -> &Rpc {
+        self.get(name).expect("the RPC is live")
     }
 }
 
 impl std::ops::IndexMut<RpcKey> for Rpcs {
     #[inline(always)]
-    fn index_mut(&mut self, id: RpcKey) -> &mut Rpc {
-        &mut self.slots[id]
+    fn index_mut(&mut self, name: RpcKey) -> &mut Rpc {
+        self.get_mut(name).expect("the RPC is live")
     }
 }

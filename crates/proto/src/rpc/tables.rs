@@ -2,14 +2,13 @@
 //!
 //! # Invariants
 //!
-//! - **TABLES-1** `by_peer` names exactly the live RPCs with each peer, each at its `place`. What a packet says about all RPCs
-//!   with its sender concerns no others, however many there are.
+//! - **TABLES-1** [`Peer::live_rpcs`] names exactly the live RPCs with each peer, each at its `place`. What a packet says about
+//!   all RPCs with its sender concerns no others, however many there are.
 
 use super::{NewRpc, Rpc, RpcKey, Rpcs};
 use crate::peer::{Peer, PeerId, Peers};
 use crate::time::Instant;
 use apus_wire::Role;
-use slotmap::SecondaryMap;
 
 /// All RPCs and all peers.
 #[derive(Debug)]
@@ -18,52 +17,44 @@ pub(crate) struct Tables {
     pub(crate) rpcs: Rpcs,
     /// Peers that are known.
     pub(crate) peers: Peers,
-    by_peer: SecondaryMap<PeerId, Vec<RpcKey>>,
 }
 
 impl Tables {
-    pub(crate) fn new(rpcs: Rpcs, peers: Peers) -> Self {
-        Self { rpcs, peers, by_peer: SecondaryMap::new() }
+    pub(crate) const fn new(rpcs: Rpcs, peers: Peers) -> Self {
+        Self { rpcs, peers }
     }
 
     /// Adds an RPC. Its peer's silence is not watched yet.
     #[inline(always)]
     pub(crate) fn create(&mut self, now: Instant, new: NewRpc) -> RpcKey {
-        let (peer, ours) = (new.peer, new.side.role());
-        let (entry, host) = self.peers.with_host(peer);
-        host.rpc_begins(entry, ours);
-        entry.last_used = now;
-        let Some(of_peer) = self.by_peer.get_mut(peer) else {
-            let rpc = self.rpcs.insert(now, 0, new);
-            self.by_peer.insert(peer, vec![rpc]);
-            return rpc;
-        };
-        let rpc = self.rpcs.insert(now, of_peer.len() as u32, new);
-        of_peer.push(rpc);
+        let (peer, host) = self.peers.with_host(new.peer);
+        let others = peer.live_rpcs.len();
+        host.rpc_begins(others, new.side.role());
+        let rpc = self.rpcs.insert(now, others as u32, new);
+        peer.live_rpcs.push(rpc);
+        peer.last_used = now;
         rpc
     }
 
-    /// Takes an RPC out, if it is live. [`Rpcs::recycle`] follows.
+    /// Ends an RPC, if it is live: it is in no table any more. What it has left is the caller's, who takes the messages out.
     #[inline(always)]
-    pub(crate) fn take(&mut self, now: Instant, rpc: RpcKey) -> Option<(Box<Rpc>, &mut Peer)> {
-        let entry = self.rpcs.take(rpc)?;
-        if let Some(of_peer) = self.by_peer.get_mut(entry.peer) {
-            let removed = of_peer.swap_remove(entry.place as usize);
-            debug_assert_eq!(removed, rpc, "TABLES-1");
-            if let Some(moved) = of_peer.get(entry.place as usize) {
-                self.rpcs[*moved].place = entry.place;
-            }
+    pub(crate) fn end(&mut self, now: Instant, rpc: RpcKey) -> Option<(&mut Rpc, &mut Peer)> {
+        let Rpc { peer, place, .. } = *self.rpcs.get(rpc)?;
+        let (peer, host) = self.peers.with_host(peer);
+        let removed = peer.live_rpcs.swap_remove(place as usize);
+        debug_assert_eq!(removed, rpc, "TABLES-1");
+        if let Some(moved) = peer.live_rpcs.get(place as usize) {
+            self.rpcs[*moved].place = place;
         }
-        let (peer, host) = self.peers.with_host(entry.peer);
-        host.rpc_ends(peer, entry.role());
+        let entry = self.rpcs.end(rpc)?;
+        host.rpc_ends(peer.live_rpcs.len(), entry.role());
         peer.last_used = now;
         Some((entry, peer))
     }
 
     /// The live RPCs with `peer`, in either role.
     pub(crate) fn rpcs_with(&self, peer: PeerId) -> impl Iterator<Item = (RpcKey, &Rpc)> {
-        let of_peer = self.by_peer.get(peer).into_iter().flatten();
-        of_peer.map(|rpc| (*rpc, &self.rpcs[*rpc]))
+        self.peers[peer].live_rpcs.iter().map(|rpc| (*rpc, &self.rpcs[*rpc]))
     }
 
     /// Notes that the peer works on `rpc`: it is not asked for a while

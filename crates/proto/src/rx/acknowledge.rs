@@ -10,7 +10,7 @@ use apus_wire::Role;
 ///
 /// The packet has shown the client's session.
 #[inline(always)]
-pub(super) fn acknowledge(cx: &mut Context<'_>, peer: PeerId, id: u64) -> bool {
+pub(super) fn acknowledge(cx: &mut Context, peer: PeerId, id: u64) -> bool {
     let Some(rpc) = cx.tables.rpcs.find(peer, id, Role::Server) else { return false };
     let Some(server) = cx.tables.rpcs[rpc].server() else { return false };
     let ending = match server.state() {

@@ -18,7 +18,7 @@ use apus_wire::{Body, Data, Features, Flags, Header, Profile, Refusal, Role, Udp
 
 /// Decides about a packet of an unknown request, and uses it if the request is admitted.
 pub(super) fn admit(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
@@ -38,7 +38,7 @@ pub(super) fn admit(
 
 /// The client of a request that shows its session, and has not finished it. `None` if it was answered by a session challenge.
 fn pass_challenge(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     fields: &UdpFields,
@@ -77,7 +77,7 @@ fn pass_challenge(
 
 /// The host of a request that is not known to be finished, and the number of its life (kernel profile, AMO-7).
 fn pass_as_host(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
@@ -98,7 +98,7 @@ fn pass_as_host(
         Some(life) => Ok((peer, life)),
         None => {
             // As long as copies come, it is remembered.
-            let arrived = cx.in_flight().arrived(cx.now);
+            let arrived = cx.timers.in_flight(&cx.config, cx.now).arrived(cx.now);
             cx.tables.peers[peer].serving.touch(id, arrived, cx.now);
             Err(DropReason::Finished)
         }
@@ -108,7 +108,7 @@ fn pass_as_host(
 /// Refuses a request of an unknown client whose host has as many peers as it may have, all of them busy (CAP-18). A copy of it is
 /// answered by a session challenge later, and its client does not know the call any more.
 fn refuse_without_room(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
@@ -120,7 +120,7 @@ fn refuse_without_room(
 
 /// Refuses a request that this endpoint does not execute for any client.
 fn refuse_unwanted(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
@@ -138,7 +138,7 @@ fn refuse_unwanted(
 
 /// Creates the RPC of a request that may be executed, and uses its first packet.
 fn admit_confirmed(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     peer: PeerId,
     header: &Header,
     data: &Data,
@@ -156,8 +156,9 @@ fn admit_confirmed(
     };
     cx.inbound.request_room -= 1;
     let selected = cx.observation.notes.are_wanted_of(header.sender_id.client_id());
-    let entry = &mut cx.tables.peers[peer];
-    if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
+    if let Some(request) = in_one_packet(&mut cx.inbound, data, payload) {
+        let entry = &mut cx.tables.peers[peer];
+        entry.resends.answered();
         let from = entry.address;
         let server = Server::in_service(session, data.response_limit.bytes());
         let rpc = create_server(cx, peer, header, server, selected, None);
@@ -173,7 +174,7 @@ fn admit_confirmed(
 /// The room for a request of `peer`, or what there is too much of. Without buffers the packet is dropped and the
 /// client waits, because that passes; the other limits are refusals.
 fn room_for(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     peer: PeerId,
     data: &Data,
     payload: &[u8],
@@ -189,7 +190,7 @@ fn room_for(
         return Err(DropReason::Overloaded);
     }
     let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
-    budget.begin(cx.now, cx.config, peers, peer, Beginning::of(data, payload.len())).map_err(
+    budget.begin(cx.now, &cx.config, peers, peer, Beginning::of(data, payload.len())).map_err(
         |lack| match lack {
             Lack::Memory | Lack::Peer => DropReason::NoBuffers,
             Lack::Host => DropReason::HostBytes,
@@ -200,7 +201,7 @@ fn room_for(
 /// Creates the RPC of a request. If nothing more is to arrive, its client's silence is not watched.
 #[inline(always)]
 fn create_server(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     peer: PeerId,
     header: &Header,
     server: Server,
@@ -224,7 +225,7 @@ fn create_server(
 /// AMO-5: a late duplicate of what was executed here is not called "not executed", but dropped. Returns
 /// why the packet is not used.
 fn refuse(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     refusal: Refusal,

@@ -7,28 +7,26 @@ use crate::event::Event;
 use crate::inbound::Inbound;
 use crate::lifecycle::{Context, complete_client};
 use crate::message::{CompleteMessage, Inserted};
-use crate::peer::{Address, Peer};
+use crate::peer::Address;
 use crate::probe::ProbeKind;
 use crate::rpc::{RpcKey, ServerState, Side, State, Step};
 use apus_wire::Data;
 
-/// The message that `peer` sent in one packet, if it did; there is room for it.
+/// The message that this packet is the whole of, if it is; there is room for it.
 #[inline(always)]
 pub(super) fn in_one_packet(
     inbound: &mut Inbound,
-    peer: &mut Peer,
     data: &Data,
     payload: &[u8],
 ) -> Option<CompleteMessage> {
     let message = CompleteMessage::in_one_packet(data, payload, inbound.keep)?;
     inbound.budget.receive.hold(message.payload.len());
-    peer.resends.answered();
     Some(message)
 }
 
 /// Puts the bytes of a packet into the incoming message of its RPC.
 pub(super) fn add_data(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     rpc: RpcKey,
     data: &Data,
     payload: &[u8],
@@ -43,7 +41,7 @@ pub(super) fn add_data(
     let positions = message.received().saturating_add(payload.len() as u32).min(message.extent());
     if positions > message.reservation().positions {
         let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
-        if budget.extend(cx.now, cx.config, peers, peer, message, positions).is_err() {
+        if budget.extend(cx.now, &cx.config, peers, peer, message, positions).is_err() {
             // Its sender is alive, and is asked again.
             cx.tables.hear(cx.now, peer, rpc);
             return Err(DropReason::NoBuffers);
@@ -72,16 +70,16 @@ pub(super) fn add_data(
 
 /// Notes the gap that ends at `offset`, if there is one: the packets before it may only have been reordered.
 #[cold]
-fn note_gap(cx: &mut Context<'_>, rpc: RpcKey, offset: u32) {
+fn note_gap(cx: &mut Context, rpc: RpcKey, offset: u32) {
     let Some(message) = &cx.tables.rpcs[rpc].incoming else { return };
     if let Some(gap) = message.gaps(offset).last().filter(|gap| gap.end == offset) {
         let gap = ProbeKind::Gap { offset: gap.start, length: gap.end - gap.start };
-        cx.observation.note(cx.tables, rpc, gap);
+        cx.observation.note(&cx.tables, rpc, gap);
     }
 }
 
 /// Hands a message over if it is complete.
-fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
+fn finish_if_complete(cx: &mut Context, rpc: RpcKey) {
     let Some(entry) = cx.tables.rpcs.get_mut(rpc) else { return };
     let Some(message) = entry.incoming.take_if(|message| message.is_complete()) else { return };
     cx.inbound.granter.forget(rpc, entry);
@@ -98,8 +96,8 @@ fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
 }
 
 /// A request that arrived in several packets is complete.
-fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage) {
-    cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
+fn complete_request(cx: &mut Context, rpc: RpcKey, request: CompleteMessage) {
+    cx.timers.silence.forget(&mut cx.tables.rpcs[rpc]);
     let entry = &mut cx.tables.rpcs[rpc];
     entry.step(Step::RequestComplete);
     let (from, selected) = (cx.tables.peers[entry.peer].address, entry.selected);
@@ -110,7 +108,7 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: CompleteMessage)
 /// (HM `homa_timer.c` `homa_timer_check_rpc`). `selected` says whether that is noted.
 #[inline(always)]
 pub(super) fn deliver_request(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     rpc: RpcKey,
     from: Address,
     selected: bool,
@@ -120,7 +118,7 @@ pub(super) fn deliver_request(
     debug_assert_eq!(cx.tables.rpcs[rpc].state(), in_service, "STATE-1: it is complete");
     if selected {
         let complete = ProbeKind::Complete { rpc, length: request.length };
-        cx.observation.note(cx.tables, rpc, complete);
+        cx.observation.note(&cx.tables, rpc, complete);
     }
     let metrics = &mut cx.observation.metrics;
     cx.inbound.record_message(cx.now, &request, &mut metrics.scheduling);

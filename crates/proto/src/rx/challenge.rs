@@ -29,7 +29,7 @@ pub(super) enum Shown {
 ///
 /// [`DropReason::Finished`] if it is a late duplicate of a request of the current session: not sent anew (`retransmit`).
 pub(super) fn shown(
-    cx: &Context<'_>,
+    cx: &Context,
     from: Source<'_>,
     id: u64,
     fields: &UdpFields,
@@ -64,7 +64,7 @@ pub(super) fn shown(
 ///
 /// [`DropReason::TooManyPeers`] or [`DropReason::HostPeers`] if there is no room for it.
 pub(super) fn enter(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     fields: &UdpFields,
     shown: Shown,
@@ -87,7 +87,7 @@ pub(super) fn enter(
 
 /// Another session has become current than session `number`, whose requests belong to an earlier life of the client, and end
 /// (AMO-4).
-pub(super) fn end_life(cx: &mut Context<'_>, peer: PeerId, number: u64) {
+pub(super) fn end_life(cx: &mut Context, peer: PeerId, number: u64) {
     cx.observation.metrics.admission.sessions_replaced += 1;
     let orphans = cx
         .tables

@@ -16,7 +16,7 @@ use apus_wire::UdpFields;
 ///
 /// There is no room for the peer.
 pub(crate) fn establish_session(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     address: Address,
     session: u64,
 ) -> Result<(), DropReason> {

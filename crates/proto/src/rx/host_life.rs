@@ -10,7 +10,7 @@ use apus_wire::{Data, Header};
 /// requests of its earlier life end (a few per call, TIME-12), and their ids mean nothing any more. Returns the number of
 /// the present life.
 pub(super) fn note_host_life(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     peer: PeerId,
     header: &Header,
     data: &Data,
@@ -20,7 +20,7 @@ pub(super) fn note_host_life(
         id: header.sender_id.client_id(),
         version: data.cutoff_version,
         digest: digest(header.sport, data.message_length, data.offset, payload),
-        arrived: cx.in_flight().arrived(cx.now),
+        arrived: cx.timers.in_flight(&cx.config, cx.now).arrived(cx.now),
     };
     let (life, ended) = cx.tables.peers[peer].serving.note_request(sign);
     if let Some(ended) = ended {
@@ -31,8 +31,8 @@ pub(super) fn note_host_life(
 
 /// Ends the request that the packet names if it belongs to an earlier life of its host: a reply to it would be taken for one
 /// to the new request.
-pub(super) fn end_earlier(cx: &mut Context<'_>, from: Source<'_>, header: &Header, life: u64) {
-    if let Some((_, rpc)) = find_rpc(cx.tables, from, header)
+pub(super) fn end_earlier(cx: &mut Context, from: Source<'_>, header: &Header, life: u64) {
+    if let Some((_, rpc)) = find_rpc(&cx.tables, from, header)
         && cx.tables.rpcs[rpc].session() != Some(life)
     {
         end_server(cx, rpc, Ending::Discarded);

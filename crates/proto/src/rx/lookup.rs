@@ -51,6 +51,7 @@ pub(super) fn rpc_of(
 }
 
 /// The peer and the RPC that a packet is about, if both are known, whatever the packet says about the session.
+#[inline(always)]
 pub(super) fn find_rpc(
     tables: &Tables,
     from: Source<'_>,

@@ -42,7 +42,7 @@ use on_resend::on_resend;
 use on_rpc_unknown::on_rpc_unknown;
 
 /// Gives a packet to its handler.
-pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>) {
+pub(crate) fn receive(cx: &mut Context, from: &Address, packet: &Packet<'_>) {
     let header = &packet.header;
     let profile = cx.outbound.identity.profile;
     if header.dport != cx.outbound.identity.port {
@@ -69,7 +69,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>)
     let used = match &packet.body {
         Body::Data(data, payload) => on_data(cx, from, header, data, payload),
         Body::Grant(grant) => {
-            on_grant(cx.now, cx.tables, &mut cx.outbound.messages, from, header, grant)
+            on_grant(cx.now, &mut cx.tables, &mut cx.outbound.messages, from, header, grant)
         }
         Body::Resend(resend) => on_resend(cx, from, header, resend),
         Body::RpcUnknown => on_rpc_unknown(cx, from, header),
@@ -86,7 +86,7 @@ pub(crate) fn receive(cx: &mut Context<'_>, from: &Address, packet: &Packet<'_>)
 }
 
 /// Counts DATA that was sent again although it had arrived: its bytes are there, or its RPC has ended.
-fn count_needless_resend(cx: &mut Context<'_>, packet: &Packet<'_>, reason: DropReason) {
+fn count_needless_resend(cx: &mut Context, packet: &Packet<'_>, reason: DropReason) {
     if let Body::Data(Data { retransmit: true, .. }, _) = &packet.body
         && matches!(reason, DropReason::Duplicate | DropReason::UnknownRpc | DropReason::Finished)
     {
@@ -96,7 +96,7 @@ fn count_needless_resend(cx: &mut Context<'_>, packet: &Packet<'_>, reason: Drop
 
 /// Counts and notes a packet that is not used.
 #[cold]
-fn drop_packet(cx: &mut Context<'_>, from: Address, packet: &Packet<'_>, reason: DropReason) {
+fn drop_packet(cx: &mut Context, from: Address, packet: &Packet<'_>, reason: DropReason) {
     cx.observation.metrics.count_drop(reason);
     cx.observation.notes.dropped(from, packet, reason);
 }

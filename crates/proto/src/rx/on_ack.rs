@@ -9,7 +9,7 @@ use apus_wire::{AckList, Header, Role};
 /// The client does not need the state of these RPCs any more (HM `homa_incoming.c` `homa_ack_pkt`,
 /// RPC-10). Who does not know the session ends none of them.
 pub(super) fn on_ack(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     list: &AckList,

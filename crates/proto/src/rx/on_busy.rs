@@ -7,11 +7,11 @@ use apus_wire::{Header, Role};
 
 /// The peer is alive: this endpoint waits (HM `homa_incoming.c` `homa_dispatch_pkts`).
 pub(super) fn on_busy(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
-    let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::Session)?;
+    let (peer, rpc) = rpc_of(&cx.tables, from, header, Proof::Session)?;
     // Only a RESEND makes a server say BUSY: the time says how long packets wait at the peer (TIME-11).
     let entry = &cx.tables.rpcs[rpc];
     let asked = entry.asked;

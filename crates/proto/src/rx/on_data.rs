@@ -13,7 +13,7 @@ use crate::priority::announcement;
 use apus_wire::{Body, Data, Flags, Header, Profile, Role};
 
 pub(super) fn on_data(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
@@ -51,8 +51,9 @@ pub(super) fn on_data(
 }
 
 /// A piece of a request that is known, or of a new one.
+#[inline(never)]
 fn on_request(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
@@ -64,7 +65,7 @@ fn on_request(
         let life = note_host_life(cx, peer, header, data, payload);
         end_earlier(cx, from, header, life);
     }
-    let (peer, rpc) = match rpc_of(cx.tables, from, header, Proof::Session) {
+    let (peer, rpc) = match rpc_of(&cx.tables, from, header, Proof::Session) {
         Err(DropReason::UnknownRpc) => return admit(cx, from, header, data, payload),
         found => found?,
     };
@@ -78,7 +79,7 @@ fn on_request(
 /// PRIO-6: sends the peer this endpoint's cutoffs: its packet shows that it does not know them
 /// (HM `homa_incoming.c` `homa_data_pkt`). A client that has not proved its address receives nothing, and the packet
 /// may have been the last that was known of it.
-fn announce_cutoffs(cx: &mut Context<'_>, peer: PeerId, header: &Header) {
+fn announce_cutoffs(cx: &mut Context, peer: PeerId, header: &Header) {
     let Some(entry) = cx.tables.peers.get_mut(peer) else { return };
     let proved = our_role(header) == Role::Client || entry.serving.is_established();
     let profile = cx.outbound.identity.profile;

@@ -14,7 +14,7 @@ use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 /// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c`
 /// `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the request (requirement AMO-1).
 pub(super) fn on_need_ack(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
@@ -22,7 +22,7 @@ pub(super) fn on_need_ack(
         return Err(DropReason::WrongRole);
     }
     let question = header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
-    match (find_rpc(cx.tables, from, header), question) {
+    match (find_rpc(&cx.tables, from, header), question) {
         (Some((peer, rpc)), Some(fields)) => on_offer(cx, peer, rpc, fields),
         // The call is over. A server that offers has kept nothing of it.
         (None, Some(_)) => Err(DropReason::UnknownRpc),
@@ -37,10 +37,10 @@ pub(super) fn on_need_ack(
             Ok(())
         }
         (Some(_), None) => {
-            let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::Session)?;
+            let (peer, rpc) = rpc_of(&cx.tables, from, header, Proof::Session)?;
             let no_room = cx.tables.rpcs[rpc].state() == State::Client(ClientState::NoRoom);
             let (silence, rtt) = (cx.silence(rpc), &cx.tables.peers[peer].rtt);
-            let waits = no_room || cx.in_flight().covers(rtt, silence);
+            let waits = no_room || cx.timers.in_flight(&cx.config, cx.now).covers(rtt, silence);
             if waits || !cx.sender().request_missing(rpc) {
                 // The response is probably on its way, or the server waits for this endpoint or for room in it: the kernel asks
                 // every millisecond, and what would be dropped again must not take its link from everything else.
@@ -56,7 +56,7 @@ pub(super) fn on_need_ack(
 /// The offer repeats the claim of the packet that it answers. One that answers a packet from before the call was bound
 /// is late, and changes nothing; one that answers a packet of the call's session says that the server has lost it.
 fn on_offer(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     peer: PeerId,
     rpc: RpcKey,
     fields: &UdpFields,
@@ -100,7 +100,7 @@ fn on_offer(
 /// The calls to a server whose session was not known go on in the one that it offers. It has kept nothing of them.
 ///
 /// Offers of two time slots may cross: all calls go on in the same session.
-pub(super) fn begin_session(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
+pub(super) fn begin_session(cx: &mut Context, peer: PeerId, offer: Offer) {
     let calls = &mut cx.tables.peers[peer].calls;
     if calls.session().is_none() {
         calls.accept(offer);
@@ -115,14 +115,14 @@ pub(super) fn begin_session(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     }
 }
 
-fn bind(cx: &mut Context<'_>, rpc: RpcKey, binding: Binding) {
+fn bind(cx: &mut Context, rpc: RpcKey, binding: Binding) {
     if let Side::Client(client) = &mut cx.tables.rpcs[rpc].side {
         client.binding = binding;
     }
 }
 
 /// An offer comes at once: the time since the request has left is a round trip.
-fn sample_round_trip(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
+fn sample_round_trip(cx: &mut Context, peer: PeerId, rpc: RpcKey) {
     let entry = &cx.tables.rpcs[rpc];
     if let Some(request) = entry.outgoing.as_ref().filter(|request| request.sent() > 0)
         && !request.resent
@@ -134,14 +134,14 @@ fn sample_round_trip(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
 }
 
 /// Sends the request as if none of it had left.
-fn start_over(cx: &mut Context<'_>, rpc: RpcKey) {
+fn start_over(cx: &mut Context, rpc: RpcKey) {
     let Some(request) = &mut cx.tables.rpcs[rpc].outgoing else { return };
     request.start_over();
     cx.outbound.messages.update(&mut cx.tables.rpcs, rpc);
 }
 
 /// Sends what has left of the request once more, to a server that may have kept it.
-fn repeat(cx: &mut Context<'_>, rpc: RpcKey) {
+fn repeat(cx: &mut Context, rpc: RpcKey) {
     let highest = cx.config.highest_priority();
     let entry = &mut cx.tables.rpcs[rpc];
     let cutoffs = &cx.tables.peers[entry.peer].cutoffs;
@@ -153,7 +153,7 @@ fn repeat(cx: &mut Context<'_>, rpc: RpcKey) {
 
 /// The server has lost the session of the calls: it was restarted, or has forgotten this client. Calls
 /// that may have been executed fail, idempotent ones go on in the new session (AMO-3).
-pub(super) fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
+pub(super) fn peer_restarted(cx: &mut Context, peer: PeerId, offer: Offer) {
     cx.observation.metrics.admission.peers_restarted += 1;
     cx.tables.peers[peer].calls.accept(offer);
     let bound_before = |entry: &Rpc| {
@@ -163,7 +163,7 @@ pub(super) fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, offer: Offer) {
     let affected = cx.tables.rpcs_with(peer).filter(|(_, entry)| bound_before(entry));
     let affected: Vec<RpcKey> = affected.map(|(rpc, _)| rpc).collect();
     for rpc in affected {
-        cx.observation.note(cx.tables, rpc, ProbeKind::PeerRestart);
+        cx.observation.note(&cx.tables, rpc, ProbeKind::PeerRestart);
         let entry = &cx.tables.rpcs[rpc];
         let answered = entry.state() == State::Client(ClientState::Incoming);
         let Some(client) = entry.client() else { continue };

@@ -11,16 +11,16 @@ use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
 /// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
 pub(super) fn on_resend(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     resend: &Resend,
 ) -> Result<(), DropReason> {
-    let Some((peer, rpc)) = find_rpc(cx.tables, from, header) else {
+    let Some((peer, rpc)) = find_rpc(&cx.tables, from, header) else {
         return Err(answer_unknown(cx, from, header));
     };
-    rpc_of(cx.tables, from, header, Proof::Session)?;
-    let in_flight = cx.in_flight();
+    rpc_of(&cx.tables, from, header, Proof::Session)?;
+    let in_flight = cx.timers.in_flight(&cx.config, cx.now);
     let to = &mut cx.sender();
     if our_role(header) == Role::Client {
         note_known(&mut to.tables.peers[peer], header);
@@ -80,9 +80,9 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend, in_flight: In
 /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
 /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
 /// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
-fn answer_unknown(cx: &mut Context<'_>, from: Source<'_>, header: &Header) -> DropReason {
+fn answer_unknown(cx: &mut Context, from: Source<'_>, header: &Header) -> DropReason {
     let id = header.sender_id.client_id();
-    let arrived = cx.in_flight().arrived(cx.now);
+    let arrived = cx.timers.in_flight(&cx.config, cx.now).arrived(cx.now);
     let peers = &mut cx.tables.peers;
     if cx.outbound.identity.profile == Profile::Kernel
         && our_role(header) == Role::Server

@@ -11,14 +11,15 @@ use crate::peer::PeerId;
 use crate::rpc::{RpcKey, Step};
 use apus_wire::{Data, Header, Profile, Role};
 
+#[inline(never)]
 pub(super) fn on_response(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
     data: &Data,
     payload: &[u8],
 ) -> Result<(), DropReason> {
-    let (peer, rpc) = match rpc_of(cx.tables, from, header, Proof::Session) {
+    let (peer, rpc) = match rpc_of(&cx.tables, from, header, Proof::Session) {
         Ok(found) => found,
         Err(reason) => {
             let kernel = cx.outbound.identity.profile == Profile::Kernel;
@@ -40,7 +41,7 @@ pub(super) fn on_response(
         }
         let (budget, peers) = (&mut cx.inbound.budget.receive, &mut cx.tables.peers);
         let Ok(room) =
-            budget.begin(cx.now, cx.config, peers, peer, Beginning::of(data, payload.len()))
+            budget.begin(cx.now, &cx.config, peers, peer, Beginning::of(data, payload.len()))
         else {
             // The server is alive; it is asked again when there may be room.
             cx.tables.hear(cx.now, peer, rpc);
@@ -48,8 +49,7 @@ pub(super) fn on_response(
             return Err(DropReason::NoBuffers);
         };
         begin_response(cx, peer, rpc, data.retransmit);
-        let entry = &mut cx.tables.peers[peer];
-        if let Some(response) = in_one_packet(cx.inbound, entry, data, payload) {
+        if let Some(response) = in_one_packet(&mut cx.inbound, data, payload) {
             complete_client(cx, rpc, response);
             return Ok(());
         }
@@ -63,9 +63,9 @@ pub(super) fn on_response(
 /// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
 /// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
 #[inline(always)]
-fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, again: bool) {
-    let in_flight = cx.tables.rpcs[rpc].unanswered().map(|_| cx.in_flight());
+fn begin_response(cx: &mut Context, peer: PeerId, rpc: RpcKey, again: bool) {
     let entry = &mut cx.tables.rpcs[rpc];
+    let in_flight = entry.unanswered().map(|_| cx.timers.in_flight(&cx.config, cx.now));
     cx.outbound.messages.remove(rpc, entry);
     entry.step(Step::ResponseBegins);
     let Some(request) = &entry.outgoing else { return };

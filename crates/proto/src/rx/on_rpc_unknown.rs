@@ -11,11 +11,11 @@ use apus_wire::{Features, Flags, Header, Profile, Refusal};
 /// The peer does not know the RPC that it was asked about (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8), or
 /// will not serve it.
 pub(super) fn on_rpc_unknown(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
-    let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::SessionIfAny)?;
+    let (peer, rpc) = rpc_of(&cx.tables, from, header, Proof::SessionIfAny)?;
     let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
     let entry = &mut cx.tables.rpcs[rpc];
     match &entry.side {
@@ -71,7 +71,7 @@ fn is_empty_request(entry: &Rpc) -> bool {
 /// The server does not serve the call; `before` says that it decides so before it executes a request. It speaks for its
 /// present life only: that a call was not executed can be said of one that was never confirmed, or by the session that
 /// it is bound to.
-fn refused(cx: &mut Context<'_>, rpc: RpcKey, kind: FailureKind, before: bool, flags: Flags) {
+fn refused(cx: &mut Context, rpc: RpcKey, kind: FailureKind, before: bool, flags: Flags) {
     let can_tell = cx.tables.rpcs[rpc].client().is_some_and(|client| {
         let same_life = client.binding == Binding::None || flags.contains(Flags::SESSION);
         same_life && !client.binding.is_moved()
@@ -82,8 +82,8 @@ fn refused(cx: &mut Context<'_>, rpc: RpcKey, kind: FailureKind, before: bool, f
 
 /// Sends the request again from its start, as far as it was sent, at its unscheduled priority. Does nothing if it has
 /// left so lately that it had not arrived when the server said that it does not know it.
-fn restart(cx: &mut Context<'_>, rpc: RpcKey) {
-    let (now, in_flight) = (cx.now, cx.in_flight());
+fn restart(cx: &mut Context, rpc: RpcKey) {
+    let (now, in_flight) = (cx.now, cx.timers.in_flight(&cx.config, cx.now));
     let highest = cx.config.highest_priority();
     let entry = &mut cx.tables.rpcs[rpc];
     let peer = &cx.tables.peers[entry.peer];
@@ -94,6 +94,6 @@ fn restart(cx: &mut Context<'_>, rpc: RpcKey) {
         return;
     }
     cx.observation.metrics.recovery.rpc_restarts += 1;
-    cx.observation.note(cx.tables, rpc, ProbeKind::Restart);
+    cx.observation.note(&cx.tables, rpc, ProbeKind::Restart);
     cx.sender().queue_resend(rpc);
 }

@@ -13,7 +13,7 @@ use apus_wire::Header;
 ///
 /// [`DropReason::Unanswered`]: the answer is one too many, and must not leave.
 pub(super) fn count_answer(
-    cx: &mut Context<'_>,
+    cx: &mut Context,
     from: Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {

@@ -23,6 +23,7 @@ pub(crate) use silence::Silence;
 pub(crate) use suspicion::{Suspicion, Suspicions};
 
 use crate::config::Config;
+use crate::time::Instant;
 
 /// Why the core must be called at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +77,11 @@ impl Timers {
             arrears: Arrears::default(),
             resend_interval,
         }
+    }
+
+    /// How long bytes that have left count as on their way.
+    pub(crate) fn in_flight(&self, config: &Config, now: Instant) -> InFlight {
+        self.resend_interval.in_flight(config, self.arrears.behind(now))
     }
 
     /// The link carries `link_mbps` Mbit/s from now on.

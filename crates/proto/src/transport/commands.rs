@@ -4,10 +4,9 @@ use super::Transport;
 use crate::config::Config;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
-use crate::lifecycle::{refuse_live, remove_client};
+use crate::lifecycle::{Context, refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
-use crate::metrics::Progress;
 use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
 use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
@@ -87,11 +86,11 @@ impl Transport {
     /// that was received.
     pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if entry.role() != Role::Client {
             return Err(CommandError::WrongState);
         }
-        let cx = &mut self.context();
+        let cx = &mut self.core;
         cx.sender().disown(rpc);
         remove_client(cx, rpc);
         Ok(())
@@ -105,12 +104,12 @@ impl Transport {
     /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
     /// that was received.
     pub fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) -> Result<(), CommandError> {
-        let entry = self.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.core.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
         let Side::Client(client) = &mut entry.side else { return Err(CommandError::WrongState) };
         if let Some(before) = client.deadline.replace(deadline) {
-            self.timers.deadlines.remove(before, rpc);
+            self.core.timers.deadlines.remove(before, rpc);
         }
-        self.timers.deadlines.insert(deadline, rpc);
+        self.core.timers.deadlines.insert(deadline, rpc);
         Ok(())
     }
 
@@ -123,31 +122,31 @@ impl Transport {
     /// was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         // Only a request that the application has can be abandoned.
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
         }
-        refuse_live(&mut self.context(), rpc, Refusal::Abandoned);
+        refuse_live(&mut self.core, rpc, Refusal::Abandoned);
         Ok(())
     }
 
     /// The peer that a call goes to, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
-        if self.inbound.shut_down {
+        if self.core.inbound.shut_down {
             return Err(CommandError::ShutDown);
         }
         let length = self.check_length(payload)?;
-        if self.tables.rpcs.count(Role::Client) as u64 >= self.config.max_client_rpcs() {
-            return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
+        if self.core.tables.rpcs.count(Role::Client) as u64 >= self.core.config.max_client_rpcs() {
+            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
-        let address = peer_address(self.outbound.identity.profile, to);
-        let known = self.tables.peers.find(&address);
-        let Some(peer) = known.or_else(|| self.context().peer_for(address)) else {
-            return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
+        let address = peer_address(self.core.outbound.identity.profile, to);
+        let known = self.core.tables.peers.find(&address);
+        let Some(peer) = known.or_else(|| self.core.peer_for(address)) else {
+            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
-        let entry = &mut self.tables.peers[peer];
-        self.inbound.budget.check_send(&self.config, entry, Role::Client, length)?;
+        let entry = &mut self.core.tables.peers[peer];
+        self.core.inbound.budget.check_send(&self.core.config, entry, Role::Client, length)?;
         Ok(peer)
     }
 
@@ -155,81 +154,87 @@ impl Transport {
     fn begin_call(&mut self, peer: PeerId, call: Call, on_selected: &mut dyn FnMut()) -> RpcKey {
         let Call { to, payload, idempotent, cookie, deadline } = call;
         let length = payload.len() as u64;
-        let entry = &mut self.tables.peers[peer];
-        let id = match self.outbound.identity.profile {
+        let entry = &mut self.core.tables.peers[peer];
+        let id = match self.core.outbound.identity.profile {
             Profile::Udp => entry.calls.allocate(),
             Profile::Kernel => {
                 let next = self.next_kernel_id.wrapping_add(2);
                 std::mem::replace(&mut self.next_kernel_id, next)
             }
         };
-        let selected = self.observation.notes.are_wanted_of(id);
+        let selected = self.core.observation.notes.are_wanted_of(id);
         if selected {
             on_selected();
         }
-        self.inbound.budget.reserve_send(entry, Role::Client, length);
-        let unscheduled =
-            take_unscheduled(&self.config, self.outbound.link_mbps, entry, length, None);
-        let segment = entry.segment;
+        self.core.inbound.budget.reserve_send(entry, Role::Client, length);
         let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
-        let now = self.now;
         let new = NewRpc { peer, id, peer_port: to.port(), side, selected };
-        let rpc = self.tables.create(now, new);
-        self.tables.rpcs[rpc].outgoing = Some(MessageOut::new(payload, unscheduled, segment));
-        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
+        let rpc = self.core.tables.create(self.core.now, new);
+        self.begin_message(rpc, peer, payload, None);
         if let Some(deadline) = deadline {
-            self.timers.deadlines.insert(deadline, rpc);
+            self.core.timers.deadlines.insert(deadline, rpc);
         }
-        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        let Progress { client_requests_started, client_request_bytes_started, .. } =
-            &mut self.observation.metrics.progress;
-        *client_requests_started += 1;
-        *client_request_bytes_started += length;
+        let progress = &mut self.core.observation.metrics.progress;
+        progress.client_requests_started += 1;
+        progress.client_request_bytes_started += length;
         rpc
     }
 
     /// The peer that a reply goes to, if the reply may be given.
     fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
-        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
         }
         let peer = entry.peer;
-        let to = &mut self.tables.peers[peer];
-        self.inbound.budget.check_send(&self.config, to, Role::Server, length)?;
+        let to = &mut self.core.tables.peers[peer];
+        self.core.inbound.budget.check_send(&self.core.config, to, Role::Server, length)?;
         Ok(peer)
     }
 
     /// Sends a reply, for which there is room.
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
-        let entry = &mut self.tables.rpcs[rpc];
+        let entry = &mut self.core.tables.rpcs[rpc];
         let limit = entry.server().and_then(|server| server.response_limit);
-        let to = &mut self.tables.peers[peer];
-        self.inbound.budget.reserve_send(to, Role::Server, length);
-        let unscheduled =
-            take_unscheduled(&self.config, self.outbound.link_mbps, to, length, limit);
-        entry.outgoing = Some(MessageOut::new(payload, unscheduled, to.segment));
         entry.step(Step::Reply);
-        let now = self.now;
+        let now = self.core.now;
         entry.hear(now);
         let (nanos, selected) = (now.since(entry.started), entry.selected);
-        self.observation.metrics.calls.served.record(nanos, 1);
+        self.core.observation.metrics.calls.served.record(nanos, 1);
         if selected {
-            let exemplar = exemplar(&self.tables, rpc, now, nanos);
-            self.observation.metrics.calls.served_exemplars.remember(exemplar);
+            let exemplar = exemplar(&self.core.tables, rpc, now, nanos);
+            self.core.observation.metrics.calls.served_exemplars.remember(exemplar);
         }
-        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
-        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        self.observation.metrics.progress.server_responses_started += 1;
-        self.observation.metrics.progress.server_response_bytes_started += length;
+        let to = &mut self.core.tables.peers[peer];
+        self.core.inbound.budget.reserve_send(to, Role::Server, length);
+        self.begin_message(rpc, peer, payload, limit);
+        self.core.observation.metrics.progress.server_responses_started += 1;
+        self.core.observation.metrics.progress.server_response_bytes_started += length;
+    }
+
+    /// Gives an RPC with `peer` its outgoing message, for which room is reserved. `limit`, if it is given, is the most that may
+    /// leave without a GRANT.
+    #[inline(always)]
+    fn begin_message(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload, limit: Option<u32>) {
+        let Context { now, config, tables, outbound, timers, .. } = &mut self.core;
+        let (to, length) = (&mut tables.peers[peer], payload.len() as u64);
+        let unscheduled = take_unscheduled(config, outbound.link_mbps, to, length, limit);
+        timers.silence.make_room(&mut tables.rpcs);
+        outbound.messages.make_room(&tables.rpcs);
+        let entry = &mut tables.rpcs[rpc];
+        let message = entry.outgoing.insert(MessageOut::new(payload, unscheduled, to.segment));
+        if message.is_sendable() {
+            outbound.messages.add(rpc, entry, extent(length as u32));
+        }
+        timers.silence.watch_entry(rpc, entry, *now);
     }
 
     fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
-        let (length, limit) = (payload.len() as u64, self.config.max_message());
-        if length == 0 && self.outbound.identity.profile == Profile::Kernel {
+        let (length, limit) = (payload.len() as u64, self.core.config.max_message());
+        if length == 0 && self.core.outbound.identity.profile == Profile::Kernel {
             return Err(CommandError::EmptyMessage);
         }
         if length > limit {

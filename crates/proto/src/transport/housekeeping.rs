@@ -45,10 +45,10 @@ impl Transport {
     /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
-        let peer = peer_address(self.outbound.identity.profile, peer);
-        if let Some(peer) = self.tables.peers.find(&peer) {
+        let peer = peer_address(self.core.outbound.identity.profile, peer);
+        if let Some(peer) = self.core.tables.peers.find(&peer) {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
-            self.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            self.core.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
     }
 
@@ -60,17 +60,17 @@ impl Transport {
     /// by a session challenge.
     pub fn establish_session(&mut self, now: Instant, peer: Address, session: u64) {
         self.advance(now);
-        let profile = self.outbound.identity.profile;
+        let profile = self.core.outbound.identity.profile;
         if profile == Profile::Udp {
             let peer = peer_address(profile, peer);
-            let _ = establish_session(&mut self.context(), peer, session);
+            let _ = establish_session(&mut self.core, peer, session);
         }
     }
 
     /// Returns the session in which a request was received; `None` if its client has gone.
     #[must_use]
     pub fn session_of_request(&self, rpc: RpcKey) -> Option<u64> {
-        let entry = self.tables.rpcs.get(rpc)?;
+        let entry = self.core.tables.rpcs.get(rpc)?;
         entry.server().map(|server| server.session)
     }
 
@@ -89,11 +89,11 @@ impl Transport {
     /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
     /// precedence; 0 means that nothing is known (SEND-8).
     pub fn set_link_rate(&mut self, mbps: u32) {
-        if self.config.link_mbps() == 0 && mbps > 0 {
-            self.outbound.link_mbps = u64::from(mbps);
-            self.outbound.pacer.set_rate(u64::from(mbps));
-            self.inbound.granter.set_link_rate(u64::from(mbps));
-            self.timers.set_link_rate(&self.config, self.outbound.link_mbps);
+        if self.core.config.link_mbps() == 0 && mbps > 0 {
+            self.core.outbound.link_mbps = u64::from(mbps);
+            self.core.outbound.pacer.set_rate(u64::from(mbps));
+            self.core.inbound.granter.set_link_rate(u64::from(mbps));
+            self.core.timers.set_link_rate(&self.core.config, self.core.outbound.link_mbps);
         }
     }
 
@@ -103,28 +103,28 @@ impl Transport {
     /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from what
     /// an engine knows. Without this report and [`Transport::finish_reading`] each packet counts as handled when it arrives.
     pub fn begin_reading(&mut self, at: Instant) {
-        self.timers.arrears.begin(at);
+        self.core.timers.arrears.begin(at);
     }
 
     /// Reports that everything that had arrived by `at` has been handled: the silence of peers is measured up to there,
     /// so that packets that wait unread do not count as lost (TIME-3). Peers are not asked for anything before further
     /// reports, so the engine must report after each poll that leaves nothing behind, and also while it is never done.
     pub fn finish_reading(&mut self, at: Instant) {
-        self.timers.arrears.finish(at);
+        self.core.timers.arrears.finish(at);
     }
 
     /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes are
     /// asked for as soon as everything has been read that arrived before, and not only after the usual silence (TIME-14).
     pub const fn handle_overflow(&mut self, at: Instant) {
-        self.timers.arrears.overflow(at);
+        self.core.timers.arrears.overflow(at);
     }
 
     /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
     /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). Unless `max_incoming` is
     /// configured, no more than half of it is granted (GRANT-5). By default nothing is known, and nothing is stated.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
-        self.inbound.room.set_buffer(bytes as u64);
-        self.inbound.granter.set_receive_buffer(bytes as u64);
+        self.core.inbound.room.set_buffer(bytes as u64);
+        self.core.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
     /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12, SEND-14). By default a transport is alone.
@@ -132,34 +132,34 @@ impl Transport {
     /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
     pub fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
         let sharers = neighbours.sharers.max(1) as u64;
-        self.inbound.granter.share(sharers, neighbours.incoming);
-        self.inbound.granter.set_active_elsewhere(neighbours.active);
-        self.outbound.pacer.share(sharers, neighbours.link_idle_at);
+        self.core.inbound.granter.share(sharers, neighbours.incoming);
+        self.core.inbound.granter.set_active_elsewhere(neighbours.active);
+        self.core.outbound.pacer.share(sharers, neighbours.link_idle_at);
     }
 
     /// Returns what the other transports of the host must know, for [`Transport::observe_neighbours`] of theirs.
     pub fn publish(&mut self) -> Published<'_> {
         Published {
-            incoming: self.inbound.granter.backlog(),
-            active: self.inbound.granter.active_here(),
-            link_nanos: self.outbound.pacer.take_unpublished(),
+            incoming: self.core.inbound.granter.backlog(),
+            active: self.core.inbound.granter.active_here(),
+            link_nanos: self.core.outbound.pacer.take_unpublished(),
         }
     }
 
     /// Returns what arrives here, if it is time to publish that again (PRIO-17): once in `cutoffs_interval_usecs`, and never if
     /// that is 0. The caller publishes it, and then calls [`Transport::observe_lengths`].
     pub fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
-        self.inbound.sampler.poll_lengths(now)
+        self.core.inbound.sampler.poll_lengths(now)
     }
 
     /// Reports what arrives at each of the other transports of the host. It counts for the next renewal of the cutoffs.
     pub fn observe_lengths(&mut self, elsewhere: &[ArrivingLengths]) {
-        self.inbound.sampler.observe(elsewhere, self.outbound.link_mbps);
+        self.core.inbound.sampler.observe(elsewhere, self.core.outbound.link_mbps);
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {
-        self.inbound.serving = serving;
+        self.core.inbound.serving = serving;
     }
 
     /// Sets how many requests are accepted from now on; further ones are refused with [`Refusal::Overloaded`] until it is set
@@ -167,14 +167,14 @@ impl Transport {
     ///
     /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
-        self.inbound.request_room = requests;
+        self.core.inbound.request_room = requests;
     }
 
     /// Returns the payload bytes of messages that the peer may not have yet: requests without a response, responses
     /// without an acknowledgment. An empty message counts as one byte, so that 0 means that there is none.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
-        self.inbound.budget.send.bytes()
+        self.core.inbound.budget.send.bytes()
     }
 
     /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the rest is counted
@@ -188,20 +188,20 @@ impl Transport {
     /// count as consumed when their message is complete, so that messages which the application does not consume do not
     /// stop its peers by discarded bytes (CAP-6).
     pub fn set_payload_prefix(&mut self, bytes: usize) {
-        self.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.core.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
     /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
     /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
-        self.inbound.budget.receive.hold(bytes);
+        self.core.inbound.budget.receive.hold(bytes);
     }
 
     /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
     /// received elsewhere until some of them are consumed.
     #[must_use]
     pub const fn is_receive_full(&self) -> bool {
-        self.inbound.budget.receive.bytes() >= self.config.max_receive_bytes()
+        self.core.inbound.budget.receive.bytes() >= self.core.config.max_receive_bytes()
     }
 
     /// Releases a message that the application has consumed, and whose event carried `bytes` payload bytes. It no longer
@@ -211,7 +211,7 @@ impl Transport {
     ///
     /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        self.inbound.budget.receive.consume(bytes);
+        self.core.inbound.budget.receive.consume(bytes);
     }
 
     /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is asked at once. If nothing is
@@ -223,16 +223,16 @@ impl Transport {
     /// closed, only RPCs with it end.
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
-        let profile = self.outbound.identity.profile;
-        let Some(peer) = self.tables.peers.find(&peer_address(profile, to)) else { return };
+        let profile = self.core.outbound.identity.profile;
+        let Some(peer) = self.core.tables.peers.find(&peer_address(profile, to)) else { return };
         if trouble == Unreachable::NotPermitted {
-            self.observation.metrics.recovery.sends_not_permitted += 1;
-            self.timers.suspicions.refused(peer, now);
+            self.core.observation.metrics.recovery.sends_not_permitted += 1;
+            self.core.timers.suspicions.refused(peer, now);
             return;
         }
         let one_port = profile == Profile::Kernel && trouble == Unreachable::PortClosed;
         let port = (one_port && to.port() != 0).then_some(to.port());
-        let cx = &mut self.context();
+        let cx = &mut self.core;
         cx.observation.metrics.recovery.unreachable_reports += 1;
         let interval = interval(cx, peer);
         let new = cx.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
@@ -256,7 +256,7 @@ impl Transport {
         self.advance(now);
         let Some(rpc) = self.rpc_of_own_packet(to, beginning) else { return };
         if Header::peek_kind(beginning) == Some(Kind::Data) {
-            note_returned(&mut self.context(), rpc);
+            note_returned(&mut self.core, rpc);
         }
         self.handle_unreachable(now, to, trouble);
     }
@@ -266,31 +266,34 @@ impl Transport {
     /// because a peer is a host there and has no port.
     pub fn freeze_peers(&mut self, now: Instant) -> usize {
         self.advance(now);
-        if self.outbound.identity.profile == Profile::Kernel {
+        if self.core.outbound.identity.profile == Profile::Kernel {
             return 0;
         }
         let freeze = |peer: &Peer| {
             let (role, fields) = match (peer.calls.session(), peer.serving.session()) {
                 (session @ Some(_), _) => {
                     let low_water = UdpFields::LOW_WATER_UNKNOWN;
-                    (Role::Client, self.outbound.identity.client_fields(session, low_water))
+                    (Role::Client, self.core.outbound.identity.client_fields(session, low_water))
                 }
                 (None, session @ Some(_)) => {
-                    (Role::Server, self.outbound.identity.server_fields(session))
+                    (Role::Server, self.core.outbound.identity.server_fields(session))
                 }
                 (None, None) => return None,
             };
             let body = Body::Freeze;
-            let dialect = self.outbound.identity.dialect(fields);
+            let dialect = self.core.outbound.identity.dialect(fields);
             // FREEZE is about no RPC.
             let id = SenderId::new(0, role);
             let (port, to) = (peer.address.port(), peer.address);
-            Some((to, Header::new(body.kind(), self.outbound.identity.port, port, id, dialect)))
+            Some((
+                to,
+                Header::new(body.kind(), self.core.outbound.identity.port, port, id, dialect),
+            ))
         };
-        let packets: Vec<_> = self.tables.peers.iter().filter_map(freeze).collect();
+        let packets: Vec<_> = self.core.tables.peers.iter().filter_map(freeze).collect();
         let count = packets.len();
         for (to, header) in packets {
-            self.context().sender().enqueue(to, &Packet { header, body: Body::Freeze });
+            self.core.sender().enqueue(to, &Packet { header, body: Body::Freeze });
         }
         count
     }
@@ -303,8 +306,9 @@ impl Transport {
     /// 4.3.2.3 asks for more); RPCs then end by silence.
     fn rpc_of_own_packet(&mut self, to: Address, beginning: &[u8]) -> Option<RpcKey> {
         let id = Header::peek_sender_id(beginning)?;
-        let peer = self.tables.peers.find(&peer_address(self.outbound.identity.profile, to))?;
-        self.tables.rpcs.find(peer, id.client_id(), id.sender())
+        let peer =
+            self.core.tables.peers.find(&peer_address(self.core.outbound.identity.profile, to))?;
+        self.core.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 
     /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals, and all acks that wait, leave
@@ -312,10 +316,10 @@ impl Transport {
     /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
-        self.inbound.shut_down = true;
-        self.inbound.buffers.clear();
-        let all: Vec<_> = self.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
-        let cx = &mut self.context();
+        self.core.inbound.shut_down = true;
+        self.core.inbound.buffers.clear();
+        let all: Vec<_> = self.core.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
+        let cx = &mut self.core;
         for rpc in all {
             let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
             match entry.state() {

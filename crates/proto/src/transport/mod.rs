@@ -2,8 +2,8 @@
 //!
 //! Each file of this folder is one family of calls: `commands` of the application, `outputs` of packets, events and
 //! timers, `housekeeping` what the engine says about the system, `info` and `senders` introspection. The protocol itself is in the
-//! handlers of `rx`, `tx` and `expiry`: they borrow the groups that they may touch
-//! ([`Context`](crate::lifecycle::Context)), and none of them sees this struct.
+//! handlers of `rx`, `tx` and `expiry`: they borrow the state ([`Context`](crate::lifecycle::Context)), or the groups of it
+//! that they may touch, and none of them sees this struct.
 
 mod commands;
 mod housekeeping;
@@ -35,16 +35,9 @@ use apus_wire::Packet;
 /// See the crate's head for the order of calls. All calls that take the present time require that it never decreases.
 #[derive(Debug)]
 pub struct Transport {
-    config: Config,
-    tables: Tables,
-    inbound: Inbound,
-    outbound: Outbound,
-    timers: Timers,
-    observation: Observation,
+    core: Context,
     /// Next id of a call in the kernel profile, where ids are unique per host.
     next_kernel_id: u64,
-    /// The latest time that was given; it never decreases.
-    now: Instant,
 }
 
 /// Rate assumed for a link whose rate is not known: the kernel's `link_mbps`.
@@ -64,16 +57,16 @@ impl Transport {
         let identity = Identity { profile: config.profile(), port, incarnation };
         let configured = config.link_mbps();
         let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
-        Self {
+        let core = Context {
+            now: Instant::ZERO,
             tables: Tables::new(Rpcs::new(hash_seed), Peers::new(&config, hash_seed, secret)),
             inbound: Inbound::new(&config, link_mbps),
             outbound: Outbound::new(&config, identity, link_mbps),
             timers: Timers::new(&config, link_mbps),
             observation: Observation::default(),
-            next_kernel_id: first_id(secret.number(Purpose::FirstKernelId)),
-            now: Instant::ZERO,
             config,
-        }
+        };
+        Self { core, next_kernel_id: first_id(secret.number(Purpose::FirstKernelId)) }
     }
 
     /// Handles the packets of a datagram from `from`, given without IP and UDP headers. Returns their number, at least 1.
@@ -82,8 +75,8 @@ impl Transport {
     pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &[u8]) -> usize {
         self.advance(now);
         let mut count = 0;
-        let profile = self.outbound.identity.profile;
-        let cx = &mut self.context();
+        let profile = self.core.outbound.identity.profile;
+        let cx = &mut self.core;
         let mut packets = Packet::all(profile, datagram);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
@@ -109,40 +102,30 @@ impl Transport {
         from: Address,
         datagram: &[u8],
     ) -> usize {
-        self.inbound.granter.set_packet_mark(true);
+        self.core.inbound.granter.set_packet_mark(true);
         let count = self.handle_datagram(now, from, datagram);
-        self.inbound.granter.set_packet_mark(false);
-        let address = peer_address(self.outbound.identity.profile, from);
-        if let Some(peer) = self.tables.peers.find(&address) {
-            self.tables.peers[peer].marks += count as u64;
+        self.core.inbound.granter.set_packet_mark(false);
+        let address = peer_address(self.core.outbound.identity.profile, from);
+        if let Some(peer) = self.core.tables.peers.find(&address) {
+            self.core.tables.peers[peer].marks += count as u64;
         }
         count
     }
 
-    /// What handlers may touch that begin or end RPCs.
-    #[inline]
-    fn context(&mut self) -> Context<'_> {
-        Context {
-            now: self.now,
-            config: &self.config,
-            tables: &mut self.tables,
-            inbound: &mut self.inbound,
-            outbound: &mut self.outbound,
-            timers: &mut self.timers,
-            observation: &mut self.observation,
-        }
-    }
-
     /// Notes the time of a call.
     fn advance(&mut self, now: Instant) {
-        debug_assert!(now >= self.now, "time goes backwards: {:?} after {now:?}", self.now);
-        let waiting = self.inbound.granter.waiting() as u64;
+        debug_assert!(
+            now >= self.core.now,
+            "time goes backwards: {:?} after {now:?}",
+            self.core.now
+        );
+        let waiting = self.core.inbound.granter.waiting() as u64;
         if waiting > 0 {
-            let nanos = now.since(self.now).saturating_mul(waiting);
-            let integral = &mut self.observation.metrics.scheduling.grantable_integral_nanos;
+            let nanos = now.since(self.core.now).saturating_mul(waiting);
+            let integral = &mut self.core.observation.metrics.scheduling.grantable_integral_nanos;
             *integral = integral.saturating_add(nanos);
         }
-        self.now = self.now.max(now);
+        self.core.now = self.core.now.max(now);
     }
 }
 
@@ -153,7 +136,7 @@ mod tests {
     impl Transport {
         /// The queue of messages, for its tests.
         pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
-            &self.outbound.messages
+            &self.core.outbound.messages
         }
     }
 
@@ -170,9 +153,9 @@ mod tests {
             let rpc = transport.call(now, call).unwrap();
             let first = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
             while transport.poll_transmit(now).is_some() {}
-            let message = transport.tables.rpcs[rpc].outgoing.as_mut().unwrap();
+            let message = transport.core.tables.rpcs[rpc].outgoing.as_mut().unwrap();
             message.grant(9_000);
-            transport.outbound.messages.update(&mut transport.tables.rpcs, rpc);
+            transport.core.outbound.messages.update(&mut transport.core.tables.rpcs, rpc);
             let granted = transport.poll_transmit(now).unwrap().traffic_class() & 0b11;
             (first, granted)
         };

@@ -11,21 +11,22 @@ use crate::grant::{Decision, Granter, Level};
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
 use crate::observation::Observation;
+use crate::peer::Address;
 use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
-use crate::probe::{Piece, ProbeKind};
+use crate::probe::{Notes, Piece, ProbeKind};
 use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, Waiting};
+use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, SenderId, Waiting};
 
 /// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
 const ECN_CAPABLE: u8 = 0b10;
 
-/// A burst of DATA packets that has been decided on.
-struct Burst {
-    rpc: RpcKey,
-    /// Its packets; `None` of a short message: all that may leave.
-    cut: Option<Cut>,
-    retransmit: bool,
+/// What transmits next.
+enum Next {
+    /// All of a short message that may leave, which is usually one packet.
+    Short(RpcKey),
+    /// These packets of a message, and whether they are sent again.
+    Packets(RpcKey, Cut, bool),
 }
 
 /// What the choice of the next transmission may touch.
@@ -52,7 +53,7 @@ impl<'a> Filler<'a> {
         if let Some(packet) = self.outbound.control.pop() {
             let priority = self.config.highest_priority();
             self.observation.metrics.count_sent(packet.kind, 1);
-            let traffic_class = self.traffic_class(priority);
+            let traffic_class = traffic_class(self.config, priority);
             let headers = &mut self.outbound.headers;
             headers.clear();
             headers.extend_from_slice(packet.bytes());
@@ -69,8 +70,10 @@ impl<'a> Filler<'a> {
                 data: None,
             });
         }
-        let burst = self.next_burst()?;
-        self.make_up(burst)
+        match self.choose()? {
+            Next::Short(rpc) => self.make_up_short(rpc),
+            Next::Packets(rpc, cut, retransmit) => self.make_up_packets(rpc, cut, retransmit),
+        }
     }
 
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
@@ -107,7 +110,7 @@ impl<'a> Filler<'a> {
     /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left first (SEND-1).
     ///
     /// Rationale: if retransmissions went first, a peer that takes queues for losses would have them fill the queues.
-    fn next_burst(&mut self) -> Option<Burst> {
+    fn choose(&mut self) -> Option<Next> {
         match self.outbound.resends.first() {
             None => self.next_short().or_else(|| self.next_long()),
             Some((left, _)) if self.outbound.messages.goes_before(left) => {
@@ -121,7 +124,7 @@ impl<'a> Filler<'a> {
 
     /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
     #[inline(never)]
-    fn next_resend(&mut self) -> Option<Burst> {
+    fn next_resend(&mut self) -> Option<Next> {
         let now = self.now;
         while let Some((_, rpc)) = self.outbound.resends.first() {
             let Some(entry) = self.tables.rpcs.get_mut(rpc) else {
@@ -143,7 +146,7 @@ impl<'a> Filler<'a> {
             match cut {
                 Some((cut, left)) => {
                     self.outbound.resends.put(rpc, left);
-                    return Some(Burst { rpc, cut: Some(cut), retransmit: true });
+                    return Some(Next::Packets(rpc, cut, true));
                 }
                 None => self.outbound.resends.remove(rpc),
             }
@@ -152,14 +155,14 @@ impl<'a> Filler<'a> {
     }
 
     /// A message that is too short to be held back (HM `homa_qdisc.c` `homa_qdisc_enqueue`).
-    fn next_short(&mut self) -> Option<Burst> {
+    fn next_short(&mut self) -> Option<Next> {
         let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
-        Some(Burst { rpc, cut: None, retransmit: false })
+        Some(Next::Short(rpc))
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
     #[inline(never)]
-    fn next_long(&mut self) -> Option<Burst> {
+    fn next_long(&mut self) -> Option<Next> {
         let choice: Choice = self.outbound.messages.choose(&self.tables.rpcs)?;
         let room = self.outbound.pacer.room(self.now);
         let throttled = room.is_none();
@@ -185,34 +188,47 @@ impl<'a> Filler<'a> {
             self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
         }
         self.outbound.messages.update(&mut self.tables.rpcs, rpc);
-        Some(Burst { rpc, cut: Some(cut), retransmit: false })
+        Some(Next::Packets(rpc, cut, false))
     }
 
-    /// Makes a burst up into headers and payload, and counts it as sent.
-    fn make_up(mut self, burst: Burst) -> Option<Transmit<'a>> {
-        let Burst { rpc, cut, retransmit } = burst;
-        let now = self.now;
-        let highest = self.config.highest_priority();
-        let calls = self.tables.rpcs.count(Role::Client) as u64;
+    /// Makes a short message up. One that is a single packet has code of its own: all that depends on the number of packets, on
+    /// what has left before and on losses is known there.
+    #[inline(always)]
+    fn make_up_short(self, rpc: RpcKey) -> Option<Transmit<'a>> {
         let entry = &mut self.tables.rpcs[rpc];
+        let segment = self.tables.peers[entry.peer].segment;
+        let message = entry.outgoing.as_mut()?;
+        if let Some(length) = message.send_whole(segment) {
+            return self.make_up(rpc, Cut { range: 0..length, segment }, false);
+        }
+        let cut = next_cut(message, segment, u32::MAX, self.config)?;
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        self.make_up_packets(rpc, cut, false)
+    }
+
+    #[inline(never)]
+    fn make_up_packets(self, rpc: RpcKey, cut: Cut, retransmit: bool) -> Option<Transmit<'a>> {
+        self.make_up(rpc, cut, retransmit)
+    }
+
+    /// Makes packets up into headers and payload, and counts them as sent.
+    #[inline(always)]
+    fn make_up(self, rpc: RpcKey, cut: Cut, retransmit: bool) -> Option<Transmit<'a>> {
+        let Self { now, config, tables, outbound, observation, .. } = self;
+        let calls = tables.rpcs.count(Role::Client) as u64;
+        let entry = tables.rpcs.get_mut(rpc)?;
+        let peer = &mut tables.peers[entry.peer];
+        let highest = config.highest_priority();
         let of_client = if entry.role() == Role::Client { calls } else { 0 };
-        let peer = &mut self.tables.peers[entry.peer];
-        let is_short = cut.is_none();
-        let cut = match cut {
-            Some(cut) => cut,
-            None => next_cut(entry.outgoing.as_mut()?, peer.segment, u32::MAX, self.config)?,
-        };
         let to = peer.address;
-        let identity = &self.outbound.identity;
+        let identity = &outbound.identity;
         // Who does not show the session is not believed.
         let may_ack = identity.profile == Profile::Kernel || entry.session().is_some();
         let ack = if may_ack { peer.acks.take_one() } else { None };
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
         header.sequence = cut.range.start;
 
-        let is_selected = entry.selected;
         let message = entry.outgoing.as_mut()?;
-        let has_more = is_short && message.is_sendable();
         message.note_sent(&cut, now, retransmit);
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
@@ -224,8 +240,8 @@ impl<'a> Filler<'a> {
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };
         // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
-        let waiting = if self.config.informs() && !retransmit {
-            let in_interface = self.outbound.pacer.waiting(now);
+        let waiting = if config.informs() && !retransmit {
+            let in_interface = outbound.pacer.waiting(now);
             Waiting::of_bytes(message.waiting().saturating_add(in_interface))
         } else {
             Waiting::UNSAID
@@ -247,61 +263,29 @@ impl<'a> Filler<'a> {
             offset: cut.range.start,
             offset_in_sequence: false,
             waiting,
-            response_limit: self.outbound.incast.response_limit(of_client),
+            response_limit: outbound.incast.response_limit(of_client),
         };
         let packet = Packet { header, body: Body::Data(data, &[]) };
-        let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
-        if is_sprayable && self.spray(rpc, header_len, &cut) {
+        let header_len = write_headers(&mut outbound.headers, &packet, &cut);
+        // SEND-15
+        if is_sprayable && may_spray(config, peer, entry) {
+            mark(&mut outbound.headers[..header_len * cut.packets() as usize], header_len);
             coalesce = 0;
         }
-
-        if has_more {
-            self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        if entry.selected || retransmit {
+            let burst = Piece {
+                offset: cut.range.start,
+                length: cut.bytes(),
+                packets: cut.packets(),
+                priority,
+                retransmit,
+            };
+            note_burst(&mut observation.notes, entry.sender_id(), to, burst, unscheduled);
         }
-        if is_selected || retransmit {
-            self.note_burst(rpc, &cut, priority, retransmit);
-        }
-        self.count_data(&cut, priority, header_len, retransmit);
-        let may_be_marked = is_granted && self.config.marked_incoming() > 0;
-        let ecn = if may_be_marked { ECN_CAPABLE } else { 0 };
-        let traffic_class = self.traffic_class(priority) | ecn;
-        let headers = &self.outbound.headers[..header_len * cut.packets() as usize];
-        let data = self.tables.rpcs[rpc].outgoing.as_ref().map(|message| (message.payload(), cut));
-        Some(Transmit { to, priority, traffic_class, headers, header_len, coalesce, data })
-    }
-
-    /// Marks the packets of a burst that leaves by a GRANT, if they may leave from other ports (SEND-15). Returns whether they may.
-    #[cold]
-    fn spray(&mut self, rpc: RpcKey, header_len: usize, cut: &Cut) -> bool {
-        let entry = &self.tables.rpcs[rpc];
-        let sprays = may_spray(self.config, &self.tables.peers[entry.peer], entry);
-        if sprays {
-            let headers = header_len * cut.packets() as usize;
-            mark(&mut self.outbound.headers[..headers], header_len);
-        }
-        sprays
-    }
-
-    /// Notes a burst, and that it uses a grant.
-    #[cold]
-    fn note_burst(&mut self, rpc: RpcKey, cut: &Cut, priority: u8, retransmit: bool) {
-        let entry = &self.tables.rpcs[rpc];
-        let (offset, length, packets) = (cut.range.start, cut.bytes(), cut.packets());
-        let unscheduled = entry.outgoing.as_ref().map_or(0, MessageOut::unscheduled);
-        let piece = Piece { offset, length, packets, priority, retransmit };
-        self.observation.note(self.tables, rpc, ProbeKind::DataSent(piece));
-        if !retransmit && offset >= unscheduled {
-            let used = ProbeKind::GrantUsed { offset: cut.range.end, priority };
-            self.observation.note(self.tables, rpc, used);
-        }
-    }
-
-    fn count_data(&mut self, cut: &Cut, priority: u8, header_len: usize, retransmit: bool) {
-        let packets = u64::from(cut.packets());
-        let bytes = u64::from(cut.bytes());
+        let (packets, bytes) = (u64::from(cut.packets()), u64::from(cut.bytes()));
         let with_headers = bytes + packets * header_len as u64;
-        self.outbound.pacer.sent(self.now, packets, with_headers);
-        let metrics = &mut self.observation.metrics;
+        outbound.pacer.sent(now, packets, with_headers);
+        let metrics = &mut observation.metrics;
         metrics.count_sent(Kind::Data, packets);
         metrics.priority_packets[usize::from(priority)] += packets;
         metrics.priority_bytes[usize::from(priority)] += with_headers;
@@ -309,12 +293,28 @@ impl<'a> Filler<'a> {
             metrics.recovery.resent_packets += packets;
             metrics.recovery.resent_bytes += bytes;
         }
+        let may_be_marked = is_granted && config.marked_incoming() > 0;
+        let ecn = if may_be_marked { ECN_CAPABLE } else { 0 };
+        let traffic_class = traffic_class(config, priority) | ecn;
+        let headers = &outbound.headers[..header_len * cut.packets() as usize];
+        let data = entry.outgoing.as_ref().map(|message| (message.payload(), cut));
+        Some(Transmit { to, priority, traffic_class, headers, header_len, coalesce, data })
     }
+}
 
-    /// The traffic class byte for a level (HM `homa_outgoing.c` `__homa_xmit_data`).
-    fn traffic_class(&self, level: u8) -> u8 {
-        self.config.priority_map()[usize::from(level)] << 5
+/// Notes a burst, and that it uses a grant.
+#[cold]
+fn note_burst(notes: &mut Notes, rpc: SenderId, to: Address, burst: Piece, unscheduled: u32) {
+    notes.add(Some(rpc), to, ProbeKind::DataSent(burst));
+    if !burst.retransmit && burst.offset >= unscheduled {
+        let (offset, priority) = (burst.offset + burst.length, burst.priority);
+        notes.add(Some(rpc), to, ProbeKind::GrantUsed { offset, priority });
     }
+}
+
+/// The traffic class byte for a level (HM `homa_outgoing.c` `__homa_xmit_data`).
+fn traffic_class(config: &Config, level: u8) -> u8 {
+    config.priority_map()[usize::from(level)] << 5
 }
 
 /// Cuts the next burst off a message, which is sent in packets of `segment` bytes.

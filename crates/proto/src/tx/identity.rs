@@ -16,6 +16,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// The header of a packet of `kind` about `rpc`; `calls` are those to its peer.
+    #[inline(always)]
     pub(crate) fn header(&self, calls: &Calls, rpc: &Rpc, kind: Kind) -> Header {
         let fields = match &rpc.side {
             Side::Client(client) => {

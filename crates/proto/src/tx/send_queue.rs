@@ -131,22 +131,34 @@ impl SendQueue {
         }
         self.remove(rpc, entry);
         if let Some(remaining) = wanted {
-            entry.queued = Some(remaining);
-            let birth = entry.birth;
-            if remaining < self.defer_min {
-                if self.short.len() > 2 * self.short_live + MAX_ENDED {
-                    self.forget_ended(rpcs);
-                }
-                self.short.push_back(rpc);
-                self.short_live += 1;
-            } else {
-                self.insert_long(remaining, birth, rpc);
-            }
+            self.make_room(rpcs);
+            self.add(rpc, &mut rpcs[rpc], remaining);
+        }
+    }
+
+    /// Takes messages out that have ended, if there are too many of them for one more (SENDQUEUE-3).
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self, rpcs: &Rpcs) {
+        if self.short.len() > 2 * self.short_live + MAX_ENDED {
+            self.forget_ended(rpcs);
+        }
+    }
+
+    /// Adds `rpc`, which is not queued, and for which there is room: `remaining` bytes of its message have never left, and
+    /// some may.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, rpc: RpcKey, entry: &mut Rpc, remaining: u32) {
+        entry.queued = Some(remaining);
+        if remaining < self.defer_min {
+            self.short.push_back(rpc);
+            self.short_live += 1;
+        } else {
+            self.add_long(remaining, entry.birth, rpc);
         }
     }
 
     #[inline(never)]
-    fn insert_long(&mut self, remaining: u32, birth: u64, rpc: RpcKey) {
+    fn add_long(&mut self, remaining: u32, birth: u64, rpc: RpcKey) {
         self.by_remaining.insert((remaining, birth, rpc));
         self.by_birth.insert((birth, rpc));
     }

@@ -102,6 +102,7 @@ impl<'a> Transmit<'a> {
 
 /// Writes the headers of the packets of a burst, of which `first` is the first, to the beginning of `out`. Returns
 /// the length of one.
+#[inline(always)]
 pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
     if out.len() < MAX_HEADER_LEN {
         out.resize(MAX_HEADER_LEN, 0);
