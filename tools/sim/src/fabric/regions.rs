@@ -41,8 +41,7 @@ use apus_workload::time::Nanos;
 const REGIONS: u32 = 8;
 /// Most regions. Chosen by us: there is a box for each pair.
 const MOST_REGIONS: u32 = 32;
-/// Hosts of a region, on average at least. Chosen by us: with 2 hosts in each of 8 regions a window of one rack costs a fifth of
-/// the time.
+/// Hosts of a region, on average at least. Chosen by us: fewer have hardly anything to do in a window.
 const LEAST_HOSTS: u32 = 8;
 
 /// A fabric in regions. A message may be submitted before its time, and is given to its host then.
