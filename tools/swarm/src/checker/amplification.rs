@@ -185,7 +185,9 @@ impl Amplification {
         if config.profile() == Profile::Udp && wire.sender == Role::Server {
             self.sent_to_client(host, wire)?;
         }
+        // What answers a question about a call that is not known repeats its session, which may be one of an earlier life.
         if wire.sender == Role::Client
+            && !matches!(wire.packet.body, Body::Ack(_) | Body::RpcUnknown)
             && let Some(session) = session(wire.packet)
         {
             self.pair(host, wire.peer).own_session = Some(session);

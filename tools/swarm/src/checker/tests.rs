@@ -528,6 +528,12 @@ fn an_ack_in_a_session_that_the_server_does_not_know_is_none() {
     script.received(0, Role::Client, Body::Data(data, &bytes)).unwrap();
     response(&mut script).unwrap();
     (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
+    // (Seed 8200013: its answer to a question about a call of its earlier life had repeated the session.)
+    for answer in [Body::RpcUnknown, Body::Ack(AckList::EMPTY)] {
+        script.packet(SERVER, 0, Role::Client, answer, Flags::SESSION, true).unwrap();
+        response(&mut script).unwrap();
+        (0..2).for_each(|_| script.sent(0, Role::Server, Body::NeedAck).unwrap());
+    }
     let resend = Body::Resend(Resend::everything(7));
     script.packet(SERVER, 0, Role::Client, resend, Flags::SESSION, true).unwrap();
     response(&mut script).unwrap();
