@@ -324,7 +324,7 @@ impl<H: Host> Fabric<H> {
     }
 
     /// Lets a packet leave for another region.
-    #[cold]
+    #[inline(never)]
     fn leave(&mut self, at: Nanos, to: Place, index: PacketIndex) {
         let (packet, body) = (*self.packets.get(index), self.packets.body(index).clone());
         self.packets.remove(index);
