@@ -1,12 +1,12 @@
-//! Control messages and socket addresses. The body is in `crates/socket/src/corpus.rs`.
+//! Control messages and socket addresses. The body is in `transport/socket/src/corpus.rs`.
 
 #![no_main]
 
-#[path = "../../crates/socket/src/address.rs"]
+#[path = "../../transport/socket/src/address.rs"]
 mod address;
-#[path = "../../crates/socket/src/cmsg.rs"]
+#[path = "../../transport/socket/src/cmsg.rs"]
 mod cmsg;
-#[path = "../../crates/socket/src/corpus.rs"]
+#[path = "../../transport/socket/src/corpus.rs"]
 mod control;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| control::run(bytes));

@@ -1,8 +1,8 @@
-//! The log of the file service's store. The body is in `crates/fs-store/src/directory/corpus.rs`.
+//! The log of the file service's store. The body is in `files/store/src/directory/corpus.rs`.
 
 #![no_main]
 
-#[path = "../../crates/fs-store/src/directory"]
+#[path = "../../files/store/src/directory"]
 mod directory {
     #[path = "corpus.rs"]
     pub(crate) mod corpus;

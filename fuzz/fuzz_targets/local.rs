@@ -1,10 +1,10 @@
-//! Hostile writes into shared memory. The body is in `crates/local/tests/scribble`.
+//! Hostile writes into shared memory. The body is in `transport/local/tests/scribble`.
 
 #![no_main]
 
-#[path = "../../crates/local/tests/scribble/body.rs"]
+#[path = "../../transport/local/tests/scribble/body.rs"]
 mod body;
-#[path = "../../crates/local/tests/scribble/peer.rs"]
+#[path = "../../transport/local/tests/scribble/peer.rs"]
 mod peer;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::run(bytes));

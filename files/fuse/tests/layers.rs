@@ -1,6 +1,6 @@
 //! Layers of `apus-fuse`: imports between its folders go downward, and no files import each other in a circle.
 
-#[path = "../../apus/tests/imports/mod.rs"]
+#[path = "../../../transport/apus/tests/imports/mod.rs"]
 mod imports;
 
 use imports::Modules;

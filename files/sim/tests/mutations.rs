@@ -14,7 +14,7 @@ fn every_patch_applies() {
     for patch in patches {
         let check = ["apply", "--check"];
         let git =
-            Command::new("git").current_dir(here.join("../..")).args(check).arg(&patch).output();
+            Command::new("git").current_dir(here.join("../../../tools")).args(check).arg(&patch).output();
         let Ok(checked) = git else {
             eprintln!("SKIPPED: git is not installed");
             return;

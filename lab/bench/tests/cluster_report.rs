@@ -1,7 +1,7 @@
 //! Situation: the findings of the cluster benchmark as a table, as JSON, as lines for a spreadsheet, and as a page in a
 //! browser. The figures are made up; they are of a plausible size.
 
-#[path = "../../report/tests/browser/mod.rs"]
+#[path = "../../../command/report/tests/browser/mod.rs"]
 mod browser;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Situation: a sweep runs in several parts, and its parts become one result.
 
-#[path = "../../report/tests/browser/mod.rs"]
+#[path = "../../../command/report/tests/browser/mod.rs"]
 mod browser;
 
 use std::fs;

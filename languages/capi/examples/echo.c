@@ -1,7 +1,7 @@
 /* A server and its clients in C: calls that wait, and an event loop that polls descriptors.
  *
  *     cargo build --release -p apus-capi
- *     cc -I crates/capi/include crates/capi/examples/echo.c target/release/libapus_capi.a -lpthread -ldl -lm -o echo
+ *     cc -I languages/capi/include languages/capi/examples/echo.c target/release/libapus_capi.a -lpthread -ldl -lm -o echo
  *     ./echo
  */
 #include <apus.h>

@@ -1,7 +1,7 @@
 // One request to several servers from C++: the first answers count, the other calls are cancelled.
 //
 //     cargo build --release -p apus-capi
-//     c++ -std=c++17 -I crates/capi/include crates/capi/examples/fan_out.cpp target/release/libapus_capi.a -lpthread -ldl -lm -o fan_out
+//     c++ -std=c++17 -I languages/capi/include languages/capi/examples/fan_out.cpp target/release/libapus_capi.a -lpthread -ldl -lm -o fan_out
 //     ./fan_out
 #include <apus.h>
 

@@ -1,7 +1,7 @@
 """apus beside grpcio and pyzmq: the median of blocking calls, and the rate with 64 calls outstanding.
 
     pip install ./python grpcio pyzmq
-    python python/bench/bench.py --runs 5 --seconds 1
+    python languages/python/bench/bench.py --runs 5 --seconds 1
 
 Each run measures every contender in turn, so that all of them meet the same disturbances; ratios are taken inside a
 run, and the median over the runs is reported with the lowest and the highest. Client and server are two processes of

@@ -8,10 +8,10 @@
 #![forbid(unsafe_code)]
 
 mod board;
-#[cfg(all(feature = "host", any(test, not(apus_neighbours_loom))))]
+#[cfg(all(feature = "host", any(test, not(apus_hostgroup_loom))))]
 mod host;
 mod sync;
 
 pub use board::Board;
-#[cfg(all(feature = "host", not(apus_neighbours_loom)))]
+#[cfg(all(feature = "host", not(apus_hostgroup_loom)))]
 pub use host::{HostGroup, HostPlace};

@@ -1,21 +1,21 @@
 //! Atomics, and the page of a host: the processor's and that of `apus-local`, or loom's in models
-//! (`--cfg apus_neighbours_loom`).
+//! (`--cfg apus_hostgroup_loom`).
 
-#[cfg(not(apus_neighbours_loom))]
+#[cfg(not(apus_hostgroup_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-#[cfg(all(feature = "host", not(apus_neighbours_loom)))]
+#[cfg(all(feature = "host", not(apus_hostgroup_loom)))]
 pub(crate) use apus_local::SharedPage as Page;
 
-#[cfg(apus_neighbours_loom)]
+#[cfg(apus_hostgroup_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A page of words that the threads of a model share.
-#[cfg(all(test, apus_neighbours_loom))]
+#[cfg(all(test, apus_hostgroup_loom))]
 #[derive(Debug)]
 pub(crate) struct Page(Box<[AtomicU64]>);
 
-#[cfg(all(test, apus_neighbours_loom))]
+#[cfg(all(test, apus_hostgroup_loom))]
 impl Page {
     /// Returns `len` bytes, all 0.
     pub(crate) fn zeroed(len: usize) -> Self {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 /// This file, which holds citations that are wrong on purpose.
-const THIS: &str = "crates/proto/tests/citations.rs";
+const THIS: &str = "transport/proto/tests/citations.rs";
 
 /// What may be between two words of one citation.
 const GAPS: [&str; 4] = [", and ", " and ", ", ", " "];

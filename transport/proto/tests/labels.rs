@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 /// History, and files that hold labels which are wrong on purpose.
 const SKIPPED_FILES: [&str; 3] =
-    ["CHANGELOG.md", "crates/proto/tests/labels.rs", "crates/proto/tests/citations.rs"];
+    ["CHANGELOG.md", "transport/proto/tests/labels.rs", "transport/proto/tests/citations.rs"];
 
 /// Folders whose pages define requirements.
 const PAGES: [&str; 2] = ["docs/spec/", "docs/fs/"];
@@ -21,17 +21,19 @@ const PAGES: [&str; 2] = ["docs/spec/", "docs/fs/"];
 const FOREIGN: [&str; 8] = ["UTF", "SHA", "ISO", "IEEE", "CVE", "GPL", "JOB", "AES"];
 
 /// Letters that make other words with a digit, by where: workloads, priorities, power states, values, switches.
-const LETTERS: [(&str, char); 10] = [
-    ("tools/", 'W'),
-    ("tools/bench/", 'P'),
-    ("tools/report/", 'P'),
-    ("tools/sweep/", 'P'),
-    ("tools/doctor/", 'C'),
-    ("tools/cli/tests/", 'C'),
-    ("tools/bench/src/cluster/", 'V'),
-    ("tools/sweep/src/", 'V'),
-    ("tools/sim/src/topology.rs", 'S'),
-    ("tools/sim/src/topology.rs", 'T'),
+const LETTERS: [(&str, char); 12] = [
+    ("lab/", 'W'),
+    ("files/sim/", 'W'),
+    ("command/", 'W'),
+    ("lab/bench/", 'P'),
+    ("command/report/", 'P'),
+    ("lab/sweep/", 'P'),
+    ("command/doctor/", 'C'),
+    ("command/apus/tests/", 'C'),
+    ("lab/bench/src/cluster/", 'V'),
+    ("lab/sweep/src/", 'V'),
+    ("lab/sim/src/topology.rs", 'S'),
+    ("lab/sim/src/topology.rs", 'T'),
 ];
 
 /// Prefix and number of a label, for `GRANTER-2`.
@@ -211,24 +213,24 @@ fn wrong_labels_are_found() {
         "assert!(x, \"RING-1: {y}\"); let Address::V4(z) = K8;",
         "let RING = TOP-1;",
     ] {
-        assert_eq!(wrong("crates/a/src/lib.rs", &format!("{head}{right}")), [""; 0], "{right}");
+        assert_eq!(wrong("transport/a/src/lib.rs", &format!("{head}{right}")), [""; 0], "{right}");
     }
-    assert_eq!(wrong("tools/sim/src/lib.rs", "// Workloads W1 to W5."), [""; 0]);
+    assert_eq!(wrong("lab/sim/src/lib.rs", "// Workloads W1 to W5."), [""; 0]);
     for (path, text) in [
-        ("crates/a/src/lib.rs", "//! - **RING-1** Once more."),
-        ("crates/a/src/lib.rs", "//! - **RPC-1** A requirement."),
-        ("crates/a/src/lib.rs", "//! - **M1** One letter."),
-        ("crates/a/src/lib.rs", "// As M1 says."),
-        ("crates/a/src/lib.rs", "assert!(x, \"W1\");"),
-        ("crates/a/src/lib.rs", "// RING-3."),
+        ("transport/a/src/lib.rs", "//! - **RING-1** Once more."),
+        ("transport/a/src/lib.rs", "//! - **RPC-1** A requirement."),
+        ("transport/a/src/lib.rs", "//! - **M1** One letter."),
+        ("transport/a/src/lib.rs", "// As M1 says."),
+        ("transport/a/src/lib.rs", "assert!(x, \"W1\");"),
+        ("transport/a/src/lib.rs", "// RING-3."),
         ("docs/adr/1.md", "see RPC-2"),
     ] {
         let text = if path.ends_with(".rs") { format!("{head}{text}") } else { text.to_owned() };
         assert_eq!(wrong(path, &text).len(), 1, "{text}");
     }
     let files = [
-        ("crates/a/src/a.rs", "//! **RING-1** Here."),
-        ("crates/a/src/b.rs", "//! - **RING-3** Elsewhere."),
+        ("transport/a/src/a.rs", "//! **RING-1** Here."),
+        ("transport/a/src/b.rs", "//! - **RING-3** Elsewhere."),
     ];
     let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
     assert_eq!(wrong_labels(&files).len(), 1, "a prefix has one home");

@@ -16,10 +16,13 @@ use std::path::Path;
 const AREAS: [&str; 11] =
     ["WIRE", "RPC", "AMO", "PRIO", "GRANT", "SEND", "TIME", "CAP", "BAD", "FS", "SEAL"];
 
+/// Folders of the first level that hold packages.
+const WINGS: [&str; 6] = ["transport/", "rpc/", "languages/", "files/", "lab/", "command/"];
+
 /// The Rust files of all crates.
 fn sources(root: &Path) -> Vec<(String, String)> {
     let mut found = files(root, &[".rs"]);
-    found.retain(|(path, _)| path.starts_with("crates/") || path.starts_with("tools/"));
+    found.retain(|(path, _)| WINGS.iter().any(|wing| path.starts_with(wing)));
     found
 }
 
@@ -61,7 +64,7 @@ impl Cited {
                 None if is_source => (text.as_str(), ""),
                 _ => ("", text.as_str()),
             };
-            if path == "crates/proto/tests/spec.rs" {
+            if path == "transport/proto/tests/spec.rs" {
                 continue; // This file names requirements and tests none.
             }
             cited.code.extend(names(code, &AREAS).into_iter().map(|id| (id, path.clone())));

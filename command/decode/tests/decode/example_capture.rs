@@ -84,7 +84,7 @@ pub(crate) fn capture() -> Vec<u8> {
 
 /// Path of the file in the tests of the command; `None` outside the repository.
 fn stored_path() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/cli/cmd/decode.in");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apus/tests/cli/cmd/decode.in");
     if folder.exists() {
         return Some(folder.join("story.pcap"));
     }

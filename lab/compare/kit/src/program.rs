@@ -153,7 +153,7 @@ pub fn run<P: Peer + 'static>() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("This program is one side of a comparison. `compare/run` starts it.");
+            eprintln!("This program is one side of a comparison. `lab/compare/run` starts it.");
             ExitCode::from(2)
         }
     }

@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-const PROTO: &str = "../../../crates/tonic/proto/bench.proto";
+const PROTO: &str = "../../../../rpc/tonic/proto/bench.proto";
 
 fn main() {
     println!("cargo:rerun-if-changed=src/echo.cc");

@@ -1,4 +1,4 @@
-//! `compare`: starts the programs of all peers in turns, and shows what they have measured. `compare/run` builds and starts it.
+//! `compare`: starts the programs of all peers in turns, and shows what they have measured. `lab/compare/run` builds and starts it.
 //!
 //! ```text
 //!   options   what is measured, and how long

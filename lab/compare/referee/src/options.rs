@@ -26,14 +26,14 @@ use crate::{document, footprint};
 /// inside each run. Replies are compared with what they must be, byte by byte.
 #[derive(Clone, Debug, Parser, Serialize)]
 #[command(
-    name = "compare/run",
+    name = "lab/compare/run",
     version,
     after_help = "Examples:
-  compare/run
-  compare/run --only tcp,tokio,tarpc,tonic,quinn
-  compare/run --only quinn --works rtt-100,rate-100 --seconds 3 --json
-  compare/run --only tonic,quinn --works tails-w4 --runs 3
-  compare/run --works build --build"
+  lab/compare/run
+  lab/compare/run --only tcp,tokio,tarpc,tonic,quinn
+  lab/compare/run --only quinn --works rtt-100,rate-100 --seconds 3 --json
+  lab/compare/run --only tonic,quinn --works tails-w4 --runs 3
+  lab/compare/run --works build --build"
 )]
 pub(crate) struct Options {
     /// Only these peers beside apus, with commas between them

@@ -82,7 +82,7 @@ pub(crate) fn find(only: &[String]) -> Result<Vec<Program>, Error> {
         if path.exists() {
             programs.push(describe(path, &versions)?);
         } else {
-            eprintln!("skipped: {name}: there is no {}; compare/run builds it", path.display());
+            eprintln!("skipped: {name}: there is no {}; lab/compare/run builds it", path.display());
         }
     }
     Ok(programs)

@@ -22,7 +22,7 @@ use apus_testbed::process::Spawner;
 ///
 /// Server, client and attacker are processes in a network namespace that the command makes and removes, which takes root or
 /// user namespaces. With --sealed every packet is sealed with throw-away keys, and the attacker has none. The tests in
-/// crates/apus/tests/attacks show more attacks, of which none may do anything; this command shows the cost of those that send much.
+/// transport/apus/tests/attacks show more attacks, of which none may do anything; this command shows the cost of those that send much.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),

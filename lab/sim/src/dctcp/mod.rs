@@ -3,7 +3,7 @@
 //! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as in Linux: one permanent TCP connection
 //! between each pair of hosts. Switches mark packets while their queue is longer than a threshold,
 //! receivers report to senders exactly which packets were marked, and senders reduce their windows
-//! in proportion to the marked fraction. `tools/adr/0020-dctcp-as-linux-has-it.md` lists what is modelled
+//! in proportion to the marked fraction. `lab/adr/0020-dctcp-as-linux-has-it.md` lists what is modelled
 //! and what is not.
 //!
 //! ```text

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use apus_neighbours::Board;
+use apus_hostgroup::Board;
 use apus_proto::Instant;
 
 use super::apus::{ApusHost, Shared};

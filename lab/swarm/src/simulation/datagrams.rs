@@ -1,6 +1,6 @@
 //! Datagrams in which the packets of a host wait for its link.
 //!
-//! Packets share datagrams as in the drivers (`crates/socket/src/staging.rs`, WIRE-29): one joins the first datagram to
+//! Packets share datagrams as in the drivers (`transport/socket/src/staging.rs`, WIRE-29): one joins the first datagram to
 //! its receiver, with its priority, that has room for it. It may overtake packets that need a datagram of their own.
 
 use std::collections::VecDeque;

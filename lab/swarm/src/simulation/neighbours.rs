@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use apus_neighbours::Board;
+use apus_hostgroup::Board;
 use apus_proto::{Instant, Transport};
 use apus_workload::time::Nanos;
 

@@ -184,7 +184,7 @@ fn explain(error: Error) -> Error {
     }
 }
 
-/// Why no other mechanism delays packets: tools/adr/0017.
+/// Why no other mechanism delays packets: lab/adr/0017.
 const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
      measured, so there is no other way; leave --delay out";
 

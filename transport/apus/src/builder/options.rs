@@ -13,7 +13,7 @@ use crate::security::{Sealer, Sealing};
 use crate::trace::{FreezeTriggers, TraceFiles};
 use crate::warning;
 use apus_driver::Driver;
-use apus_neighbours::HostGroup;
+use apus_hostgroup::HostGroup;
 use apus_overload::Quotas;
 use apus_proto::{Config, Profile, acknowledge_for_ended_client};
 use apus_socket::{EndedNeighbours, Raw, RawConfig};

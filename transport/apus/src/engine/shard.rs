@@ -17,7 +17,7 @@ use crate::security::Sealing;
 use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
-use apus_neighbours::{HostGroup, HostPlace};
+use apus_hostgroup::{HostGroup, HostPlace};
 use apus_overload::{Quotas, Work};
 use apus_proto::{Config, Instant, Transport};
 use apus_socket::EndedNeighbours;

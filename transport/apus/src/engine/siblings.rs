@@ -15,7 +15,7 @@
 //! - **STEAL-2** A thread never holds the core locks of two shards.
 
 use super::sync::{AtomicU32, Ordering, fence};
-use apus_neighbours::Board;
+use apus_hostgroup::Board;
 use apus_proto::{Instant, Neighbours, Published, Transport};
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -11,8 +11,8 @@
 //! Each test runs again inside a network namespace of its own ([`namespace`]), because a forged source address takes a raw
 //! socket. Where namespaces are not permitted, it is skipped.
 //!
-//! Attacks on the host are tested where what they attack is: users in `crates/local/tests/neighbour`, names in
-//! `crates/apus/tests/local`, ICMP and firewalls in `crates/apus/tests/udp`, files in `crates/trace/tests/trace`.
+//! Attacks on the host are tested where what they attack is: users in `transport/local/tests/neighbour`, names in
+//! `transport/apus/tests/local`, ICMP and firewalls in `transport/apus/tests/udp`, files in `transport/trace/tests/trace`.
 
 mod client;
 mod forger;

@@ -1,4 +1,4 @@
-//! The imports of a crate's files, for tests about the shape of a crate. `crates/proto` and `crates/local` include this
+//! The imports of a crate's files, for tests about the shape of a crate. `transport/proto` and `transport/local` include this
 //! file, too.
 //!
 //! An import is any path that begins with `crate`, `super`, `self` or a child module. It leads to the file that

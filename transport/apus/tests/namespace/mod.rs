@@ -1,4 +1,4 @@
-//! Tests that run in network namespaces of their own. `crates/socket` includes this file, too.
+//! Tests that run in network namespaces of their own. `transport/socket` includes this file, too.
 //!
 //! Such a test starts its binary again inside a new namespace, for this test alone; the namespace ends with it. Ordinary
 //! users may do that on most systems; elsewhere the test is skipped.

@@ -24,7 +24,7 @@ const LINE: usize = 128;
 
 /// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each would be smaller than a
 /// packet anyway. A model has two, for two transports.
-pub(super) const LINES: usize = if cfg!(apus_neighbours_loom) { 2 } else { 63 };
+pub(super) const LINES: usize = if cfg!(apus_hostgroup_loom) { 2 } else { 63 };
 
 /// Bytes of the page.
 pub(super) const PAGE: usize = LINE * (LINES + 1);

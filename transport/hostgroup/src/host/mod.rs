@@ -7,15 +7,15 @@
 //! bounded here, and the protocol keeps a floor whatever it is (GRANT-14, GRANT-17, SEND-12). A transport whose line has been
 //! taken away takes another one.
 
-#[cfg(not(apus_neighbours_loom))]
+#[cfg(not(apus_hostgroup_loom))]
 mod group;
 mod line;
-#[cfg(all(test, apus_neighbours_loom))]
+#[cfg(all(test, apus_hostgroup_loom))]
 mod model;
-#[cfg(not(apus_neighbours_loom))]
+#[cfg(not(apus_hostgroup_loom))]
 mod place;
 
-#[cfg(not(apus_neighbours_loom))]
+#[cfg(not(apus_hostgroup_loom))]
 pub use group::HostGroup;
-#[cfg(not(apus_neighbours_loom))]
+#[cfg(not(apus_hostgroup_loom))]
 pub use place::HostPlace;

@@ -1,7 +1,7 @@
 //! Loom models of the page: transports of several processes that take lines, leave them, and send at the same time.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg apus_neighbours_loom" cargo test --release -p apus-neighbours --lib model
+//! RUSTFLAGS="--cfg apus_hostgroup_loom" cargo test --release -p apus-hostgroup --lib model
 //! ```
 
 use super::line::{LINES, Line, OWNED_FOR, PAGE, add_to_queue, link_idle_at};

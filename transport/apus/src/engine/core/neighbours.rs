@@ -3,7 +3,7 @@
 
 use super::root::Core;
 use crate::engine::siblings::Sibling;
-use apus_neighbours::HostPlace;
+use apus_hostgroup::HostPlace;
 
 /// Where a transport learns what the others do.
 enum Source<'a, S> {

@@ -14,7 +14,7 @@ use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use apus_driver::TransmitHalf;
 use apus_metrics::{EngineMetrics, SizeHistogram};
-use apus_neighbours::HostPlace;
+use apus_hostgroup::HostPlace;
 use apus_overload::Quotas;
 use apus_proto::{DurationHistogram, Exemplars, Instant, Transport};
 use std::sync::Arc;
