@@ -104,6 +104,7 @@ pub mod local {
     pub use apus_local::{LocalConfig, LocalLimits, PeerPolicy, RingSizes};
 }
 mod metrics;
+pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
 mod request;
@@ -120,7 +121,6 @@ mod warning;
 #[cfg(feature = "rpc")]
 pub use apus_macros::service;
 pub use apus_metrics::{EngineMetrics, Metrics, Queues};
-pub use apus_overload as overload;
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
     MessageProgress, PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo,

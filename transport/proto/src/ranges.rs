@@ -6,8 +6,6 @@
 //! - **RANGES-1** Ranges are half-open, not empty, in ascending order.
 //! - **RANGES-2** No two ranges touch: between two neighbours at least one number is missing.
 
-#![forbid(unsafe_code)]
-
 use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
@@ -15,13 +13,13 @@ use std::ops::Range;
 /// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer. Both sets are usually
 /// empty, and otherwise a few ranges long, so that a sorted array is faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     ranges: Vec<Range<u64>>,
 }
 
 impl Ranges {
     /// Adds the numbers of `new`; an empty range adds nothing.
-    pub fn insert(&mut self, new: Range<u64>) {
+    pub(crate) fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
         }
@@ -43,7 +41,7 @@ impl Ranges {
     /// Returns whether `number` is in the set.
     #[must_use]
     #[inline]
-    pub fn contains(&self, number: u64) -> bool {
+    pub(crate) fn contains(&self, number: u64) -> bool {
         let next = self.ranges.partition_point(|range| range.end <= number);
         self.ranges.get(next).is_some_and(|range| range.start <= number)
     }
@@ -51,13 +49,13 @@ impl Ranges {
     /// Returns whether any number of `range` is in the set.
     #[must_use]
     #[inline]
-    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
         let next = self.ranges.partition_point(|each| each.end <= range.start);
         self.ranges.get(next).is_some_and(|each| each.start < range.end)
     }
 
     /// Removes all numbers below `limit`.
-    pub fn remove_below(&mut self, limit: u64) {
+    pub(crate) fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
         self.ranges.drain(..gone);
         if let Some(first) = self.ranges.first_mut() {
@@ -67,7 +65,7 @@ impl Ranges {
     }
 
     /// Removes the numbers of `gone`.
-    pub fn remove(&mut self, gone: Range<u64>) {
+    pub(crate) fn remove(&mut self, gone: Range<u64>) {
         if gone.is_empty() {
             return;
         }
@@ -85,35 +83,35 @@ impl Ranges {
 
     /// Returns all ranges, in ascending order.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.ranges.iter().cloned()
     }
 
     /// Returns the number of numbers in the set.
     #[must_use]
     #[inline]
-    pub fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
     /// Returns the lowest range.
     #[must_use]
     #[inline]
-    pub fn first(&self) -> Option<Range<u64>> {
+    pub(crate) fn first(&self) -> Option<Range<u64>> {
         self.ranges.first().cloned()
     }
 
     /// Returns the highest range.
     #[must_use]
     #[inline]
-    pub fn last(&self) -> Option<Range<u64>> {
+    pub(crate) fn last(&self) -> Option<Range<u64>> {
         self.ranges.last().cloned()
     }
 
     /// Returns the number of ranges.
     #[must_use]
     #[inline]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.ranges.len()
     }
 

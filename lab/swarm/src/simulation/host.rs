@@ -31,7 +31,7 @@ use apus_sim::packet::Packet;
 use apus_sim::processor::ProcessorHost;
 use apus_workload::time::Nanos;
 
-/// Bytes of payload after which a pass ends. Source: the engine's quota (`transport/overload/src/quota.rs`).
+/// Bytes of payload after which a pass ends. Source: the engine's quota (`transport/apus/src/overload/src/quota.rs`).
 const PASS_BYTES: usize = 1 << 17;
 
 /// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.

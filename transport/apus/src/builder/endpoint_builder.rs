@@ -6,7 +6,7 @@ use super::shards::Shards;
 use crate::endpoint::Endpoint;
 use crate::engine::poll_mode::PollMode;
 use crate::trace::{FreezeTriggers, TraceFiles};
-use apus_overload::Quotas;
+use crate::overload::Quotas;
 use apus_proto::Config;
 #[cfg(doc)]
 use apus_socket::Raw;

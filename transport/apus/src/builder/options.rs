@@ -14,7 +14,7 @@ use crate::trace::{FreezeTriggers, TraceFiles};
 use crate::warning;
 use apus_driver::Driver;
 use apus_hostgroup::HostGroup;
-use apus_overload::Quotas;
+use crate::overload::Quotas;
 use apus_proto::{Config, Profile, acknowledge_for_ended_client};
 use apus_socket::{EndedNeighbours, Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};

@@ -39,7 +39,7 @@
 //! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds requests
 //!   waiting.
 
-use apus_overload::Feedback;
+use crate::overload::Feedback;
 use apus_proto::Instant;
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::poll_mode::PollMode;
 use super::shard::Shard;
 use super::wait_target::UntilClosed;
-use apus_overload::CoreShare;
+use crate::overload::CoreShare;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;

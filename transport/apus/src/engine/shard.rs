@@ -18,7 +18,7 @@ use crate::trace::FreezeTriggers;
 use crate::warning;
 use apus_driver::{Capabilities, Driver, DriverCounters};
 use apus_hostgroup::{HostGroup, HostPlace};
-use apus_overload::{Quotas, Work};
+use crate::overload::{Quotas, Work};
 use apus_proto::{Config, Instant, Transport};
 use apus_socket::EndedNeighbours;
 use apus_trace::auto_save::AutoSave;

@@ -21,7 +21,7 @@
 //! dropped at once, which is the cheapest place: no work has been spent on it.
 //!
 //! ```
-//! use apus_overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+//! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 //! use std::time::Duration;
 //!
 //! let mut budget = Budget::new(Quotas::default());

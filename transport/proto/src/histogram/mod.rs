@@ -8,8 +8,6 @@
 //!
 //! The protocol core of [apus](https://docs.rs/apus) counts with them, and its metrics show them.
 
-#![forbid(unsafe_code)]
-
 mod durations;
 pub mod octaves;
 mod sizes;

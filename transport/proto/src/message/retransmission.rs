@@ -11,7 +11,7 @@
 
 use crate::limits::MAX_RESEND_BURST;
 use crate::time::Instant;
-use apus_ranges::Ranges;
+use crate::ranges::Ranges;
 use std::ops::Range;
 
 /// Ranges that a message remembers. Chosen by us: as many as one burst of RESENDs asks for. What is forgotten can be asked

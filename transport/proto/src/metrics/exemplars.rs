@@ -7,7 +7,7 @@
 
 use crate::peer::Address;
 use crate::time::Instant;
-use apus_histogram::{COARSE_BUCKETS, coarse_bucket};
+use crate::histogram::{COARSE_BUCKETS, coarse_bucket};
 
 /// An RPC whose duration was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

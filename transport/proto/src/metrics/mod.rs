@@ -11,7 +11,7 @@ use crate::error::FailureKind;
 use apus_wire::{Kind, PRIORITIES};
 use counters::{add_each, counters};
 
-pub use apus_histogram::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
+pub use crate::histogram::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
 pub use counters::Metadata;
 pub use exemplars::{Exemplar, Exemplars};
 

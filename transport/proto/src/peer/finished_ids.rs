@@ -11,7 +11,7 @@
 //! - **FINISHED-2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
 
 use crate::limits::MAX_ID_RANGES;
-use apus_ranges::Ranges;
+use crate::ranges::Ranges;
 
 /// A set of even ids that only grows.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use crate::neighbours::{ArrivingLengths, EIGHTHS};
 use crate::time::SEC;
-use apus_histogram::octaves;
+use crate::histogram::octaves;
 use smallvec::SmallVec;
 
 /// What they have published, within what is possible.

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::extent::extent;
 use crate::neighbours::{ArrivingLengths, EIGHTHS};
 use crate::time::{Instant, SEC, USEC};
-use apus_histogram::octaves;
+use crate::histogram::octaves;
 use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
 /// Classes for all lengths that a `u32` holds.

@@ -8,7 +8,7 @@
 use super::{NewRpc, Rpc, RpcKey};
 use crate::peer::PeerId;
 use crate::time::Instant;
-use apus_slots::{HashIndex, Slots, number};
+use crate::slots::{HashIndex, Slots, number};
 use apus_wire::Role;
 use foldhash::fast::FixedState;
 use slotmap::Key;

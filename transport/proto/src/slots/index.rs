@@ -20,7 +20,7 @@ struct Place {
 /// a cache line holds eight of them. What tells two slots of one hash apart is read in the slots, which the caller is about to
 /// use.
 #[derive(Debug, Default)]
-pub struct HashIndex {
+pub(crate) struct HashIndex {
     /// As many as a power of two, or none.
     places: Vec<Place>,
     len: usize,
@@ -33,7 +33,7 @@ impl HashIndex {
     /// Returns what `wanted` returns for a slot with this hash, unless that is `None` for all of them.
     #[inline(always)]
     #[must_use]
-    pub fn find<T>(&self, hash: u64, wanted: impl Fn(u32) -> Option<T>) -> Option<T> {
+    pub(crate) fn find<T>(&self, hash: u64, wanted: impl Fn(u32) -> Option<T>) -> Option<T> {
         let tag = hash as u32;
         let mut at = tag as usize;
         loop {
@@ -52,7 +52,7 @@ impl HashIndex {
 
     /// Adds a slot, which is not in the index.
     #[inline(always)]
-    pub fn insert(&mut self, hash: u64, slot: u32) {
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32) {
         if 2 * (self.len + 1) > self.places.len() {
             self.grow();
         }
@@ -82,7 +82,7 @@ impl HashIndex {
 
     /// Takes a slot out. Returns whether it was in the index.
     #[inline(always)]
-    pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
+    pub(crate) fn remove(&mut self, hash: u64, slot: u32) -> bool {
         let mask = self.places.len().wrapping_sub(1);
         let mut at = hash as u32 as usize & mask;
         loop {

@@ -6,11 +6,9 @@
 //! - **SLOTS-1** The version of a slot is odd exactly while its value is live. It grows with each change, so that no key names
 //!   two values.
 
-#![forbid(unsafe_code)]
-
 mod index;
 
-pub use index::HashIndex;
+pub(crate) use index::HashIndex;
 
 use slotmap::{Key, KeyData};
 use std::marker::PhantomData;
@@ -20,7 +18,7 @@ use std::marker::PhantomData;
 /// A value that has ended stays where it is until a new one is written over it, so that nothing long is moved. Values are boxed: a
 /// table that grows would otherwise copy all of them at once. Keys and their order are those of [`slotmap::SlotMap`].
 #[derive(Debug)]
-pub struct Slots<K, T> {
+pub(crate) struct Slots<K, T> {
     slots: Vec<Slot<T>>,
     /// The number of the slot whose value has ended last; 0 if all are live. Numbers count from 1.
     free: u32,
@@ -50,7 +48,7 @@ fn key<K: Key>(number: u32, version: u32) -> K {
 
 /// Returns the number of the slot that a key names.
 #[inline(always)]
-pub fn number(key: impl Key) -> u32 {
+pub(crate) fn number(key: impl Key) -> u32 {
     key.data().as_ffi() as u32
 }
 
@@ -62,19 +60,19 @@ fn place(key: impl Key) -> (usize, u32) {
 impl<K: Key, T> Slots<K, T> {
     /// Returns the number of live values.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.live
     }
 
     /// Returns whether no value is live.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.live == 0
     }
 
     /// Makes a value that has ended a live one, over which the caller writes; `None` if there is none.
     #[inline(always)]
-    pub fn reuse(&mut self) -> Option<(K, &mut T)> {
+    pub(crate) fn reuse(&mut self) -> Option<(K, &mut T)> {
         let slot = self.slots.get_mut(self.free.wrapping_sub(1) as usize)?;
         let number = std::mem::replace(&mut self.free, slot.next_free);
         slot.version = slot.version.wrapping_add(1);
@@ -84,7 +82,7 @@ impl<K: Key, T> Slots<K, T> {
 
     /// Adds a live value.
     #[cold]
-    pub fn add(&mut self, value: T) -> K {
+    pub(crate) fn add(&mut self, value: T) -> K {
         self.slots.push(Slot { version: 1, next_free: 0, value: Box::new(value) });
         self.live += 1;
         key(self.slots.len() as u32, 1)
@@ -92,7 +90,7 @@ impl<K: Key, T> Slots<K, T> {
 
     /// Ends a live value. It has no key any more, and stays readable until it is used again.
     #[inline(always)]
-    pub fn end(&mut self, key: K) -> Option<&mut T> {
+    pub(crate) fn end(&mut self, key: K) -> Option<&mut T> {
         let (at, version) = place(key);
         let slot = self.slots.get_mut(at).filter(|slot| slot.version == version)?;
         slot.version = version.wrapping_add(1);
@@ -103,7 +101,7 @@ impl<K: Key, T> Slots<K, T> {
 
     /// Returns a live value.
     #[inline(always)]
-    pub fn get(&self, key: K) -> Option<&T> {
+    pub(crate) fn get(&self, key: K) -> Option<&T> {
         let (at, version) = place(key);
         let slot = self.slots.get(at)?;
         if slot.version == version { Some(&slot.value) } else { None }
@@ -111,7 +109,7 @@ impl<K: Key, T> Slots<K, T> {
 
     /// Returns a live value.
     #[inline(always)]
-    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut T> {
         let (at, version) = place(key);
         let slot = self.slots.get_mut(at)?;
         if slot.version == version { Some(&mut slot.value) } else { None }
@@ -119,19 +117,19 @@ impl<K: Key, T> Slots<K, T> {
 
     /// Returns the key and the value of a slot that is live.
     #[inline(always)]
-    pub fn at(&self, number: u32) -> Option<(K, &T)> {
+    pub(crate) fn at(&self, number: u32) -> Option<(K, &T)> {
         let slot = self.slots.get(number.wrapping_sub(1) as usize)?;
         Some((key(number, slot.version), &slot.value))
     }
 
     /// Returns all live values, in the order of their slots.
-    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         let live = (1..).zip(&self.slots).filter(|(_, slot)| slot.version % 2 == 1);
         live.map(|(number, slot)| (key(number, slot.version), &*slot.value))
     }
 
     /// Returns all values, live ones and ended ones.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().map(|slot| &mut *slot.value)
     }
 }

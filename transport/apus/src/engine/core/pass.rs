@@ -6,7 +6,7 @@ use super::root::Core;
 use crate::engine::cpu::CpuPart;
 use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Arrivals;
-use apus_overload::Work;
+use crate::overload::Work;
 use apus_proto::Instant;
 
 impl Core {

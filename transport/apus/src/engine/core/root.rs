@@ -15,7 +15,7 @@ use crate::error::Closed;
 use apus_driver::TransmitHalf;
 use apus_metrics::{EngineMetrics, SizeHistogram};
 use apus_hostgroup::HostPlace;
-use apus_overload::Quotas;
+use crate::overload::Quotas;
 use apus_proto::{DurationHistogram, Exemplars, Instant, Transport};
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::engine::local::{ConnectStart, LocalState};
 use crate::engine::task_place::TaskPlace;
 use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
-use apus_overload::Work;
+use crate::overload::Work;
 use apus_proto::Instant;
 use apus_trace::recorder;
 use std::io;

@@ -1,6 +1,6 @@
 //! What the current pass of the loop may still do, and what the last one left over.
 
-use apus_overload::{Budget, Quotas, Work};
+use crate::overload::{Budget, Quotas, Work};
 use apus_trace::{Event, recorder};
 
 /// The quotas of the current pass, and whether they ended its transmission or its delivery early.

@@ -23,7 +23,7 @@ mod read_time;
 mod sealing;
 pub mod snapshot;
 
-pub use apus_histogram::SizeHistogram;
+pub use apus_proto::histogram::SizeHistogram;
 pub use endpoint::{Metrics, Queues};
 pub use engine::EngineMetrics;
 pub use read_time::ReadTime;
