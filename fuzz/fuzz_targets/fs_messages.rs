@@ -1,8 +1,8 @@
-//! The decoders of the file service's messages. The body is in `files/wire/tests/corpus`.
+//! The decoders of the file service's messages. The body is in `files/core/tests/corpus`.
 
 #![no_main]
 
-#[path = "../../files/wire/tests/corpus/fs_messages.rs"]
+#[path = "../../files/core/tests/corpus/fs_messages.rs"]
 mod fs_messages;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fs_messages::run(bytes));

@@ -1,6 +1,6 @@
 //! Ranges of one file that owners have locked.
 
-use apus_fs_wire::{LockKind, LockRange};
+use crate::wire::{LockKind, LockRange};
 
 /// A range that an owner has locked, or wants to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

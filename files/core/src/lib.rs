@@ -13,5 +13,6 @@ mod held_locks;
 pub mod server;
 pub mod store;
 mod tally;
+pub mod wire;
 
 pub use store::Store;

@@ -9,9 +9,9 @@
 //! - **STORE-3** A batch with a number that was applied already is not applied again.
 //! - **STORE-4** An [`Ino`] never names another node, also after a crash. A node that was found keeps its number.
 //! - **STORE-5** Nothing outside of the exported directory is read or changed, whatever symbolic links it contains.
-//! - **STORE-6** Equal [`Version`](apus_fs_wire::Version)s of a node mean equal contents and attributes.
+//! - **STORE-6** Equal [`Version`](crate::wire::Version)s of a node mean equal contents and attributes.
 
-use apus_fs_wire::{Attributes, Errno, FailedBatch, Ino, Name, Record, SeekTarget, SpaceStatus};
+use crate::wire::{Attributes, Errno, FailedBatch, Ino, Name, Record, SeekTarget, SpaceStatus};
 use bytes::Bytes;
 
 /// Identity of a client: of one mount.
@@ -222,7 +222,7 @@ pub trait Store {
     /// Returns the nodes without a name that are kept.
     fn orphans(&self) -> Vec<Ino>;
 
-    /// Removes a node without a name. Nothing else removes it: a record [`Close`](apus_fs_wire::Record::Close) changes nothing in
+    /// Removes a node without a name. Nothing else removes it: a record [`Close`](crate::wire::Record::Close) changes nothing in
     /// the store.
     fn drop_orphan(&mut self, node: Ino);
 

@@ -8,8 +8,8 @@ use apus_fs_core::client::{
     Place, ServerCallback,
 };
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::encode;
+use apus_fs_core::wire::{
     AllocateMode, Attributes, BatchDone, Callback, Entry, Errno, FailedBatch, Failure, Handle, Ino,
     LeaseKind, Listing, LockKind, LockOwner, LockRange, Name, NewNode, NodeKind, RecalledNode,
     Response, SeekTarget, Step, Time, Version, Welcome, WireVersion,

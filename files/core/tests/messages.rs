@@ -1,8 +1,8 @@
 //! Messages survive the way through their bytes, and no bytes do harm.
 
-use apus_fs_wire::frame::{Addressee, decode, encode};
-use apus_fs_wire::limits::{MAX_PATH_COMPONENTS, MAX_RECORDS};
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::{Addressee, decode, encode};
+use apus_fs_core::wire::limits::{MAX_PATH_COMPONENTS, MAX_RECORDS};
+use apus_fs_core::wire::{
     AllocateMode, Batch, Callback, CallbackResponse, Data, Handle, Hello, Ino, InoRange, LeaseKind,
     Lie, LookUp, Message, Name, NewNode, NodeKind, NodeRange, RecalledNode, Record, Request,
     Response, SessionRequest, SetAttributes, Time, WireError, WireVersion,
@@ -265,7 +265,7 @@ fn ranges_outside_of_the_payload_are_refused() {
     refused(SessionRequest::Read { ranges: vec![far] }, Lie::ImpossibleRange);
     let all = NodeRange { file: NODE, offset: 0, length: 20 << 20 };
     refused(SessionRequest::Read { ranges: vec![all, all] }, Lie::ImpossibleRange);
-    let promised = Response::ReadDone(vec![(1, apus_fs_wire::Version::default())]);
+    let promised = Response::ReadDone(vec![(1, apus_fs_core::wire::Version::default())]);
     assert_eq!(decode::<Response>(encode(&promised)), Err(WireError::Lie(Lie::ImpossibleRange)));
 }
 

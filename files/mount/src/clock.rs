@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apus_fs_core::client::Clock;
-use apus_fs_wire::Time;
+use apus_fs_core::wire::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the time since the machine was started, suspensions included: the time that the cores want.

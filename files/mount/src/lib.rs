@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! - **FSRUN-1** A peer that is neither on this host nor in a trusted network gets no other response than
-//!   [`NotTrusted`](apus_fs_wire::Failure::NotTrusted), and its requests do not reach the core.
+//!   [`NotTrusted`](apus_fs_core::wire::Failure::NotTrusted), and its requests do not reach the core.
 //! - **FSRUN-2** Every request of the kernel that was read is answered, or the connection to the kernel ends.
 //! - **FSRUN-3** References to nodes that the kernel did not take, because it no longer waited for the reply or the reply
 //!   had no room, are given back.

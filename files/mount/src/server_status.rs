@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus::{BindError, CallError, CallOptions, Endpoint};
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Failure, FileSystemStatus, Hello, Message, Request, Response, SessionRequest, WireError,
     WireVersion, frame,
 };

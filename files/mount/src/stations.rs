@@ -4,7 +4,7 @@
 
 use apus_fs_core::client::{ClientCall, OpToken, OperationKind};
 use apus_fs_core::server::CallToken;
-use apus_fs_wire::RequestKind;
+use apus_fs_core::wire::RequestKind;
 use apus_trace::{Event, recorder};
 
 /// Gives the numbers in records their names.

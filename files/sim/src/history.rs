@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use apus_fs_wire::{Errno, Ino, Name};
+use apus_fs_core::wire::{Errno, Ino, Name};
 use bytes::Bytes;
 
 /// Position of an event in the order of all events.

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{ClientBatch, ClientId};
+use apus_fs_core::wire::{Data, Handle, Ino, Name, NewNode, Record, Time};
 use apus_fs_store::{DirectoryOptions, DirectoryStore};
-use apus_fs_wire::{Data, Handle, Ino, Name, NewNode, Record, Time};
 use bytes::Bytes;
 
 const TIME: Time = Time { seconds: 100, nanoseconds: 0 };

@@ -1,6 +1,7 @@
 //! Benchmarks: apus beside other transports, on the same machine, in the same run.
 //!
 //! ```text
+//!   contenders    transports under test, and the load that drives them
 //!   contest       one figure (round trip, throughput, rate, handoffs) of contenders that take turns
 //!   local         messages between processes of one host
 //!   demo          short messages among long ones: on shaped links, in the simulator, or over loopback
@@ -21,10 +22,11 @@
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod agent;
 pub mod cluster;
+pub mod contenders;
 pub mod contest;
 pub mod demo;
 pub mod endpoints;

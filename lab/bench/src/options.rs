@@ -1,7 +1,7 @@
 //! Options that several experiments share.
 
+use crate::contenders::contender::{Plan, poll_on};
 use apus::PollMode;
-use apus_contenders::contender::{Plan, poll_on};
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
 use apus_workload::Workload;

@@ -17,9 +17,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::contenders::apus::{Apus, Calls, Path};
+use crate::contenders::contender::{Contender, Plan, Replies, Side};
 use crate::options::check_seconds;
-use apus_contenders::apus::{Apus, Calls, Path};
-use apus_contenders::contender::{Contender, Plan, Replies, Side};
 use apus_report::experiment::defaults;
 use apus_report::result::{Figure, Outcome, Ratio, Row};
 use apus_report::stats::Spread;
@@ -122,7 +122,7 @@ pub fn record(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
         source,
     })?;
     let cores = Cores::choose();
-    let plan = options.plan(apus_contenders::contender::poll_on(cores, options.poll));
+    let plan = options.plan(crate::contenders::contender::poll_on(cores, options.poll));
     let [client_file, server_file] = ["client.tt", "server.tt"].map(|name| options.out.join(name));
     let task = |name: &str, core, file: &FilePath, server| Task {
         name: name.to_owned(),

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus::{Bytes, Endpoint};
-use apus_contenders::apus::{Apus, BarePair, Calls, Path, ReceiveMode};
-use apus_contenders::baseline::{CacheLines, SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
-use apus_contenders::contender::{Contender, Plan, Replies, Side};
+use apus_bench::contenders::apus::{Apus, BarePair, Calls, Path, ReceiveMode};
+use apus_bench::contenders::baseline::{CacheLines, SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
+use apus_bench::contenders::contender::{Contender, Plan, Replies, Side};
 use apus_local::{Connecting, LocalConfig, PairEvent, ReceiveQuota};
 use apus_testbed::Error;
 use apus_testbed::process::{Agent, Control, Runner, Spawner, Task};
@@ -179,7 +179,7 @@ fn apus_servers_send_each_message_back() {
 /// Returns a connection to the unix socket of a server, as its clients open it.
 fn unix_socket(server: SocketAddr, kind: SocketType) -> OwnedFd {
     let name =
-        SocketAddrUnix::new_abstract_name(format!("apus-contenders/{server}").as_bytes()).unwrap();
+        SocketAddrUnix::new_abstract_name(format!("apus-bench/{server}").as_bytes()).unwrap();
     let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
     connect(&socket, &name).unwrap();
     socket

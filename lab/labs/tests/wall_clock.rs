@@ -15,7 +15,7 @@ const READERS: [(&str, &str); 8] = [
     ("files/store/src/directory/copy.rs", "when a file was copied"),
     ("files/mount/src/clock.rs", "when a file was changed"),
     ("files/mount/src/mount/lost_changes.rs", "when changes were lost"),
-    ("transport/introspection/src/requests.rs", "when counters were read"),
+    ("transport/observe/src/introspection/requests.rs", "when counters were read"),
     ("transport/seal/src/tls/verifier.rs", "whether a certificate is valid"),
     ("transport/trace/src/clock.rs", "when a trace was recorded"),
 ];

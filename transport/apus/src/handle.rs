@@ -7,7 +7,7 @@ use crate::error::Closed;
 #[cfg(feature = "introspection")]
 use crate::introspection;
 use crate::submission::cancel;
-use apus_metrics::Metrics;
+use apus_observe::Metrics;
 use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct EndpointHandle {
 /// Shuts the endpoint down when the last handle is dropped.
 struct Lifetime {
     #[cfg(feature = "introspection")]
-    _registration: Option<apus_introspection::Registration>,
+    _registration: Option<apus_observe::introspection::Registration>,
     shards: Arc<Shards>,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user. `apus metrics`, `apus top` and `apus
 //! trace` are clients; [`processes`] and [`Process`] serve other tools. An application can [`publish`] responses of its
-//! own, and [counters](publish_metrics). The crate `apus-introspection` has the rules of access, and what it costs.
+//! own, and [counters](publish_metrics). `apus_observe::introspection` has the rules of access, and what it costs.
 //!
 //! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the environment, or the cargo
 //! feature switches it off.
 
-pub use apus_introspection::{
+pub use apus_observe::introspection::{
     Error, Process, Published, PublishedMetrics, RpcRow, SenderInfo, SenderRow, Senders,
     TraceStatus, own_snapshot, processes, publish, publish_metrics,
 };
@@ -16,7 +16,7 @@ use crate::engine::shard::Shard;
 use crate::engine::shards::Shards;
 use crate::snapshot::EndpointSnapshot;
 use crate::warning;
-use apus_introspection::{Observable, Registration};
+use apus_observe::introspection::{Observable, Registration};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Once, Weak};

@@ -120,7 +120,7 @@ mod warning;
 
 #[cfg(feature = "rpc")]
 pub use apus_macros::service;
-pub use apus_metrics::{EngineMetrics, Metrics, Queues};
+pub use apus_observe::{EngineMetrics, Metrics, Queues};
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
     MessageProgress, PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo,

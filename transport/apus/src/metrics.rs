@@ -1,6 +1,6 @@
 //! Reading the counters of an endpoint.
 
-use apus_metrics::{Metrics, ReadTime};
+use apus_observe::{Metrics, ReadTime};
 
 use crate::engine::shard::Shard;
 use std::time::SystemTime;

@@ -19,4 +19,4 @@
 //! `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds. They come from a
 //! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
-pub use apus_metrics::metrics_bridge::Publisher;
+pub use apus_observe::metrics_bridge::Publisher;

@@ -22,4 +22,4 @@
 //! # }
 //! ```
 
-pub use apus_metrics::snapshot::*;
+pub use apus_observe::snapshot::*;

@@ -4,6 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | (root) | [`Metrics`]: all counters of an endpoint at one moment |
+//! | `introspection` | counters, live RPCs and traces of live processes, over a unix socket (feature `introspection`) |
 //! | [`snapshot`] | the same by name, of all endpoints of a process: to store, compare and add |
 //! | `prometheus` | OpenMetrics text (feature `prometheus`) |
 //! | `metrics_bridge` | counters for the recorder of the `metrics` facade (feature `metrics`) |
@@ -15,6 +16,8 @@
 
 mod endpoint;
 mod engine;
+#[cfg(feature = "introspection")]
+pub mod introspection;
 #[cfg(feature = "metrics")]
 pub mod metrics_bridge;
 #[cfg(feature = "prometheus")]

@@ -1,8 +1,8 @@
 //! Exemplars on their way from counters through snapshots to the text for Prometheus.
 
-use apus_metrics::prometheus::text;
-use apus_metrics::snapshot::{EndpointSnapshot, Snapshot};
-use apus_metrics::{Metrics, ReadTime};
+use apus_observe::prometheus::text;
+use apus_observe::snapshot::{EndpointSnapshot, Snapshot};
+use apus_observe::{Metrics, ReadTime};
 use apus_proto::{Exemplar, Instant};
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -73,7 +73,7 @@ fn of_several_clients_of_a_process_the_latest_call_is_named() {
     assert_eq!(ids.collect::<Vec<_>>(), ["2", "8"]);
     // Processes keep their own.
     let text =
-        apus_metrics::prometheus::text(vec![snapshot(vec![one]), snapshot(vec![other])], true);
+        apus_observe::prometheus::text(vec![snapshot(vec![one]), snapshot(vec![other])], true);
     assert_eq!(exemplars(&text).len(), 4);
 }
 

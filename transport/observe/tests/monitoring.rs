@@ -30,7 +30,7 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
 
 /// The names under which values are exported, without a process that has any.
 fn exported() -> BTreeSet<String> {
-    let text = apus_metrics::prometheus::text(Vec::new(), true);
+    let text = apus_observe::prometheus::text(Vec::new(), true);
     let mut names = BTreeSet::new();
     for line in text.lines() {
         let mut words = line.split(' ');

@@ -18,7 +18,7 @@ const PROGRAM: &str = "apus-bench-rpc";
 /// Typed services and tonic over apus, beside tonic over HTTP/2 and tarpc
 ///
 /// Starts the program apus-bench-rpc with these options; it is beside this program, or in PATH. It is built by
-/// `cargo build --release --workspace`, or by `cargo build --release -p apus-bench-rpc` alone.
+/// `cargo build --release --workspace`, or by `cargo build --release -p apus-bench` alone.
 ///
 /// Rows: `call`, a bare call of an endpoint; `service`, a method of #[apus::service]; `tonic-apus` and `tonic-http2`, one generated
 /// client over both; `tarpc`. p50 and p99 are of one call at a time, krps of --outstanding calls. With --hedging: two
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let error = Command::new(&program).args(&arguments.options).exec();
     Err(match error.kind() {
         ErrorKind::NotFound => Failure::Work(format!(
-            "{PROGRAM} is neither beside this program nor in PATH; build it with `cargo build --release -p {PROGRAM}`"
+            "{PROGRAM} is neither beside this program nor in PATH; build it with `cargo build --release -p apus-bench`"
         )),
         _ => Failure::of(&format!("start {}", program.display()), &error),
     })

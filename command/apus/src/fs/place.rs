@@ -34,7 +34,7 @@ impl Place {
 
 /// Checks the name of an export: it has no character that a shell, fstab or a path would read as something else.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let most = apus_fs_wire::limits::MAX_EXPORT_NAME;
+    let most = apus_fs_core::wire::limits::MAX_EXPORT_NAME;
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > most || !name.bytes().all(good) {
         return Err(format!(

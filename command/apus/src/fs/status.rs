@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apus_fs::server_status;
 use apus_fs::status::{self, ClientStatus, Role, Status};
-use apus_fs_wire::FileSystemStatus;
+use apus_fs_core::wire::FileSystemStatus;
 use clap::Args;
 use serde_json::{Value, json};
 

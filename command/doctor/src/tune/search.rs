@@ -7,7 +7,7 @@ use apus::{Engine, Settings};
 use super::evidence::{Candidate, Decision, Effect};
 use super::options::{Goal, Options};
 use super::setting::{SETTINGS, Setting};
-use apus_contenders::contender::Plan;
+use apus_bench::contenders::contender::Plan;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{self, Cores};
@@ -250,8 +250,10 @@ impl Measure<'_> {
     ) -> Result<f64, Error> {
         let experiment = goal.experiment();
         let usual = (experiment.defaults)();
-        let poll =
-            apus_contenders::contender::poll_on(self.cores, settings.poll.unwrap_or_default());
+        let poll = apus_bench::contenders::contender::poll_on(
+            self.cores,
+            settings.poll.unwrap_or_default(),
+        );
         let plan = Plan {
             size: usual.size,
             outstanding: usual.outstanding,

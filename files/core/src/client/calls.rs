@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
+use crate::wire::{Ino, LeaseKind, LockOwner, Name, SessionRequest};
 
 use super::effect::{ClientCall, OpToken};
 use crate::held_locks::HeldLock;

@@ -4,7 +4,7 @@
 //! else in it is cancelled. Then the server's state with and without the batch is the same but for times of the directory, and
 //! no operation waits for the batch, because the one that waits for a batch seals it.
 
-use apus_fs_wire::{Ino, LeaseKind, Time};
+use crate::wire::{Ino, LeaseKind, Time};
 
 use super::Client;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Ino, Name, Record, RequestKind, Time};
+use crate::wire::{Errno, Ino, Name, Record, RequestKind, Time};
 use bytes::Bytes;
 
 use super::operation::Reply;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use apus_fs_wire::{Attributes, Entry, Handle, Ino, LeaseKind, Listing, Name, NodeKind, Step};
+use crate::wire::{Attributes, Entry, Handle, Ino, LeaseKind, Listing, Name, NodeKind, Step};
 
 use super::Client;
 use super::contents::Contents;

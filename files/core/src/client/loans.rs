@@ -3,7 +3,7 @@
 //! A lease that goes back by itself takes the way of one that is recalled: the kernel drops what it has cached, the changes leave,
 //! and with them the lease.
 
-use apus_fs_wire::{Ino, LeaseKind, RecalledNode};
+use crate::wire::{Ino, LeaseKind, RecalledNode};
 
 use super::Client;
 use super::effect::OpToken;

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use apus_fs_wire::limits::MAX_NODES;
-use apus_fs_wire::{Batch, Data, Handle, Ino, NewNode, Record, Time};
+use crate::wire::limits::MAX_NODES;
+use crate::wire::{Batch, Data, Handle, Ino, NewNode, Record, Time};
 use bytes::Bytes;
 
 use super::cancellation::DirectoryBefore;

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use apus_fs_wire::{Errno, Ino, Name, Record};
+use crate::wire::{Errno, Ino, Name, Record};
 use bytes::Bytes;
 
 use super::Client;
 use super::effect::{ClientEffect, Clock, Invalidation, LostChange, LostChanges};
 use super::log::{SealedBatch, subjects};
-use apus_fs_wire::LeaseKind;
+use crate::wire::LeaseKind;
 
 /// Directories above a node that its path names at most. Only a server that lies makes more.
 const MOST_ABOVE: usize = 256;

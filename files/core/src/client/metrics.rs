@@ -1,6 +1,6 @@
 //! What a client counts.
 
-use apus_fs_wire::RequestKind;
+use crate::wire::RequestKind;
 
 use super::status::ClientStatus;
 use super::{Client, OperationKind};

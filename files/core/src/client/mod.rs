@@ -43,7 +43,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::held_locks::HeldLock;
-use apus_fs_wire::{
+use crate::wire::{
     Errno, Handle, Ino, LeaseKind, LockOwner, Name, Request, Response, SessionRequest, frame,
 };
 use bytes::Bytes;
@@ -455,7 +455,7 @@ impl Client {
                 && !(node.is_directory() && parents.contains(&node.ino()))
         });
         let unused: Vec<Ino> = unused.map(|node| node.ino()).take(MOST_NODES / 10).collect();
-        for nodes in unused.chunks(apus_fs_wire::limits::MAX_NODES) {
+        for nodes in unused.chunks(crate::wire::limits::MAX_NODES) {
             let mut leases = Vec::new();
             for ino in nodes {
                 let Some(node) = self.nodes.remove(ino) else { continue };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use apus_fs_wire::{Attributes, Handle, Ino, LeaseKind, LockOwner, Name, NodeKind, Time};
+use crate::wire::{Attributes, Handle, Ino, LeaseKind, LockOwner, Name, NodeKind, Time};
 use bytes::Bytes;
 
 use super::contents::Contents;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apus_fs_wire::{
+use crate::wire::{
     AllocateMode, Attributes, Ino, LockConflict, LockKind, LockOwner, LockRange, Name, NewNode,
     NodeKind, SeekTarget, SpaceStatus, Time,
 };

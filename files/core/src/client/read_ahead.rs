@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apus_fs_wire::{Ino, NodeRange, SessionRequest};
+use crate::wire::{Ino, NodeRange, SessionRequest};
 
 use super::Client;
 use super::calls::Purpose;

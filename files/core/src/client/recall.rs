@@ -3,7 +3,7 @@
 //! A recall goes through two stages ([`RecallStage`]). While the kernel drops what it has cached, operations go on, because the kernel
 //! waits for those that have its pages locked. Then operations wait, until the nodes' changes are applied at the server.
 
-use apus_fs_wire::{
+use crate::wire::{
     Callback, CallbackResponse, Ino, LeaseKind, RecalledNode, SessionRequest, frame,
 };
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Taking locks again that the client had before the server was restarted (FS-13).
 
-use apus_fs_wire::{Ino, Lock, LockOwner, Response, SessionRequest};
+use crate::wire::{Ino, Lock, LockOwner, Response, SessionRequest};
 
 use super::Client;
 use super::calls::Purpose;

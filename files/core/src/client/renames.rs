@@ -3,7 +3,7 @@
 //! Until the server has decided, the client's names are those of before. No change of the nodes is recorded meanwhile: it would
 //! follow the rename, and be a change of something else. When the rename is applied, both directories are asked for again.
 
-use apus_fs_wire::Ino;
+use crate::wire::Ino;
 
 /// A rename under way.
 #[derive(Debug)]

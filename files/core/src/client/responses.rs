@@ -1,6 +1,6 @@
 //! What comes back from the server.
 
-use apus_fs_wire::{
+use crate::wire::{
     BatchDone, FailedBatch, Failure, Handle, InoRange, LeaseKind, Response, SessionRequest,
     Welcome, WireVersion, frame,
 };
@@ -12,8 +12,8 @@ use super::Client;
 use super::calls::{Outstanding, Purpose, backoff};
 use super::effect::{ClientCall, ClientEffect, Clock, Invalidation};
 use super::session::SessionState;
-use apus_fs_wire::limits::MAX_NODES;
-use apus_fs_wire::{Errno, Ino};
+use crate::wire::limits::MAX_NODES;
+use crate::wire::{Errno, Ino};
 
 /// Versions that this client speaks, in words.
 fn spoken() -> String {

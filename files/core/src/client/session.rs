@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apus_fs_wire::{Hello, Ino, InoRange, WireVersion};
+use crate::wire::{Hello, Ino, InoRange, WireVersion};
 use bytes::Bytes;
 
 use crate::store::ClientId;
@@ -87,7 +87,7 @@ const CLOCK_MARGIN: u32 = 32;
 /// Numbers from which new ones are asked for.
 const FEW_INOS: u64 = 4_096;
 /// Ranges that are remembered: each had 2^20 numbers.
-const MOST_RANGES: usize = apus_fs_wire::limits::MAX_RANGES;
+const MOST_RANGES: usize = crate::wire::limits::MAX_RANGES;
 
 impl Session {
     pub(super) fn new(settings: ClientSettings, now: Duration) -> Self {

@@ -1,6 +1,6 @@
 //! What a client says of itself.
 
-use apus_fs_wire::{LeaseKind, RequestKind};
+use crate::wire::{LeaseKind, RequestKind};
 use serde::{Deserialize, Serialize};
 
 use super::session::SessionState;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use apus_fs_wire::{Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
+use crate::wire::{Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
 
 use super::Client;
 use super::calls::{Purpose, backoff};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use apus_fs_wire::Ino;
+use crate::wire::Ino;
 
 use crate::store::ClientId;
 

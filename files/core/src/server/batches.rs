@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::limits::MAX_ENTRIES;
-use apus_fs_wire::{Batch, BatchDone, Failure, Handle, Ino, LeaseKind, Response};
+use crate::wire::limits::MAX_ENTRIES;
+use crate::wire::{Batch, BatchDone, Failure, Handle, Ino, LeaseKind, Response};
 use bytes::Bytes;
 
 use super::Server;
@@ -198,7 +198,7 @@ impl<S: Store> Server<S> {
         session: u64,
         changes: &Changes,
         failed: Option<u32>,
-        changed: &[(Ino, apus_fs_wire::Attributes)],
+        changed: &[(Ino, crate::wire::Attributes)],
         orphaned: Vec<Ino>,
     ) {
         let existing: BTreeSet<Ino> = changed.iter().map(|(ino, _)| *ino).collect();

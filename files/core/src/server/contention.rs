@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apus_fs_wire::Ino;
+use crate::wire::Ino;
 
 /// Changes of the holder from which a node is contended. Chosen by us: two mounts that use a file one after the other, as in a
 /// `make` after an editor, have one or two.

@@ -19,7 +19,7 @@ pub enum ServerEffect {
     Respond {
         /// The request.
         call: CallToken,
-        /// Prefix and header of the response, as [`frame::encode`](apus_fs_wire::frame::encode) makes them.
+        /// Prefix and header of the response, as [`frame::encode`](crate::wire::frame::encode) makes them.
         header: Bytes,
         /// Bytes of files that follow.
         payload: Vec<Bytes>,

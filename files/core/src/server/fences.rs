@@ -1,6 +1,6 @@
 //! Fencing: a client that comes back too late does not bring its changes (FSSERVE-15).
 
-use apus_fs_wire::Ino;
+use crate::wire::Ino;
 
 use super::Server;
 use crate::store::{ClientId, Store};

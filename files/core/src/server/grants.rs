@@ -1,7 +1,7 @@
 //! Granting: requests that need leases are served, or wait for their turn.
 
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use crate::wire::frame::encode;
+use crate::wire::{
     Attributes, Errno, Failure, Handle, Ino, LeaseKind, Response, SessionRequest, WantedLease,
 };
 use bytes::Bytes;

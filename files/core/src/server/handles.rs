@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use apus_fs_wire::{Handle, Ino, InoRange};
+use crate::wire::{Handle, Ino, InoRange};
 use siphasher::sip::SipHasher24;
 
 use crate::store::ClientId;

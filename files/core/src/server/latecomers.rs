@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use apus_fs_wire::{Hello, Ino};
+use crate::wire::{Hello, Ino};
 
 use super::Server;
 use crate::store::{ClientId, Store};

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use apus_fs_wire::{Ino, LeaseKind};
+use crate::wire::{Ino, LeaseKind};
 
 /// All leases.
 #[derive(Debug, Default)]

@@ -6,10 +6,8 @@
 
 use std::collections::VecDeque;
 
-use apus_fs_wire::limits::MAX_ENTRIES;
-use apus_fs_wire::{
-    Attributes, Errno, Ino, LeaseKind, ListTree, Listing, Name, NodeKind, Response,
-};
+use crate::wire::limits::MAX_ENTRIES;
+use crate::wire::{Attributes, Errno, Ino, LeaseKind, ListTree, Listing, Name, NodeKind, Response};
 
 use super::Server;
 use super::grants::Attempt;

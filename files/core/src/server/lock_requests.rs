@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use apus_fs_wire::{Errno, Failure, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
+use crate::wire::{Errno, Failure, Handle, Ino, Lock, LockKind, LockOwner, LockRange, Response};
 
 use super::Server;
 use super::effect::CallToken;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Ino, LockConflict, LockKind, LockOwner};
+use crate::wire::{Ino, LockConflict, LockKind, LockOwner};
 
 use super::effect::CallToken;
 use super::settings::{MAX_LOCKS, MAX_WAITING_LOCKS};

@@ -1,6 +1,6 @@
 //! What a server counts.
 
-use apus_fs_wire::RequestKind;
+use crate::wire::RequestKind;
 
 use super::Server;
 use crate::store::{Store, StoreMetrics};

@@ -75,8 +75,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::{
+use crate::wire::frame::{decode, encode};
+use crate::wire::{
     Decoded, Errno, Failure, Handle, Ino, Request, RequestKind, Response, SessionRequest,
 };
 use bytes::Bytes;

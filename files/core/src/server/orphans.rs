@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Ino, LeaseKind};
+use crate::wire::{Ino, LeaseKind};
 
 use super::Server;
 use crate::store::Store;

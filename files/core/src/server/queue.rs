@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Ino, LeaseKind, SessionRequest};
+use crate::wire::{Ino, LeaseKind, SessionRequest};
 
 use super::effect::CallToken;
 use super::leases::is_conflict;

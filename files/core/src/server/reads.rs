@@ -1,7 +1,7 @@
 //! Reading: path walks, attributes and contents.
 
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use crate::wire::frame::encode;
+use crate::wire::{
     Attributes, Entry, Errno, Handle, Ino, LeaseKind, LookUp, NodeKind, NodeRange, Response, Step,
 };
 use bytes::Bytes;

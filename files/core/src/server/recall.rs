@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::{Callback, CallbackResponse, Ino, RecalledNode};
+use crate::wire::frame::{decode, encode};
+use crate::wire::{Callback, CallbackResponse, Ino, RecalledNode};
 use bytes::Bytes;
 
 use super::Server;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use apus_fs_wire::limits::MAX_NODES;
-use apus_fs_wire::{Ino, LeaseKind};
+use crate::wire::limits::MAX_NODES;
+use crate::wire::{Ino, LeaseKind};
 
 use super::effect::CallbackToken;
 

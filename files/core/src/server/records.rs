@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apus_fs_wire::{Errno, Handle, Ino, LeaseKind, Record};
+use crate::wire::{Errno, Handle, Ino, LeaseKind, Record};
 
 use super::Server;
 use super::session::Session;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus_fs_wire::limits::MAX_RANGES;
-use apus_fs_wire::{Batch, Ino};
+use crate::wire::limits::MAX_RANGES;
+use crate::wire::{Batch, Ino};
 use bytes::Bytes;
 
 use super::effect::CallToken;

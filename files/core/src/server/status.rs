@@ -1,6 +1,6 @@
 //! What `apus fs status` shows.
 
-use apus_fs_wire::FileSystemStatus;
+use crate::wire::FileSystemStatus;
 
 use super::Server;
 use super::leases::is_conflict;

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use crate::wire::frame::encode;
+use crate::wire::{
     Callback, Entry, Errno, Failure, Handle, Hello, Ino, LeaseKind, Response, Version, Welcome,
     WireVersion,
 };

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::handle::Handle;
-use crate::lease::LeaseKind;
+use crate::wire::handle::Handle;
+use crate::wire::lease::LeaseKind;
 
 /// A request of the server to a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub enum CallbackResponse {
     /// The leases are given back.
     Recalled {
         /// Nodes without a name that the client has open: the server keeps them until a record
-        /// [`Close`](crate::Record::Close).
+        /// [`Close`](crate::wire::Record::Close).
         open: Vec<Handle>,
     },
     /// The client does not know the session.

@@ -1,22 +1,22 @@
 //! Checks of what decoded messages say.
 
-use crate::attributes::Time;
-use crate::callback::{Callback, CallbackResponse};
-use crate::limits::{
+use crate::wire::attributes::Time;
+use crate::wire::callback::{Callback, CallbackResponse};
+use crate::wire::limits::{
     MAX_CLIENT_NAME, MAX_ENTRIES, MAX_EXPORT_NAME, MAX_NODES, MAX_PATH_COMPONENTS, MAX_PAYLOAD,
     MAX_RANGES, MAX_RECORDS, MAX_TARGET, MAX_XATTR_NAME, MAX_XATTR_VALUE,
 };
-use crate::record::{NewNode, Record};
-use crate::request::{Lock, Request, SessionRequest};
-use crate::response::{Response, Step};
+use crate::wire::record::{NewNode, Record};
+use crate::wire::request::{Lock, Request, SessionRequest};
+use crate::wire::response::{Response, Step};
 
 /// What cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lie {
-    /// A list has more elements than [`limits`](crate::limits) permit.
+    /// A list has more elements than [`limits`](crate::wire::limits) permit.
     #[error("a list is too long")]
     ListTooLong,
-    /// A string has more bytes than [`limits`](crate::limits) permit, or none, or a NUL.
+    /// A string has more bytes than [`limits`](crate::wire::limits) permit, or none, or a NUL.
     #[error("a name, target or value is impossible")]
     ImpossibleString,
     /// A range ends outside of the payload, or beyond the largest position.
@@ -213,7 +213,7 @@ impl Check for Response {
     }
 }
 
-fn check_attributes(attributes: &crate::Attributes) -> Result<(), Lie> {
+fn check_attributes(attributes: &crate::wire::Attributes) -> Result<(), Lie> {
     mode(attributes.mode)?;
     position(attributes.size, 0)?;
     let times =

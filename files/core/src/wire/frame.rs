@@ -11,11 +11,11 @@ use bytes::{Buf, Bytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::callback::{Callback, CallbackResponse};
-use crate::check::{Check, Lie};
-use crate::limits::{MAX_HEADER, MAX_PAYLOAD};
-use crate::request::{Hello, Request};
-use crate::response::Response;
+use crate::wire::callback::{Callback, CallbackResponse};
+use crate::wire::check::{Check, Lie};
+use crate::wire::limits::{MAX_HEADER, MAX_PAYLOAD};
+use crate::wire::request::{Hello, Request};
+use crate::wire::response::Response;
 
 /// Bytes before the header.
 const PREFIX: usize = 4;
@@ -85,7 +85,7 @@ impl Addressee {
 ///
 /// # Panics
 ///
-/// If the message is beyond [`limits`](crate::limits): its sender splits what it sends.
+/// If the message is beyond [`limits`](crate::wire::limits): its sender splits what it sends.
 pub fn encode<M: Message>(message: &M) -> Bytes {
     let mut header = postcard::to_extend(message, vec![0; PREFIX]).expect("vectors grow");
     let length = header.len() - PREFIX;

@@ -1,6 +1,6 @@
 //! Kinds of requests, for counters and traces.
 
-use crate::request::{Request, SessionRequest};
+use crate::wire::request::{Request, SessionRequest};
 
 /// Kind of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

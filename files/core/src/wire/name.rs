@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-use crate::limits::MAX_NAME;
+use crate::wire::limits::MAX_NAME;
 
 /// A name in a directory: 1 to 255 bytes of any kind except `/` and NUL; neither `.` nor `..`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -6,9 +6,9 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::{NodeKind, Time};
-use crate::handle::{Handle, Ino};
-use crate::name::Name;
+use crate::wire::attributes::{NodeKind, Time};
+use crate::wire::handle::{Handle, Ino};
+use crate::wire::name::Name;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

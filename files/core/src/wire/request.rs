@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::handle::Handle;
-use crate::lease::LeaseKind;
-use crate::lock::{LockKind, LockOwner, LockRange};
-use crate::name::Name;
-use crate::record::Record;
+use crate::wire::handle::Handle;
+use crate::wire::lease::LeaseKind;
+use crate::wire::lock::{LockKind, LockOwner, LockRange};
+use crate::wire::name::Name;
+use crate::wire::record::Record;
 
 /// Version of these messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub enum Request {
     Hello(Hello),
     /// Everything else belongs to a session.
     Of {
-        /// The session, as [`Welcome`](crate::Welcome) named it.
+        /// The session, as [`Welcome`](crate::wire::Welcome) named it.
         session: u64,
         /// What is asked.
         request: SessionRequest,
@@ -81,7 +81,7 @@ pub enum SessionRequest {
     /// that the client has reclaimed all: a restarted server waits for that of each client, for one term at most.
     Reclaim {
         /// Node, kind of lease, and version of the client's copy.
-        leases: Vec<(Handle, LeaseKind, crate::Version)>,
+        leases: Vec<(Handle, LeaseKind, crate::wire::Version)>,
     },
     /// Walks a path.
     LookUp(LookUp),

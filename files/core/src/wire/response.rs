@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::{Attributes, Version};
-use crate::errno::Errno;
-use crate::handle::{Handle, Ino};
-use crate::lease::LeaseKind;
-use crate::lock::{LockKind, LockRange};
-use crate::name::Name;
-use crate::request::WireVersion;
+use crate::wire::attributes::{Attributes, Version};
+use crate::wire::errno::Errno;
+use crate::wire::handle::{Handle, Ino};
+use crate::wire::lease::LeaseKind;
+use crate::wire::lock::{LockKind, LockRange};
+use crate::wire::name::Name;
+use crate::wire::request::WireVersion;
 
 /// Why a request was not served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -111,7 +111,7 @@ pub struct Welcome {
     pub first_ino: u64,
     /// Number of such numbers; more come with another Hello.
     pub inos: u64,
-    /// Proof of this range, for [`Hello::ranges`](crate::Hello::ranges).
+    /// Proof of this range, for [`Hello::ranges`](crate::wire::Hello::ranges).
     pub inos_proof: u64,
     /// Number of the client's last batch that was applied, and is durable; 0 if there is none.
     pub applied: u64,

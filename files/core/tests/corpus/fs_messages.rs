@@ -1,8 +1,8 @@
 //! What holds for any bytes that are decoded as a message of the file service.
 
-use apus_fs_wire::frame::{Message, decode, encode};
-use apus_fs_wire::limits::MAX_NAME;
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::{Message, decode, encode};
+use apus_fs_core::wire::limits::MAX_NAME;
+use apus_fs_core::wire::{
     Callback, CallbackResponse, Name, Request, Response, SessionRequest, WireError,
 };
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! Batches: in order, once, with the leases they need, and none after one that failed.
 
 use apus_fs_core::server::ServerSettings;
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Batch, BatchDone, Data, Errno, FailedBatch, Failure, Handle, Hello, LeaseKind, NewNode, Record,
     Response, SessionRequest, SetAttributes, Time,
 };

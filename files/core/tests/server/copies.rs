@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apus_fs_core::server::CallToken;
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Entry, Failure, Handle, Ino, LeaseKind, RecalledNode, Request, Response, SessionRequest, Step,
     Version,
 };

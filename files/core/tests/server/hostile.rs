@@ -1,7 +1,7 @@
 //! Whatever clients send: no panic, one response to each request, and leases that exclude each other.
 
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::encode;
+use apus_fs_core::wire::{
     Batch, Data, Errno, Failure, Handle, Hello, Ino, LeaseKind, ListTree, Lock, LockKind,
     LockOwner, LockRange, LookUp, NewNode, NodeRange, Record, Request, Response, SeekTarget,
     SessionRequest, SetAttributes, Time, Version,
@@ -59,7 +59,7 @@ fn kind() -> impl Strategy<Value = LeaseKind> {
     prop_oneof![Just(LeaseKind::None), Just(LeaseKind::Shared), Just(LeaseKind::Exclusive)]
 }
 
-fn named() -> impl Strategy<Value = apus_fs_wire::Name> {
+fn named() -> impl Strategy<Value = apus_fs_core::wire::Name> {
     prop_oneof![Just("a"), Just("b"), Just("c")].prop_map(name)
 }
 

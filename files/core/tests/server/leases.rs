@@ -1,7 +1,7 @@
 //! Leases exclude each other, are recalled, and end with their session.
 
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::encode;
+use apus_fs_core::wire::{
     Callback, CallbackResponse, Failure, Handle, LeaseKind, NewNode, NodeRange, Response,
     SessionRequest,
 };

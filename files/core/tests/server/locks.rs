@@ -1,7 +1,7 @@
 //! Locks of byte ranges and of files.
 
 use apus_fs_core::server::CallToken;
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Callback, Errno, Failure, Handle, LeaseKind, Lock, LockConflict, LockKind, LockOwner,
     LockRange, Response, SessionRequest,
 };

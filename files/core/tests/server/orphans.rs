@@ -1,6 +1,6 @@
 //! A file that is removed while others have it open is kept until they have closed it.
 
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Errno, Failure, Handle, LeaseKind, NodeRange, Record, Response, SessionRequest, Time,
 };
 
@@ -124,7 +124,7 @@ fn a_file_without_a_name_lives_until_it_is_closed_or_named() {
         let create = Record::Create {
             parent: None,
             ino,
-            node: apus_fs_wire::NewNode::File,
+            node: apus_fs_core::wire::NewNode::File,
             mode: 0o600,
             uid: 0,
             gid: 0,

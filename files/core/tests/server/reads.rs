@@ -1,6 +1,6 @@
 //! Walks, listings and contents.
 
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Data, Errno, Handle, LeaseKind, ListTree, Listing, NewNode, NodeRange, Record, Response,
     SeekTarget, SessionRequest, Step, Time,
 };

@@ -1,7 +1,7 @@
 //! What clients had before a restart of the server is theirs, if they return within a term.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Handle, Hello, InoRange, LeaseKind, NewNode, Record, Response, SessionRequest, Version,
 };
 
@@ -47,7 +47,7 @@ fn leases_are_reclaimed_before_others_are_granted() {
     assert!(world.is_waiting(early));
     assert_eq!(rejoin(&mut world, 0, ranges[0]), 1);
     let stale = Version { change: version.change + 1, ..version };
-    let gone = Handle::created(apus_fs_wire::Ino(ranges[0].first + 500));
+    let gone = Handle::created(apus_fs_core::wire::Ino(ranges[0].first + 500));
     let leases = [(root, Exclusive, stale), (file, Shared, version), (gone, Exclusive, version)];
     let reclaimed = reclaim(&mut world, 0, &leases);
     assert_eq!(reclaimed, [(Exclusive, false), (Shared, true), (LeaseKind::None, false)]);
@@ -56,7 +56,7 @@ fn leases_are_reclaimed_before_others_are_granted() {
     let other = reclaim(&mut world, 1, &[(file, Exclusive, version), (root, Shared, version)]);
     assert_eq!(other, [(Shared, true), (LeaseKind::None, false)]);
     // What was reclaimed is used at once: the unsent changes arrive.
-    let ino = apus_fs_wire::Ino(ranges[0].first + 1);
+    let ino = apus_fs_core::wire::Ino(ranges[0].first + 1);
     world.apply(0, &[World::create(root, "second", ino, NewNode::File)], b"");
     world.pass(TERM / 2);
     assert!(world.is_waiting(early));

@@ -1,8 +1,8 @@
 //! Sessions begin, resume and end.
 
 use apus_fs_core::server::ServerSettings;
-use apus_fs_wire::frame::encode;
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::encode;
+use apus_fs_core::wire::{
     Callback, Errno, Failure, Handle, Hello, Ino, LeaseKind, NewNode, Request, Response,
     SessionRequest, WireVersion,
 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError};
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Attributes, Errno, FailedBatch, Ino, Name, NewNode, NodeKind, Record, SeekTarget, SpaceStatus,
     Time, Version,
 };

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
-use apus_fs_wire::frame::{decode, encode};
-use apus_fs_wire::{
+use apus_fs_core::wire::frame::{decode, encode};
+use apus_fs_core::wire::{
     Batch, BatchDone, Callback, CallbackResponse, Entry, Failure, Handle, Hello, Ino, InoRange,
     LeaseKind, LookUp, Name, NewNode, RecalledNode, Record, Request, Response, SessionRequest,
     Step, Time, WantedLease, Welcome, WireVersion,

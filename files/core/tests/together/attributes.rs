@@ -1,7 +1,7 @@
 //! What programs see in attributes, beside what was done.
 
 use apus_fs_core::client::{AttributeChange, NewTime, Operation, Reply};
-use apus_fs_wire::{AllocateMode, Attributes, Errno, Ino, Time};
+use apus_fs_core::wire::{AllocateMode, Attributes, Errno, Ino, Time};
 
 use crate::world::{World, place, write};
 
@@ -90,7 +90,7 @@ fn a_removed_directory_that_is_open_is_empty() {
         assert_eq!(world.list(0, directory), [""; 0]);
         let inside = Operation::Create {
             place: place(directory, "inside"),
-            node: apus_fs_wire::NewNode::File,
+            node: apus_fs_core::wire::NewNode::File,
             mode: 0o644,
             open: true,
         };

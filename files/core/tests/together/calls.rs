@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use apus_fs_core::Store;
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::Ino;
+use apus_fs_core::wire::Ino;
 
 use crate::world::{World, place};
 

@@ -1,7 +1,7 @@
 //! Each operation sees what was done before it began, whichever client did it.
 
 use apus_fs_core::client::{AttributeChange, Operation, Reply};
-use apus_fs_wire::{Errno, Ino};
+use apus_fs_core::wire::{Errno, Ino};
 
 use crate::world::{World, place, write};
 

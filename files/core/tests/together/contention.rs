@@ -1,7 +1,7 @@
 //! Several clients that use the same node all the time.
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Ino, NewNode, Response};
+use apus_fs_core::wire::{Ino, NewNode, Response};
 use std::time::Duration;
 
 use crate::world::{World, place, write};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, NewNode, Response};
+use apus_fs_core::wire::{Errno, Ino, NewNode, Response};
 
 use crate::world::{World, place, write};
 

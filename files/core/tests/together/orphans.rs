@@ -2,7 +2,7 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::Ino;
+use apus_fs_core::wire::Ino;
 
 use crate::world::{World, place};
 

@@ -1,7 +1,7 @@
 //! FS-3, FS-13: locks and restarts of the server.
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Response};
+use apus_fs_core::wire::{Errno, Ino, LockKind, LockOwner, LockRange, Response};
 use bytes::Bytes;
 
 use crate::world::World;

@@ -1,7 +1,7 @@
 //! Directories that move between directories, which only the server can decide (found by the simulator, seeds 388, 556, 826, 983).
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, NewNode, Response};
+use apus_fs_core::wire::{Errno, Ino, NewNode, Response};
 
 use crate::world::{World, place};
 

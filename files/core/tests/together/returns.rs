@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use apus_fs_core::Store;
 use apus_fs_core::client::{Invalidation, LostChange, Operation, Reply};
-use apus_fs_wire::{Errno, Ino, Record, Response};
+use apus_fs_core::wire::{Errno, Ino, Record, Response};
 
 use crate::world::{World, place};
 

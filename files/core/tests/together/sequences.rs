@@ -1,7 +1,7 @@
 //! Files that are read in sequence: bytes are asked for ahead of the reader, and are never older than they may be.
 
 use apus_fs_core::client::{Operation, Reply};
-use apus_fs_wire::{Errno, Ino, Response};
+use apus_fs_core::wire::{Errno, Ino, Response};
 
 use crate::world::{World, write};
 

@@ -10,8 +10,8 @@ use apus_fs_core::client::{
 };
 use apus_fs_core::server::{CallToken, CallbackToken, Server, ServerEffect, ServerSettings};
 use apus_fs_core::store::ClientId;
+use apus_fs_core::wire::{Errno, Ino, Name, NewNode, Response, Time, frame};
 use apus_fs_store::memory::MemoryStore;
-use apus_fs_wire::{Errno, Ino, Name, NewNode, Response, Time, frame};
 use bytes::Bytes;
 
 /// A message that is under way.

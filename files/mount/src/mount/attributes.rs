@@ -1,7 +1,7 @@
 //! Attributes, times and errors in the terms of the core and of the kernel.
 
 use apus_fs_core::client::NodeEntry;
-use apus_fs_wire as wire;
+use apus_fs_core::wire;
 use apus_fuse::Errno;
 use apus_fuse::codec::{Attributes, Entry, Statfs, Timestamp};
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use apus_fs_core::client::{Caller, Client, Clock, OpToken, Operation, Reply};
-use apus_fs_wire::{Errno as WireErrno, Ino};
+use apus_fs_core::wire::{Errno as WireErrno, Ino};
 use apus_fuse::codec::{self, InitFlags, Request};
 use apus_fuse::{
     Errno, Mount, MountOptions, Notifier, ReadError, ReadOutcome, RequestBuffer, Session,

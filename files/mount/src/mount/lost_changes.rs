@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use apus_fs_core::client::{LostChange, LostChanges};
-use apus_fs_wire::{Ino, Name, NewNode, Record};
+use apus_fs_core::wire::{Ino, Name, NewNode, Record};
 use bytes::Bytes;
 
 /// Directories that one mount may make in one second.
@@ -205,7 +205,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::os::unix::fs::PermissionsExt;
 
-    use apus_fs_wire::{Data, Handle, Time};
+    use apus_fs_core::wire::{Data, Handle, Time};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use apus::{Arrival, CallOptions, Closed, Completion, Endpoint, Payload, Request};
 use apus_fs_core::client::{Client, ClientCall, Clock, ServerCallback};
-use apus_fs_wire::{CallbackResponse, frame};
+use apus_fs_core::wire::{CallbackResponse, frame};
 use bytes::Bytes;
 
 use super::error::MountFailure;

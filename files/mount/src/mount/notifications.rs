@@ -106,7 +106,7 @@ fn drop_pages(nodes: &Receiver<u64>, notifier: &Notifier) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_fs_wire::Ino;
+    use apus_fs_core::wire::Ino;
 
     #[test]
     fn no_notification_that_is_waited_for_drops_pages() {

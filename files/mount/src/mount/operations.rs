@@ -1,7 +1,7 @@
 //! Requests of the kernel as operations of the core.
 
 use apus_fs_core::client::{AttributeChange, NewTime, Operation, Place};
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     AllocateMode, Ino, LockKind, LockOwner, LockRange, Name, NameError, NewNode, SeekTarget,
 };
 use apus_fuse::Errno;
@@ -200,7 +200,7 @@ fn permissions(mode: u32) -> u16 {
 }
 
 fn new_node(mode: u32, device: u32) -> Result<NewNode, Errno> {
-    use apus_fs_wire::NodeKind;
+    use apus_fs_core::wire::NodeKind;
     match kind(mode).ok_or(Errno::INVAL)? {
         NodeKind::File => Ok(NewNode::File),
         NodeKind::Directory | NodeKind::Symlink => Err(Errno::INVAL),

@@ -13,7 +13,7 @@ use apus_fs_core::client::{
     OpToken, Operation, Reply,
 };
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::{Errno, Ino};
+use apus_fs_core::wire::{Errno, Ino};
 use apus_fuse::ReadError;
 use bytes::Bytes;
 
@@ -411,7 +411,7 @@ fn name(settings: &MountSettings) -> Bytes {
     let host = rustix::system::uname();
     let name = format!("{}:{}", host.nodename().to_string_lossy(), settings.path.display());
     let mut name = Bytes::from(name);
-    name.truncate(apus_fs_wire::limits::MAX_CLIENT_NAME);
+    name.truncate(apus_fs_core::wire::limits::MAX_CLIENT_NAME);
     name
 }
 

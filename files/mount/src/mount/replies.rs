@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use apus_fs_core::client::{DirectoryEntry, Reply};
-use apus_fs_wire::{Ino, LockConflict, LockKind};
+use apus_fs_core::wire::{Ino, LockConflict, LockKind};
 use apus_fuse::codec::{Directory, Entry, FileLock, OpenFlags, Opened, Reply as Answer, Timestamp};
 use apus_fuse::{Errno, ReplyError, Session};
 use bytes::Bytes;
@@ -199,7 +199,7 @@ fn lock(shape: Shape, conflict: Option<&LockConflict>) -> FileLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_fs_wire::{LockRange, NodeKind};
+    use apus_fs_core::wire::{LockRange, NodeKind};
 
     fn found(name: &'static [u8]) -> DirectoryEntry {
         let (name, node) = (Bytes::from_static(name), Ino(5));

@@ -8,8 +8,8 @@
 use std::net::SocketAddr;
 
 use apus_fs_core::server::{EXPORT_SHIFT, Server};
-use apus_fs_wire::Failure;
-use apus_fs_wire::frame::Addressee;
+use apus_fs_core::wire::Failure;
+use apus_fs_core::wire::frame::Addressee;
 
 use super::error::ServeError;
 use crate::trust::Trust;
@@ -116,8 +116,8 @@ mod tests {
     use std::time::Duration;
 
     use apus_fs_core::server::ServerSettings;
+    use apus_fs_core::wire::{Hello, Request, SessionRequest, WireVersion, frame};
     use apus_fs_store::memory::MemoryStore;
-    use apus_fs_wire::{Hello, Request, SessionRequest, WireVersion, frame};
     use bytes::Bytes;
 
     use super::*;

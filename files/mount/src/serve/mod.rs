@@ -16,7 +16,7 @@ use apus::introspection::PublishedMetrics;
 use apus::{Arrival, Completion, Endpoint, PollMode, Request};
 use apus_fs_core::server::{ServerEffect, ServerMetrics};
 use apus_fs_core::store::Store;
-use apus_fs_wire::{Response, frame};
+use apus_fs_core::wire::{Response, frame};
 use bytes::Bytes;
 
 use crate::Report;

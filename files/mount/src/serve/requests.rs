@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use apus::{Payload, Request};
 use apus_fs_core::server::CallToken;
-use apus_fs_wire::frame::decode;
-use apus_fs_wire::{Decoded, Request as FileRequest, SessionRequest};
+use apus_fs_core::wire::frame::decode;
+use apus_fs_core::wire::{Decoded, Request as FileRequest, SessionRequest};
 use bytes::Bytes;
 
 /// Length of a message from which it is not decoded for its bytes to read. A client asks for few ranges at once.
@@ -53,8 +53,8 @@ pub(super) fn bytes_to_read(message: &Bytes) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_fs_wire::frame::encode;
-    use apus_fs_wire::{Handle, Ino, NodeRange};
+    use apus_fs_core::wire::frame::encode;
+    use apus_fs_core::wire::{Handle, Ino, NodeRange};
 
     #[test]
     fn only_reads_have_bytes_to_read() {

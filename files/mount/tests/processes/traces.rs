@@ -5,7 +5,7 @@ use std::fs;
 use apus::introspection;
 use apus::trace::{Event, Record, Trace};
 use apus_fs_core::client::OperationKind;
-use apus_fs_wire::RequestKind;
+use apus_fs_core::wire::RequestKind;
 
 use crate::harness::{Process, World, can_mount};
 

@@ -1,6 +1,6 @@
 //! Locks: owners whose ranges overlap exclude each other, unless both only read.
 
-use apus_fs_wire::{LockKind, LockRange};
+use apus_fs_core::wire::{LockKind, LockRange};
 
 use crate::Violation;
 use crate::history::{Moment, MountId};

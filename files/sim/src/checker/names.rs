@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use apus_fs_wire::{Errno, Ino, Name};
+use apus_fs_core::wire::{Errno, Ino, Name};
 
 use super::linearise::{Model, Verdict, explain, search};
 use crate::Violation;

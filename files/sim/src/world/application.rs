@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use apus_fs_core::client::Reply;
-use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange, Name, NodeKind};
+use apus_fs_core::wire::{Errno, Ino, LockKind, LockOwner, LockRange, Name, NodeKind};
 use bytes::Bytes;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;

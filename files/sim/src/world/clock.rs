@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apus_fs_core::client::Clock;
-use apus_fs_wire::Time;
+use apus_fs_core::wire::Time;
 
 const MILLION: u128 = 1_000_000;
 

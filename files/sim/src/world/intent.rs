@@ -1,7 +1,7 @@
 //! Intents: operations that an application is about to do, before the client knows of them.
 
 use apus_fs_core::client::{AttributeChange, Operation, Place};
-use apus_fs_wire::{Ino, LockKind, LockOwner, LockRange, Name, NewNode};
+use apus_fs_core::wire::{Ino, LockKind, LockOwner, LockRange, Name, NewNode};
 use bytes::Bytes;
 
 use crate::history::RenameMode;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apus_fs_core::client::{Invalidation, NodeEntry, Reply};
-use apus_fs_wire::{Attributes, Errno, Ino, Name};
+use apus_fs_core::wire::{Attributes, Errno, Ino, Name};
 use bytes::Bytes;
 
 use super::intent::Intent;

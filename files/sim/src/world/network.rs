@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apus_fs_core::client::{ClientCall, ServerCallback};
 use apus_fs_core::server::{CallToken, CallbackToken};
-use apus_fs_wire::{Response, frame};
+use apus_fs_core::wire::{Response, frame};
 use bytes::Bytes;
 use rand::RngExt;
 
@@ -147,7 +147,7 @@ impl World {
                     return;
                 }
                 self.totals.callbacks += 1;
-                let decoded = frame::decode::<apus_fs_wire::Callback>(bytes.clone());
+                let decoded = frame::decode::<apus_fs_core::wire::Callback>(bytes.clone());
                 self.note(|| format!("{mount} receives {:?}", decoded.map(|call| call.message)));
                 let bytes = bytes.clone();
                 self.with_client(host, mount, &event, |client, clock| {
@@ -173,7 +173,7 @@ impl World {
         }
         self.totals.requests += 1;
         self.hear(host);
-        let decoded = frame::decode::<apus_fs_wire::Request>(bytes.clone());
+        let decoded = frame::decode::<apus_fs_core::wire::Request>(bytes.clone());
         self.note(|| format!("server: {mount} sends {:?}", decoded.map(|call| call.message)));
         let local = self.server_clock.local(self.now);
         let address = self.hosts[host].address;

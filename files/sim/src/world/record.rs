@@ -1,7 +1,7 @@
 //! What becomes of an intent: its result in the terms of the checkers.
 
 use apus_fs_core::client::Reply;
-use apus_fs_wire::{Errno, Ino, Name};
+use apus_fs_core::wire::{Errno, Ino, Name};
 
 use super::intent::Intent;
 use super::recorder::Recorder;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Errno, Ino, LockKind, LockOwner, LockRange};
+use apus_fs_core::wire::{Errno, Ino, LockKind, LockOwner, LockRange};
 use bytes::Bytes;
 
 use crate::Violation;

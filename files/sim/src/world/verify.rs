@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use apus_fs_core::Store;
+use apus_fs_core::wire::{Ino, Name, NodeKind};
 use apus_fs_store::memory::MemoryStore;
-use apus_fs_wire::{Ino, Name, NodeKind};
 
 use super::World;
 use super::application::Application;

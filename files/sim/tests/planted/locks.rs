@@ -1,8 +1,8 @@
 //! Locks.
 
+use apus_fs_core::wire::{LockKind, LockRange};
 use apus_fs_sim::checker::lock::{Hold, check};
 use apus_fs_sim::history::{Moment, MountId};
-use apus_fs_wire::{LockKind, LockRange};
 
 fn hold(mount: u32, kind: LockKind, range: (u64, u64), from: u64, until: Option<u64>) -> Hold {
     Hold {

@@ -1,8 +1,8 @@
 //! Names.
 
+use apus_fs_core::wire::{Errno, Ino, Name};
 use apus_fs_sim::checker::names::check;
 use apus_fs_sim::history::{NameAction, RenameMode};
-use apus_fs_wire::{Errno, Ino, Name};
 
 use crate::script::{Script, crash, event, synced};
 

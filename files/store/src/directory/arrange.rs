@@ -3,7 +3,7 @@
 //! The third pass of a replay. A node that is not where it belongs is first moved to a directory of the store's own, so that no
 //! name is in another one's way and no directory would become its own ancestor.
 
-use apus_fs_wire::{Errno, Ino, NodeKind};
+use apus_fs_core::wire::{Errno, Ino, NodeKind};
 use bytes::Bytes;
 use rustix::fs::RenameFlags;
 
@@ -136,7 +136,7 @@ impl Arrangement<'_> {
     }
 
     /// Moves a file that is not this store's out of the way.
-    fn lose(&mut self, place: &Place, name: apus_fs_wire::Name) -> Result<(), Errno> {
+    fn lose(&mut self, place: &Place, name: apus_fs_core::wire::Name) -> Result<(), Errno> {
         self.files.rename(self.table, place, &(LOST, name), RenameFlags::NOREPLACE)
     }
 

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use apus_fs_wire::{Errno, Ino, NewNode, NodeKind, Record};
+use apus_fs_core::wire::{Errno, Ino, NewNode, NodeKind, Record};
 use rustix::fs::{AtFlags, FileType, Gid, OFlags, RenameFlags, Uid};
 
 use super::data::times;

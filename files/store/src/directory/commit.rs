@@ -3,7 +3,7 @@
 use std::mem;
 
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, StoreError};
-use apus_fs_wire::{Errno, FailedBatch, Ino, NodeKind, Record};
+use apus_fs_core::wire::{Errno, FailedBatch, Ino, NodeKind, Record};
 use bytes::Bytes;
 
 use super::DirectoryStore;

@@ -3,7 +3,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use apus_fs_wire::{AllocateMode, Data, Errno, Handle, Record, SeekTarget, SetAttributes, Time};
+use apus_fs_core::wire::{
+    AllocateMode, Data, Errno, Handle, Record, SeekTarget, SetAttributes, Time,
+};
 use bytes::Bytes;
 
 use super::DirectoryStore;

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use apus_fs_wire::{AllocateMode, Data, Errno, Ino, Record, SeekTarget, SetAttributes, Time};
+use apus_fs_core::wire::{AllocateMode, Data, Errno, Ino, Record, SeekTarget, SetAttributes, Time};
 use bytes::Bytes;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
 
@@ -143,7 +143,7 @@ impl Files {
     /// Returns the value of an extended attribute.
     pub(crate) fn xattr(&mut self, table: &Table, ino: Ino, name: &[u8]) -> Result<Bytes, Errno> {
         let file = self.reach(table, ino)?;
-        let mut value = vec![0; apus_fs_wire::limits::MAX_XATTR_VALUE];
+        let mut value = vec![0; apus_fs_core::wire::limits::MAX_XATTR_VALUE];
         let length = rustix::fs::getxattr(proc_path(&file), name, &mut value[..]).map_err(errno)?;
         value.truncate(length);
         Ok(value.into())

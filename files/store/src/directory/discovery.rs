@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use apus_fs_wire::{Errno, Ino, Name, NodeKind};
+use apus_fs_core::wire::{Errno, Ino, Name, NodeKind};
 
 use super::files::Files;
 use super::identity::{Identity, Status};

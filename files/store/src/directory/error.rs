@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use apus_fs_core::store::StoreError;
-use apus_fs_wire::Errno;
+use apus_fs_core::wire::Errno;
 
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]

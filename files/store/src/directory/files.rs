@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use apus_fs_wire::{Errno, Ino, Name, NodeKind};
+use apus_fs_core::wire::{Errno, Ino, Name, NodeKind};
 use lru::LruCache;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 

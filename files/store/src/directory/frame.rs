@@ -17,7 +17,7 @@
 
 use std::hash::Hasher;
 
-use apus_fs_wire::{FailedBatch, Ino, Name, NodeKind, Record};
+use apus_fs_core::wire::{FailedBatch, Ino, Name, NodeKind, Record};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 use std::os::fd::{AsFd, AsRawFd};
 
-use apus_fs_wire::{Attributes, Errno, Ino, NodeKind, Time, Version};
+use apus_fs_core::wire::{Attributes, Errno, Ino, NodeKind, Time, Version};
 use rustix::fs::{AtFlags, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;

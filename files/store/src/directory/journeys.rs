@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::{Errno, FailedBatch, Ino, Name, NodeKind, Record};
+use apus_fs_core::wire::{Errno, FailedBatch, Ino, Name, NodeKind, Record};
 
 use super::frame::{Entry, Frame, Observation};
 use super::identity::Identity;

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use apus_fs_wire::{Errno, Ino, Name};
+use apus_fs_core::wire::{Errno, Ino, Name};
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::identity::errno;

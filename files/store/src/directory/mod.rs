@@ -45,7 +45,7 @@ use apus_fs_core::Store;
 use apus_fs_core::store::{
     AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError, StoreMetrics,
 };
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Attributes, Errno, FailedBatch, Ino, Name, NodeKind, Record, SeekTarget, SpaceStatus,
 };
 use bytes::Bytes;
@@ -406,7 +406,7 @@ impl Store for DirectoryStore {
 
     fn drop_orphan(&mut self, node: Ino) {
         let step = self.knowledge.table.check_close(node);
-        let record = Record::Close { node: apus_fs_wire::Handle::created(node) };
+        let record = Record::Close { node: apus_fs_core::wire::Handle::created(node) };
         let done = self.files.perform(&self.knowledge.table, &step, &record);
         if matches!(done, Ok(_) | Err(Errno::NOENT)) {
             self.knowledge.table.apply(&step, NodeKind::File);

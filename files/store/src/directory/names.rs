@@ -3,7 +3,7 @@
 //! Before a batch is logged, what its names lead to is read from the directory and logged, too. So the table alone decides
 //! whether a record applies, and a replay decides as the server did.
 
-use apus_fs_wire::{AllocateMode, Errno, Handle, Ino, Name, NewNode, NodeKind, Record};
+use apus_fs_core::wire::{AllocateMode, Errno, Handle, Ino, Name, NewNode, NodeKind, Record};
 
 use super::table::{ORPHANS, Place, Table, is_public, number_name};
 

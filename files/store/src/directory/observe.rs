@@ -1,6 +1,6 @@
 //! Reads names from the directory into the table, and notes for the log what was new.
 
-use apus_fs_wire::{Errno, Ino, Name, NodeKind, Record};
+use apus_fs_core::wire::{Errno, Ino, Name, NodeKind, Record};
 
 use super::DirectoryStore;
 use super::frame::Observation;
@@ -10,7 +10,7 @@ use super::names::is_hidden;
 use super::table::is_public;
 
 /// Entries that are read of a directory which a record removes. Chosen by us: as many as a batch can remove, twice.
-const MAX_READ_AHEAD: usize = 2 * apus_fs_wire::limits::MAX_RECORDS;
+const MAX_READ_AHEAD: usize = 2 * apus_fs_core::wire::limits::MAX_RECORDS;
 
 impl DirectoryStore {
     /// Reads what a name leads to.

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use apus_fs_wire::{Errno, FailedBatch, NodeKind, Record};
+use apus_fs_core::wire::{Errno, FailedBatch, NodeKind, Record};
 use bytes::Bytes;
 
 use super::arrange::{Arrangement, Failure};

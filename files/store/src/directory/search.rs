@@ -3,7 +3,7 @@
 //! A node that was found is in the log soon after a client has its handle, but not before: a crash may forget it. Its number
 //! depends on its backing file only, so it can be found again.
 
-use apus_fs_wire::{Handle, Ino, Name, NodeKind, Record};
+use apus_fs_core::wire::{Handle, Ino, Name, NodeKind, Record};
 
 use super::DirectoryStore;
 use super::identity::is_found;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use apus_fs_core::store::ClientId;
-use apus_fs_wire::{FailedBatch, Ino, NodeKind};
+use apus_fs_core::wire::{FailedBatch, Ino, NodeKind};
 use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;

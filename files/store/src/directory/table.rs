@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use apus_fs_wire::{Ino, Name, NodeKind};
+use apus_fs_core::wire::{Ino, Name, NodeKind};
 
 use super::identity::{Identity, is_found};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use apus_fs_wire::SeekTarget;
+use apus_fs_core::wire::SeekTarget;
 use bytes::Bytes;
 
-use apus_fs_wire::Errno;
+use apus_fs_core::wire::Errno;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;

@@ -1,6 +1,6 @@
 //! Records that change names: creation, links, removal and renames.
 
-use apus_fs_wire::{Errno, Ino, Name, NewNode, Record, Time};
+use apus_fs_core::wire::{Errno, Ino, Name, NewNode, Record, Time};
 
 use super::node::Body;
 use super::tree::{Touched, Tree};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apus_fs_wire::{Attributes, Errno, Ino, Name, NewNode, NodeKind, Time, Version};
+use apus_fs_core::wire::{Attributes, Errno, Ino, Name, NewNode, NodeKind, Time, Version};
 use bytes::Bytes;
 
 use super::contents::Contents;

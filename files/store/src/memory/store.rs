@@ -5,10 +5,10 @@ use std::ops::Bound;
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId, DirectoryPart, StoreError};
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     Attributes, Data, Errno, FailedBatch, Handle, Ino, Name, NewNode, Record, SeekTarget,
 };
-use apus_fs_wire::{SpaceStatus, Time};
+use apus_fs_core::wire::{SpaceStatus, Time};
 use bytes::Bytes;
 
 use super::node::Body;

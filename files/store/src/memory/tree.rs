@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     AllocateMode, Attributes, Data, Errno, Ino, Name, Record, SetAttributes, Time, Version,
 };
 use bytes::Bytes;
 
 use super::node::{Body, Directory, Node};
-use apus_fs_wire::NodeKind;
+use apus_fs_core::wire::NodeKind;
 
 /// Second at which the clock of ctimes begins: in 2023, so that times are plausible.
 const FIRST_SECOND: i64 = 1_700_000_000;

@@ -1,7 +1,7 @@
 //! STORE-5: nothing outside of the export is reached.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Errno, Ino, NewNode};
+use apus_fs_core::wire::{Errno, Ino, NewNode};
 use bytes::Bytes;
 
 use crate::export::{Export, name};

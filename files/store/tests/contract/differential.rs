@@ -2,7 +2,7 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::store::ClientBatch;
-use apus_fs_wire::{Data, Ino, Name, NewNode, Record, SetAttributes};
+use apus_fs_core::wire::{Data, Ino, Name, NewNode, Record, SetAttributes};
 use bytes::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

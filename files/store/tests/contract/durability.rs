@@ -2,7 +2,7 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{ClientBatch, ClientId};
-use apus_fs_wire::{Errno, FailedBatch, Ino, NewNode};
+use apus_fs_core::wire::{Errno, FailedBatch, Ino, NewNode};
 use bytes::Bytes;
 
 use crate::export::{Export, name};

@@ -2,7 +2,7 @@
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId};
-use apus_fs_wire::{Data, Errno, Handle, Ino, Name, NewNode, Record, SetAttributes, Time};
+use apus_fs_core::wire::{Data, Errno, Handle, Ino, Name, NewNode, Record, SetAttributes, Time};
 use bytes::Bytes;
 
 use crate::world::World;

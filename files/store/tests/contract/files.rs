@@ -1,7 +1,7 @@
 //! Contents and attributes of nodes.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{AllocateMode, Errno, Ino, NewNode, Record, SeekTarget, SetAttributes};
+use apus_fs_core::wire::{AllocateMode, Errno, Ino, NewNode, Record, SeekTarget, SetAttributes};
 use bytes::Bytes;
 
 use crate::export::{Export, handle, time};

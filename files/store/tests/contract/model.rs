@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_fs_wire::{Errno, Ino, Name, NewNode, Record};
+use apus_fs_core::wire::{Errno, Ino, Name, NewNode, Record};
 
 /// Names and contents of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

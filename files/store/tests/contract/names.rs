@@ -1,7 +1,7 @@
 //! Names: creation, links, removal, listings.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Errno, Ino, Name, NewNode, NodeKind};
+use apus_fs_core::wire::{Errno, Ino, Name, NewNode, NodeKind};
 
 use crate::export::{Export, name, unlink};
 use crate::world::World;

@@ -1,7 +1,7 @@
 //! STORE-4: a number names one node.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Ino, NewNode, Record};
+use apus_fs_core::wire::{Ino, NewNode, Record};
 
 use crate::export::{Export, handle, name, time};
 use crate::world::World;

@@ -1,7 +1,7 @@
 //! Nodes without a name.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Errno, Ino, NewNode, Record};
+use apus_fs_core::wire::{Errno, Ino, NewNode, Record};
 
 use crate::export::{Export, handle};
 use crate::world::World;

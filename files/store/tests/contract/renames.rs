@@ -1,7 +1,7 @@
 //! Renames, with the results that Linux has for them.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Errno, Ino};
+use apus_fs_core::wire::{Errno, Ino};
 
 use crate::export::Export;
 use crate::world::World;

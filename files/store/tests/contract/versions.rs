@@ -1,7 +1,7 @@
 //! STORE-6: equal versions mean equal nodes.
 
 use apus_fs_core::Store;
-use apus_fs_wire::{Ino, NewNode, SetAttributes, Version};
+use apus_fs_core::wire::{Ino, NewNode, SetAttributes, Version};
 
 use crate::export::{Export, name};
 use crate::world::World;

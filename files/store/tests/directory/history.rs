@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use apus_fs_core::Store;
 use apus_fs_core::store::ClientBatch;
+use apus_fs_core::wire::{Ino, NodeKind, Record};
 use apus_fs_store::{Crashed, DirectoryStore};
-use apus_fs_wire::{Ino, NodeKind, Record};
 
 use super::records::{Batch, Belief, Numbers, Random, Symbol, set_up};
 use crate::support::{State, client, open, state, temporary};

@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use crate::support::*;
 use apus_fs_core::Store;
 use apus_fs_core::store::ClientBatch;
-use apus_fs_store::{DirectoryOptions, DirectoryStore, FailPoint, OpenError};
-use apus_fs_wire::{
+use apus_fs_core::wire::{
     AllocateMode, Errno, FailedBatch, Ino, Name, NewNode, NodeKind, Record, SeekTarget,
     SetAttributes,
 };
+use apus_fs_store::{DirectoryOptions, DirectoryStore, FailPoint, OpenError};
 use bytes::Bytes;
 
 const A: Ino = Ino(FIRST);

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use apus_fs_core::wire::{
+    AllocateMode, Data, Ino, Name, NewNode, NodeKind, Record, SetAttributes, Time,
+};
 use apus_fs_store::DirectoryStore;
-use apus_fs_wire::{AllocateMode, Data, Ino, Name, NewNode, NodeKind, Record, SetAttributes, Time};
 use bytes::Bytes;
 
 use crate::support::{FIRST, handle, look_up, name};
@@ -83,7 +85,7 @@ impl Numbers {
     /// Translates a record from symbols to numbers.
     pub(crate) fn translate(&self, record: &Record) -> Record {
         let mut record = record.clone();
-        let to = |handle: &mut apus_fs_wire::Handle| handle.ino = self.ino(handle.ino.0);
+        let to = |handle: &mut apus_fs_core::wire::Handle| handle.ino = self.ino(handle.ino.0);
         match &mut record {
             Record::Create { parent, ino, .. } => {
                 *ino = self.ino(ino.0);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use apus_fs_core::Store;
 use apus_fs_core::store::{AppliedBatch, ClientBatch, ClientId};
+use apus_fs_core::wire::{Data, Handle, Ino, Name, NewNode, NodeKind, Record, Time};
 use apus_fs_store::{DirectoryOptions, DirectoryStore, FailPoint};
-use apus_fs_wire::{Data, Handle, Ino, Name, NewNode, NodeKind, Record, Time};
 use bytes::Bytes;
 
 /// The first number that the tests' clients give to nodes.

@@ -12,7 +12,7 @@ use super::report::{Measured, Run, Settings, Transport};
 use super::run::RunResult;
 use super::setting::Setting;
 use super::site::Venue;
-use apus_contenders::transport;
+use crate::contenders::transport;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::Uplink;
 use apus_testbed::machine::PmQosRequest;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::node;
-use apus_contenders::transport::Transport;
+use crate::contenders::transport::Transport;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 

@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contenders::load::{AsideCounts, Request};
 use crate::slowdown::{Scale, Slowdowns};
-use apus_contenders::load::{AsideCounts, Request};
 
 /// Shortest run in which a process is killed, in seconds: something must be left after the second in which the others recover.
 pub(super) const SHORTEST_RUN: f64 = 3.0;

@@ -18,10 +18,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::kill::{AroundKill, KillPlan};
+use crate::contenders::keys::ThrowAwayKeys;
+use crate::contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
+use crate::contenders::transport::{
+    self, Client, Node, NodeOptions, Transport, Work as Application,
+};
 use crate::slowdown::{Scale, Slowdowns};
-use apus_contenders::keys::ThrowAwayKeys;
-use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{self, Client, Node, NodeOptions, Transport, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};

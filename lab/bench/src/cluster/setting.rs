@@ -9,7 +9,7 @@ use apus::PollMode;
 use apus_workload::units;
 
 use super::options::{Link, Options};
-use apus_contenders::transport;
+use crate::contenders::transport;
 use apus_testbed::error::Error;
 
 /// A setting, and the values that it is to have: `NAME=V1,V2`. The name is that of a parameter of apus or

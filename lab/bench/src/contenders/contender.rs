@@ -7,7 +7,7 @@ use std::time::Duration;
 use apus::{PollMode, Settings};
 use serde::{Deserialize, Serialize};
 
-use crate::keys::ThrowAwayKeys;
+use crate::contenders::keys::ThrowAwayKeys;
 use apus_report::stats::Percentiles;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;

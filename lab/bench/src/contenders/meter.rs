@@ -1,6 +1,6 @@
 //! Measurement of one side: separates warm-up from what counts.
 
-use crate::contender::{Plan, Side};
+use crate::contenders::contender::{Plan, Side};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 

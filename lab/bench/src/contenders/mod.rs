@@ -19,5 +19,6 @@ pub mod keys;
 pub mod load;
 pub mod meter;
 pub mod ping_pong;
+#[allow(unsafe_code, reason = "memory that two processes map")]
 pub mod shared_words;
 pub mod transport;

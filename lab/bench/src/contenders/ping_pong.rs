@@ -1,7 +1,7 @@
 //! Exchange loop of the latency experiments: one request at a time.
 
-use crate::contender::{Plan, Side};
-use crate::meter::Meter;
+use crate::contenders::contender::{Plan, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 

@@ -14,9 +14,9 @@
 //! of the server share a core.
 
 use super::{Contest, Options, Pair, Reading};
+use crate::contenders::apus::{ReceiveMode, counters};
+use crate::contenders::contender::Contender;
 use ::apus::PollMode;
-use apus_contenders::apus::{ReceiveMode, counters};
-use apus_contenders::contender::Contender;
 
 /// Small requests, one at a time, to servers with 1 to 4 receiving threads.
 pub static HANDOFF: Contest = Contest {

@@ -23,7 +23,7 @@ pub use throughput::THROUGHPUT;
 use clap::Command;
 use serde_json::Value;
 
-use apus_contenders::contender::{Contender, Plan};
+use crate::contenders::contender::{Contender, Plan};
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;

@@ -1,9 +1,11 @@
 //! The rate contest: small requests per second with one core on each side.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, SealedApus, Sharded, TracedApus, engine_counters};
-use apus_contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
-use apus_contenders::contender::{Contender, Replies, Side};
+use crate::contenders::apus::{
+    Apus, Calls, Path, SealedApus, Sharded, TracedApus, engine_counters,
+};
+use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
+use crate::contenders::contender::{Contender, Replies, Side};
 
 /// The figure by which numbers of shards are compared: nanoseconds of processor time per reply, of both sides.
 pub(super) const COST: &str = "cpu_ns_per_rpc";

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
+use crate::contenders::apus::Sharded;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
-use apus_contenders::apus::Sharded;
-use apus_contenders::contender::{Contender, Plan, Side};
-use apus_contenders::keys::ThrowAwayKeys;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::clock;

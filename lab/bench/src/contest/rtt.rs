@@ -1,9 +1,9 @@
 //! The round trip contest: the time of one request and its reply.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
-use apus_contenders::baseline::{SendMode, Tcp, Tls, Udp};
-use apus_contenders::contender::{Contender, Replies};
+use crate::contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
+use crate::contenders::baseline::{SendMode, Tcp, Tls, Udp};
+use crate::contenders::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
 pub static RTT: Contest = Contest {

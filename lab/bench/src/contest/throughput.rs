@@ -1,9 +1,9 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, SealedApus};
-use apus_contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
-use apus_contenders::contender::{Contender, Replies, Side};
+use crate::contenders::apus::{Apus, Calls, Path, SealedApus};
+use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
+use crate::contenders::contender::{Contender, Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
 pub static THROUGHPUT: Contest = Contest {

@@ -60,7 +60,7 @@ impl<'a, F: Fn(&[Endpoint]) -> Called + Sync> Callers<'a, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_contenders::apus::{Path, builder};
+    use crate::contenders::apus::{Path, builder};
     use std::thread;
 
     /// Returns the number of calls that each shard of `endpoint` has made.

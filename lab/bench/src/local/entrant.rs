@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use apus_contenders::apus::{Apus, BarePair, Calls, Path};
-use apus_contenders::baseline::{CacheLines, SendMode, Tcp, Unix, UnixKind};
-use apus_contenders::contender::{Contender, Replies};
+use crate::contenders::apus::{Apus, BarePair, Calls, Path};
+use crate::contenders::baseline::{CacheLines, SendMode, Tcp, Unix, UnixKind};
+use crate::contenders::contender::{Contender, Replies};
 
 /// The row of the faster kind of unix socket, figure by figure: what careful users have.
 pub(super) const UNIX: &str = "unix";

@@ -2,7 +2,7 @@
 
 use super::entrant::{Entrant, KINDS, UNIX};
 use super::options::Options;
-use apus_contenders::contender::Side;
+use crate::contenders::contender::Side;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
 

@@ -14,9 +14,9 @@ use super::sides::{
     ClientReport, ClientSide, Counters, Details, GRACE, LoadPhase, LoadResult, Messages, Phase,
     Side,
 };
+use crate::contenders::transport::Transport;
 use crate::options;
 use crate::slowdown::{Scale, tenths};
-use apus_contenders::transport::Transport;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;

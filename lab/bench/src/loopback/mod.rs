@@ -24,8 +24,8 @@ pub(crate) use sides::{Counters, LoadPhase, LoadResult, Messages};
 pub(crate) use trouble::trouble;
 pub(crate) use windows::Window;
 
-use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
-use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
+use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
+use crate::contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 use serde_json::Value;

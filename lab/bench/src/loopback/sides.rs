@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use super::disturbance::Burst;
 use super::windows::{Window, Windows};
-use crate::options;
-use crate::slowdown::{Scale, Slowdowns, Summary};
-use apus_contenders::load::{
+use crate::contenders::load::{
     Idle, OpenLoop, Request, closed_loop, closed_loop_by_interval, open_loop, unloaded,
 };
-use apus_contenders::transport::{Client, Node, NodeOptions, Transport};
+use crate::contenders::transport::{Client, Node, NodeOptions, Transport};
+use crate::options;
+use crate::slowdown::{Scale, Slowdowns, Summary};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Begin, Control, NO_ADDRESS, Task};

@@ -20,8 +20,8 @@ pub use options::Options;
 
 use serde_json::Value;
 
-use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
-use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
+use crate::contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
+use crate::contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Spawner, Task};

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::report::{self, AtLoad, Paused, Run};
 use super::sides::{ClientSide, Details, Phase, Served, Side};
 use super::{JOB, contenders};
-use apus_contenders::transport::{Transport, Work};
+use crate::contenders::transport::{Transport, Work};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::sides::{LoadResult, Served};
-use apus_contenders::transport::Transport;
+use crate::contenders::transport::Transport;
 use apus_report::chart::{Axis, Heading, Line, Plot, Point, Scale, Stroke, short_number};
 use apus_report::experiment::config;
 use apus_report::findings::Findings;

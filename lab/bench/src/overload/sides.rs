@@ -11,8 +11,8 @@ use apus_workload::{Arrivals, Stream, rng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
+use crate::contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
+use crate::contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;

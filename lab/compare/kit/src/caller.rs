@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus_contenders::transport::{self, Completions};
+use apus_bench::contenders::transport::{self, Completions};
 use apus_testbed::error::Error as TestbedError;
 
 use crate::calls::note;

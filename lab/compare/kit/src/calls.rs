@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use apus_contenders::transport::{self, Completions};
+use apus_bench::contenders::transport::{self, Completions};
 use apus_testbed::error::{Doing, Error as TestbedError};
 use bytes::Bytes;
 use tokio::sync::Notify;

@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use apus_contenders::transport::{self, Completions};
+use apus_bench::contenders::transport::{self, Completions};
 use apus_testbed::error::{Doing, Error as TestbedError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;

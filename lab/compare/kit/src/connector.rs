@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use apus_contenders::transport;
+use apus_bench::contenders::transport;
 
 use crate::executor::Executor;
 use crate::{Client, Error, Measured};

@@ -35,7 +35,7 @@ mod program;
 mod waiting;
 mod work;
 
-pub use apus_contenders::keys::ThrowAwayKeys;
+pub use apus_bench::contenders::keys::ThrowAwayKeys;
 pub use caller::{Caller, InOrder, caller};
 pub use calls::{calls, serve_async};
 pub use connection::{Connection, connections};

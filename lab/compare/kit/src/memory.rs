@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use apus_contenders::transport::{Client, Completions, Node, NodeOptions, PollMode, Transport};
+use apus_bench::contenders::transport::{Client, Completions, Node, NodeOptions, PollMode, Transport};
 use apus_testbed::error::Error;
 use apus_testbed::machine::raise_descriptor_limit;
 use apus_testbed::process::{Begin, Control, Task};

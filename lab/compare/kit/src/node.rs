@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use apus_contenders::transport::{self, Node, NodeOptions, PollMode, Transport};
+use apus_bench::contenders::transport::{self, Node, NodeOptions, PollMode, Transport};
 use apus_testbed::error::Error as TestbedError;
 use apus_testbed::process::Stop;
 
@@ -146,8 +146,8 @@ mod tests {
         Caller, Class, Connection, Connector, Description, Error, InOrder, Waits, caller, calls,
         connections, serve_async,
     };
-    use apus_contenders::load::{Idle, unloaded};
-    use apus_contenders::transport::Completions;
+    use apus_bench::contenders::load::{Idle, unloaded};
+    use apus_bench::contenders::transport::Completions;
     use bytes::Bytes;
     use std::io::{Read, Write};
     use std::net::TcpStream as Blocking;

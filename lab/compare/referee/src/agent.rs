@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use apus_bench::agent;
-use apus_contenders::transport::{self, Transport};
+use apus_bench::contenders::transport::{self, Transport};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Task};
 use compare_kit::{MEMORY_JOB, memory_agent};

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use super::futex_lock::{self, AWAITED, FREE, Locked, TAKEN, Word};
-use apus_contenders::shared_words::SharedWords;
+use apus_bench::contenders::shared_words::SharedWords;
 
 /// Bytes between two entries: two cache lines, since processors fetch them in pairs.
 const APART: usize = 128;

@@ -12,7 +12,7 @@ use super::attacker::{Attacked, AttackerSide};
 use super::options::Options;
 use super::report::{self, Found};
 use super::sides::{Calls, Details, Phase, Served, Side};
-use apus_contenders::keys::ThrowAwayKeys;
+use apus_bench::contenders::keys::ThrowAwayKeys;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::{Doing, Error};

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::attacker::AttackerSide;
 use super::forgery::PAYLOAD;
-use apus_contenders::keys::ThrowAwayKeys;
-use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_contenders::transport::{Apus, Node, NodeOptions, Transport};
+use apus_bench::contenders::keys::ThrowAwayKeys;
+use apus_bench::contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
+use apus_bench::contenders::transport::{Apus, Node, NodeOptions, Transport};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;

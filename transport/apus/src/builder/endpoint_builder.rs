@@ -5,8 +5,8 @@ use super::options::Options;
 use super::shards::Shards;
 use crate::endpoint::Endpoint;
 use crate::engine::poll_mode::PollMode;
-use crate::trace::{FreezeTriggers, TraceFiles};
 use crate::overload::Quotas;
+use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_proto::Config;
 #[cfg(doc)]
 use apus_socket::Raw;

@@ -7,7 +7,7 @@ use super::tracer::{SlowWatch, record_handoff, stage};
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
 use apus_local::SendTicket;
-use apus_metrics::EngineMetrics;
+use apus_observe::EngineMetrics;
 use apus_proto::{Instant, Payload, RpcError, RpcKey};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;

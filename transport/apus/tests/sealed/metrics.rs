@@ -1,7 +1,7 @@
 //! The names of the counters.
 
 use crate::keys::Cluster;
-use apus_metrics::SEALING;
+use apus_observe::SEALING;
 
 #[test]
 fn every_counter_of_sealing_has_its_meaning() {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apus_metrics::snapshot::ApplicationFamily;
+use crate::snapshot::ApplicationFamily;
 
 type Read = dyn Fn() -> Vec<ApplicationFamily> + Send + Sync;
 
@@ -16,7 +16,7 @@ fn published() -> MutexGuard<'static, Vec<Arc<Read>>> {
 #[must_use = "dropped, the counters are gone from snapshots"]
 pub struct PublishedMetrics(Arc<Read>);
 
-/// Adds what `read` returns to the [snapshots](apus_metrics::snapshot::Snapshot::application) of this
+/// Adds what `read` returns to the [snapshots](crate::snapshot::Snapshot::application) of this
 /// process: `apus metrics` and Prometheus show it beside the counters of endpoints. Values of the
 /// same name add up.
 ///
@@ -52,7 +52,7 @@ pub(crate) fn read() -> Vec<ApplicationFamily> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_metrics::snapshot::{FamilyKind, Snapshot};
+    use crate::snapshot::{FamilyKind, Snapshot};
 
     #[test]
     fn published_counters_add_up_until_they_are_dropped() {

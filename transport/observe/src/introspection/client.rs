@@ -1,11 +1,11 @@
 //! The client side: finds processes with endpoints and sends them requests.
 
-use crate::folder;
-use crate::rpc_row::RpcRow;
-use crate::sender_row::Senders;
-use crate::trace_status::TraceStatus;
+use crate::introspection::folder;
+use crate::introspection::rpc_row::RpcRow;
+use crate::introspection::sender_row::Senders;
+use crate::introspection::trace_status::TraceStatus;
+use crate::snapshot::Snapshot;
 use apus_local::{Credentials, PeerPolicy};
-use apus_metrics::snapshot::Snapshot;
 use apus_trace::Trace;
 use rustix::process::geteuid;
 use serde::Deserialize;

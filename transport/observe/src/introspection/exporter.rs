@@ -1,8 +1,8 @@
 //! The HTTP exporter for Prometheus.
 
-use crate::own_snapshot;
-use apus_metrics::prometheus::{CONTENT_TYPE, text};
-use apus_metrics::snapshot::Snapshot;
+use crate::introspection::own_snapshot;
+use crate::prometheus::{CONTENT_TYPE, text};
+use crate::snapshot::Snapshot;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE as TYPE};

@@ -24,8 +24,6 @@
 //! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the cargo feature
 //!   `introspection` of `apus`. If the system refuses a resource, endpoints work without this service.
 
-#![forbid(unsafe_code)]
-
 mod application;
 mod client;
 #[cfg(feature = "prometheus")]

@@ -1,8 +1,8 @@
 //! The registration of an observable endpoint. The first one of a process starts the service, the
 //! last one ends it.
 
-use crate::registry::{self, Observable};
-use crate::service::Service;
+use crate::introspection::registry::{self, Observable};
+use crate::introspection::service::Service;
 use std::fmt;
 use std::io;
 use std::sync::{Mutex, PoisonError, Weak};

@@ -1,7 +1,7 @@
 //! The registry of this process's observable endpoints.
 
-use crate::rpc_row::RpcRow;
-use apus_metrics::snapshot::EndpointSnapshot;
+use crate::introspection::rpc_row::RpcRow;
+use crate::snapshot::EndpointSnapshot;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

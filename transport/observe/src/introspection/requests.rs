@@ -1,12 +1,12 @@
 //! The table of requests that a live process responds to. A new request is a new row in
 //! [`REQUESTS`].
 
-use crate::registry::{Observable, observables};
-use crate::response::{Response, json};
-use crate::rpc_row::RpcRow;
-use crate::sender_row::Senders;
-use crate::{application, topic, trace_status};
-use apus_metrics::snapshot::Snapshot;
+use crate::introspection::registry::{Observable, observables};
+use crate::introspection::response::{Response, json};
+use crate::introspection::rpc_row::RpcRow;
+use crate::introspection::sender_row::Senders;
+use crate::introspection::{application, topic, trace_status};
+use crate::snapshot::Snapshot;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@
 //! line of JSON, `{"ok":true,"bytes":N}` followed by N bytes, or `{"ok":false,"error":"…"}`. Slow
 //! clients are disconnected.
 
-use crate::{folder, requests};
+use crate::introspection::{folder, requests};
 use apus_local::{Credentials, PeerPolicy};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::{SendFlags, send};

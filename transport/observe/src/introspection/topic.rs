@@ -1,6 +1,6 @@
 //! Requests that the application answers, beside those of this crate.
 
-use crate::response::Response;
+use crate::introspection::response::Response;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Respond = dyn Fn() -> Response + Send + Sync;
@@ -24,7 +24,7 @@ fn topics() -> MutexGuard<'static, Vec<Topic>> {
 pub struct Published(Arc<Respond>);
 
 /// Has this process respond to the request `name`, as long as it has an observable endpoint. Other
-/// processes send it with [`Process::request`](crate::Process::request), and the request `help`
+/// processes send it with [`Process::request`](crate::introspection::Process::request), and the request `help`
 /// describes the response with `about`.
 ///
 /// `respond` runs in the thread that responds to requests, one at a time. It returns the response

@@ -3,7 +3,7 @@
 //! There is one trace per process: a client with access to one of its endpoints has access to the
 //! whole trace.
 
-use crate::response::{Response, json};
+use crate::introspection::response::{Response, json};
 use apus_trace::auto_save::{SavedFiles, saved_files};
 use apus_trace::recorder;
 use apus_trace::{FreezeReason, Sampling};

@@ -4,7 +4,7 @@
 //! of their octave: a quantile is at most 12.5 % off, from 8 ns to 137 s. The coarse ones are those that OpenTelemetry
 //! recommends for the durations of RPCs; they are counted separately, so that they are exact.
 
-use crate::octaves::{self, PER_OCTAVE};
+use crate::histogram::octaves::{self, PER_OCTAVE};
 
 /// Fine buckets: eight below 8 ns, then 34 octaves. What is longer counts in the last one.
 const FINE: usize = PER_OCTAVE as usize * 35;

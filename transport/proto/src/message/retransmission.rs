@@ -10,8 +10,8 @@
 //! - **RETRANSMISSION-2** Bytes that wait to be sent again are in the range of a [`Repeat`], unless that was forgotten.
 
 use crate::limits::MAX_RESEND_BURST;
-use crate::time::Instant;
 use crate::ranges::Ranges;
+use crate::time::Instant;
 use std::ops::Range;
 
 /// Ranges that a message remembers. Chosen by us: as many as one burst of RESENDs asks for. What is forgotten can be asked

@@ -5,9 +5,9 @@
 //!
 //! [`crate::observation`] fills them in when it counts a duration. Nothing is allocated: there is a place for each bucket.
 
+use crate::histogram::{COARSE_BUCKETS, coarse_bucket};
 use crate::peer::Address;
 use crate::time::Instant;
-use crate::histogram::{COARSE_BUCKETS, coarse_bucket};
 
 /// An RPC whose duration was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What arrives at the other transports of the host, as far as it matters for cutoffs (PRIO-17).
 
+use crate::histogram::octaves;
 use crate::neighbours::{ArrivingLengths, EIGHTHS};
 use crate::time::SEC;
-use crate::histogram::octaves;
 use smallvec::SmallVec;
 
 /// What they have published, within what is possible.

@@ -9,9 +9,9 @@ use super::OwnCutoffs;
 use super::lengths_elsewhere::LengthsElsewhere;
 use crate::config::Config;
 use crate::extent::extent;
+use crate::histogram::octaves;
 use crate::neighbours::{ArrivingLengths, EIGHTHS};
 use crate::time::{Instant, SEC, USEC};
-use crate::histogram::octaves;
 use apus_wire::{DATA_HEADER_LEN, PRIORITIES, WIRE_OVERHEAD};
 
 /// Classes for all lengths that a `u32` holds.

@@ -7,8 +7,8 @@
 
 use super::{NewRpc, Rpc, RpcKey};
 use crate::peer::PeerId;
-use crate::time::Instant;
 use crate::slots::{HashIndex, Slots, number};
+use crate::time::Instant;
 use apus_wire::Role;
 use foldhash::fast::FixedState;
 use slotmap::Key;

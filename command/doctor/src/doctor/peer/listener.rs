@@ -8,7 +8,7 @@ use nix::sys::socket::MsgFlags;
 
 use super::packet::{Observation, ProbeRequest, RequestKind};
 use super::socket::ClassSocket;
-use apus_contenders::baseline::waiter::wake_on_stop;
+use apus_bench::contenders::baseline::waiter::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 

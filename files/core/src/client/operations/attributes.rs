@@ -1,6 +1,6 @@
 //! Operations on attributes.
 
-use apus_fs_wire::{Errno, Ino, LeaseKind, NodeKind, Record, SetAttributes};
+use crate::wire::{Errno, Ino, LeaseKind, NodeKind, Record, SetAttributes};
 
 use super::Turn;
 use crate::client::operation::{AttributeChange, NewTime, Reply};

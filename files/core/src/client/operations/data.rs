@@ -1,6 +1,6 @@
 //! Operations on contents.
 
-use apus_fs_wire::{
+use crate::wire::{
     AllocateMode, Errno, Ino, LeaseKind, NodeKind, NodeRange, Record, Response, SeekTarget,
     SessionRequest, SetAttributes,
 };

@@ -1,6 +1,6 @@
 //! Reading directories.
 
-use apus_fs_wire::{Errno, Ino, LeaseKind, NodeKind};
+use crate::wire::{Errno, Ino, LeaseKind, NodeKind};
 use bytes::Bytes;
 
 use super::{DEPTH, Turn};

@@ -1,6 +1,6 @@
 //! Locks. The server keeps them, so that they exclude between mounts (FS-3).
 
-use apus_fs_wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
+use crate::wire::{Errno, Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
 
 use super::{Turn, unexpected};
 use crate::client::operation::Reply;

@@ -8,8 +8,8 @@ mod names;
 mod openings;
 mod xattrs;
 
-use apus_fs_wire::limits::MAX_NODES;
-use apus_fs_wire::{
+use crate::wire::limits::MAX_NODES;
+use crate::wire::{
     Attributes, Errno, Ino, LeaseKind, ListTree, LockOwner, LookUp, Name, NodeKind, Record,
     Response, SessionRequest, WantedLease,
 };
@@ -424,7 +424,7 @@ struct Turn {
 /// The error of a response that does not fit.
 fn unexpected(response: &Response) -> Stop {
     match response {
-        Response::Failed(apus_fs_wire::Failure::Errno(error)) => Stop::Fail(*error),
+        Response::Failed(crate::wire::Failure::Errno(error)) => Stop::Fail(*error),
         _ => Stop::Fail(Errno::IO),
     }
 }
@@ -446,6 +446,6 @@ fn new_attributes(turn: &Turn, kind: NodeKind, mode: u16, gid: u32) -> Attribute
         ctime: now,
         btime: Some(now),
         has_xattrs: false,
-        version: apus_fs_wire::Version::default(),
+        version: crate::wire::Version::default(),
     }
 }

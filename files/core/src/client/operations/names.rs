@@ -1,6 +1,6 @@
 //! Operations on names.
 
-use apus_fs_wire::{Errno, Handle, Ino, LeaseKind, NewNode, NodeKind, Record};
+use crate::wire::{Errno, Handle, Ino, LeaseKind, NewNode, NodeKind, Record};
 
 use super::{Turn, new_attributes};
 use crate::client::contents::Contents;

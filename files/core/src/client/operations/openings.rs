@@ -1,6 +1,6 @@
 //! Opening, closing and making durable.
 
-use apus_fs_wire::{Errno, Ino, LeaseKind, LockOwner, Response, SetAttributes};
+use crate::wire::{Errno, Ino, LeaseKind, LockOwner, Response, SetAttributes};
 
 use super::Turn;
 use super::attributes::without_privileges;

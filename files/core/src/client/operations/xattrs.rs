@@ -1,6 +1,6 @@
 //! Extended attributes.
 
-use apus_fs_wire::{Errno, Ino, LeaseKind, Record, Response, SessionRequest};
+use crate::wire::{Errno, Ino, LeaseKind, Record, Response, SessionRequest};
 use bytes::Bytes;
 
 use super::{Turn, unexpected};
@@ -139,7 +139,7 @@ impl Client {
         }
         match response {
             Some(Response::Xattr(_)) => Ok(true),
-            Some(Response::Failed(apus_fs_wire::Failure::Errno(Errno::NODATA))) => Ok(false),
+            Some(Response::Failed(crate::wire::Failure::Errno(Errno::NODATA))) => Ok(false),
             Some(other) => Err(unexpected(&other)),
             None => {
                 self.clean(turn, ino)?;

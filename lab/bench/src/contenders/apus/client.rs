@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use apus::{Bytes, CallOptions, Endpoint, OutgoingCall};
 
-use crate::contender::{Plan, Replies, Side};
-use crate::meter::Meter;
-use crate::ping_pong::ping_pong;
+use crate::contenders::contender::{Plan, Replies, Side};
+use crate::contenders::meter::Meter;
+use crate::contenders::ping_pong::ping_pong;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;

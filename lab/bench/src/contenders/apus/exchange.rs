@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::{open_client, serve_at};
 use super::path::{Path, configured};
 use super::{client, engine_counters, path, server};
-use crate::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

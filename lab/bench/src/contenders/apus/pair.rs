@@ -16,11 +16,11 @@ use apus_local::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::exchange::Calls;
-use crate::baseline::unix::socket::reserve_address;
-use crate::baseline::waiter::wake_on_stop;
-use crate::contender::{Contender, Plan, Replies, Side};
-use crate::meter::Meter;
-use crate::ping_pong::ping_pong;
+use crate::contenders::baseline::unix::socket::reserve_address;
+use crate::contenders::baseline::waiter::wake_on_stop;
+use crate::contenders::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::meter::Meter;
+use crate::contenders::ping_pong::ping_pong;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use apus::{Endpoint, EndpointBuilder, RawConfig, Settings};
 
-use crate::contender::Plan;
+use crate::contenders::contender::Plan;
 use apus_testbed::error::Error;
 
 /// Path of messages between two endpoints of this host.
@@ -78,7 +78,7 @@ pub fn check(path: Path, endpoint: &Endpoint, calls: u64) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apus::{client, open, server};
+    use crate::contenders::apus::{client, open, server};
     use apus::Bytes;
     use std::net::SocketAddr;
     use std::thread;

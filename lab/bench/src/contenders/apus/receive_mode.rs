@@ -13,7 +13,7 @@ use apus::Engine;
 use super::endpoint::{open_client, serve_at};
 use super::path::{Path, configured};
 use super::{client, server};
-use crate::contender::{Contender, Plan, Replies, Side};
+use crate::contenders::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use super::exchange::Apus;
-use crate::contender::{Contender, Plan, Side};
-use crate::keys::ThrowAwayKeys;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::keys::ThrowAwayKeys;
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

@@ -2,8 +2,8 @@
 
 use apus::{Closed, Endpoint, Request};
 
-use crate::contender::{Plan, Replies, Side};
-use crate::meter::Meter;
+use crate::contenders::contender::{Plan, Replies, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 

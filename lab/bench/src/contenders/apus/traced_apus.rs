@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use apus::trace::{self, Sampling};
 
 use super::exchange::Apus;
-use crate::contender::{Contender, Plan, Side};
+use crate::contenders::contender::{Contender, Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 

@@ -20,9 +20,9 @@ use rustix::net::{
 use super::stream::server::accept;
 use super::unix::UnixKind;
 use super::unix::socket::{listen, open};
-use crate::contender::{Contender, Plan, Side};
-use crate::ping_pong::ping_pong;
-use crate::shared_words::SharedWords;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::ping_pong::ping_pong;
+use crate::contenders::shared_words::SharedWords;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 

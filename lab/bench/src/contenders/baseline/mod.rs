@@ -16,6 +16,7 @@ pub mod stream;
 pub mod tcp;
 mod tls;
 mod udp;
+#[allow(unsafe_code, reason = "a system call that rustix lacks")]
 mod udp_gso;
 mod udp_gso_echo;
 pub mod unix;

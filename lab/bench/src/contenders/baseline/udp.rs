@@ -17,8 +17,8 @@ use rustix::net::{
 };
 
 use super::waiter::{Waiter, wake_on_stop};
-use crate::contender::{Contender, Plan, Side};
-use crate::ping_pong::ping_pong;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::ping_pong::ping_pong;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 

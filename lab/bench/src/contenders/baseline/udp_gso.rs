@@ -25,8 +25,8 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use rustix::net::{SendFlags, recv, send};
 
 use super::waiter::{Waiter, wake_on_stop};
-use crate::contender::{Contender, Plan, Side};
-use crate::meter::Meter;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;

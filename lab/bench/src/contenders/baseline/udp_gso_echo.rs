@@ -16,8 +16,8 @@ use rustix::net::{RecvFlags, SendFlags, connect, recv, recvfrom, send};
 
 use super::udp_gso::{open, set_udp_option};
 use super::waiter::{Waiter, wake_on_stop};
-use crate::contender::{Contender, Plan, Side};
-use crate::meter::Meter;
+use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::idle::{Idle, POLL_TIMEOUT};
 use super::in_flight::{InFlight, Request};
-use crate::transport::{Client, Completions, Start};
+use crate::contenders::transport::{Client, Completions, Start};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::idle::Idle;
 use super::in_flight::{InFlight, Request};
-use crate::transport::{Client, Completions, Start};
+use crate::contenders::transport::{Client, Completions, Start};
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 

@@ -1,7 +1,7 @@
 //! Unloaded round trip time of each message size.
 
 use super::idle::{Idle, POLL_TIMEOUT};
-use crate::transport::{Client, Completions};
+use crate::contenders::transport::{Client, Completions};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 

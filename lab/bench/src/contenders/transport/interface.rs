@@ -7,7 +7,7 @@ use std::time::Duration;
 use apus::PollMode;
 
 use super::work::Work;
-use crate::keys::ThrowAwayKeys;
+use crate::contenders::keys::ThrowAwayKeys;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 

@@ -17,7 +17,7 @@ use echo::echo_client::EchoClient;
 use echo::echo_server::{Echo, EchoServer};
 
 // Committed, so that no protoc is needed.
-#[path = "../../../../bench-rpc/src/generated/echo.rs"]
+#[path = "../../../../bench/src/rpc/generated/echo.rs"]
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
 mod echo;
 

@@ -4,9 +4,9 @@
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
+use crate::overload::Work;
 use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Arrivals;
-use crate::overload::Work;
 use apus_proto::Instant;
 
 impl Core {

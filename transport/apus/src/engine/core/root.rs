@@ -12,10 +12,10 @@ use crate::engine::state::{
 use crate::engine::tracer::Tracer;
 use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
-use apus_driver::TransmitHalf;
-use apus_metrics::{EngineMetrics, SizeHistogram};
-use apus_hostgroup::HostPlace;
 use crate::overload::Quotas;
+use apus_driver::TransmitHalf;
+use apus_hostgroup::HostPlace;
+use apus_observe::{EngineMetrics, SizeHistogram};
 use apus_proto::{DurationHistogram, Exemplars, Instant, Transport};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use crate::engine::clock::Clock;
 use crate::engine::cpu::Cpu;
 use crate::engine::message::Taken;
 use crate::engine::tracer::Tracer;
-use apus_metrics::{EngineMetrics, SizeHistogram};
+use apus_observe::{EngineMetrics, SizeHistogram};
 use apus_proto::{DurationHistogram, Exemplar, Exemplars};
 use apus_trace::{Rpc, recorder};
 use std::sync::Arc;

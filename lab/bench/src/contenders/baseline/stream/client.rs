@@ -10,9 +10,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::frames::{Inbox, frame};
 use super::send_mode::SendMode;
-use crate::baseline::waiter::Waiter;
-use crate::contender::{Plan, Side};
-use crate::meter::Meter;
+use crate::contenders::baseline::waiter::Waiter;
+use crate::contenders::contender::{Plan, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;

@@ -11,7 +11,7 @@ pub enum SendMode {
 
 impl SendMode {
     /// Returns the mode in words.
-    pub(in crate::baseline) const fn settings(self) -> &'static str {
+    pub(in crate::contenders::baseline) const fn settings(self) -> &'static str {
         match self {
             Self::One => "one send per message",
             Self::Ready => "one send for all messages that are ready",

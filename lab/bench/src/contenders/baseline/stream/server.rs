@@ -7,9 +7,9 @@ use rustix::net::{SendFlags, recv, send};
 
 use super::frames::{Frames, Inbox, frame};
 use super::send_mode::SendMode;
-use crate::baseline::waiter::{Waiter, wake_on_stop};
-use crate::contender::{Plan, Replies, Side};
-use crate::meter::Meter;
+use crate::contenders::baseline::waiter::{Waiter, wake_on_stop};
+use crate::contenders::contender::{Plan, Replies, Side};
+use crate::contenders::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;

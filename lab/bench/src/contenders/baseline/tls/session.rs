@@ -16,9 +16,9 @@ use rustls::{
     ServerConnection,
 };
 
-use crate::baseline::stream::frames::{Frames, Inbox};
-use crate::baseline::waiter::{Waiter, wake_on_stop};
-use crate::keys::ThrowAwayKeys;
+use crate::contenders::baseline::stream::frames::{Frames, Inbox};
+use crate::contenders::baseline::waiter::{Waiter, wake_on_stop};
+use crate::contenders::keys::ThrowAwayKeys;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 

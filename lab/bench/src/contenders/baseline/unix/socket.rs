@@ -88,7 +88,7 @@ pub fn longest_packet() -> Result<usize, Error> {
 
 /// Returns an abstract name, which is in no file system.
 fn name(address: SocketAddr) -> Result<SocketAddrUnix, Error> {
-    let name = format!("apus-contenders/{address}");
+    let name = format!("apus-bench/{address}");
     SocketAddrUnix::new_abstract_name(name.as_bytes()).doing(|| format!("make the name {name}"))
 }
 

@@ -9,10 +9,10 @@ use apus::PollMode;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
-use crate::baseline::stream::buffer_pool::BufferPool;
-use crate::baseline::stream::frames::PREFIX;
-use crate::baseline::tcp::socket::{Settings, open};
-use crate::transport::interface::{Client, Completions, Start, differs, payload};
+use crate::contenders::baseline::stream::buffer_pool::BufferPool;
+use crate::contenders::baseline::stream::frames::PREFIX;
+use crate::contenders::baseline::tcp::socket::{Settings, open};
+use crate::contenders::transport::interface::{Client, Completions, Start, differs, payload};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 

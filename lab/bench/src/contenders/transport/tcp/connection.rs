@@ -7,8 +7,8 @@ use rustix::net::{RecvFlags, recv};
 
 use super::outbox::Outbox;
 use super::readiness::{Readiness, Token};
-use crate::baseline::stream::buffer_pool::BufferPool;
-use crate::baseline::stream::frames::Inbox;
+use crate::contenders::baseline::stream::buffer_pool::BufferPool;
+use crate::contenders::baseline::stream::frames::Inbox;
 
 /// Most bytes that one connection receives or sends before the next one is served.
 ///

@@ -7,10 +7,10 @@ use apus::PollMode;
 use super::client::{Pool, TcpClient};
 use super::server;
 use super::spec::{Connections, Tcp};
-use crate::baseline::tcp::socket::{Settings, listen_at, listen_too};
-use crate::baseline::waiter::wake;
-use crate::transport::interface::{Client, Node, NodeOptions};
-use crate::transport::work::Work;
+use crate::contenders::baseline::tcp::socket::{Settings, listen_at, listen_too};
+use crate::contenders::baseline::waiter::wake;
+use crate::contenders::transport::interface::{Client, Node, NodeOptions};
+use crate::contenders::transport::work::Work;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 

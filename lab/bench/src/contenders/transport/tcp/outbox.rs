@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustix::io::{Errno, IoSlice};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use crate::baseline::stream::buffer_pool::BufferPool;
+use crate::contenders::baseline::stream::buffer_pool::BufferPool;
 
 /// Bytes that wait to be sent, in pieces so that payload need not be copied.
 ///

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
-use crate::baseline::stream::buffer_pool::BufferPool;
-use crate::transport::work::Work;
+use crate::contenders::baseline::stream::buffer_pool::BufferPool;
+use crate::contenders::transport::work::Work;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::baseline::tcp::socket::{Settings, offered_controls};
+use crate::contenders::baseline::tcp::socket::{Settings, offered_controls};
 use apus_testbed::error::{Error, require};
 
 /// Length-prefixed messages over TCP, for any number of concurrent requests.
@@ -44,7 +44,7 @@ impl Tcp {
     }
 
     /// Checks that the kernel offers the congestion control.
-    pub(in crate::transport) fn check(&self) -> Result<(), Error> {
+    pub(in crate::contenders::transport) fn check(&self) -> Result<(), Error> {
         let Some(wanted) = &self.congestion else { return Ok(()) };
         let offered = offered_controls();
         let problem = format!(

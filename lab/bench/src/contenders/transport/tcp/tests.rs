@@ -11,7 +11,7 @@ use apus::PollMode;
 
 use super::spec::TcpNameError;
 use super::{Connections, Tcp};
-use crate::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
+use crate::contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
