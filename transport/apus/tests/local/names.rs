@@ -10,6 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as Name, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Environment variable with what a process does, and the address.
 const ROLE: &str = "APUS_TEST_NAME";
@@ -54,9 +55,17 @@ fn line_with(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &s
     lines.map(Result::unwrap).find(|line| line.contains(text)).expect("the process says it")
 }
 
-/// An address whose port is free.
+/// An address whose port is free, and stays so: below the range from which the system takes ports for
+/// sockets that ask for any, and at a place that depends on this process.
 fn free_address() -> SocketAddr {
-    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let offset = std::process::id() * 16 + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (offset % 20_000) as u16));
+        if std::net::UdpSocket::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Options that keep two endpoints on one host from using shared memory.
 fn over_udp() -> EndpointBuilder {
-    EndpointBuilder::default().local(false)
+    fixtures::patient().local(false)
 }
 
 /// Two endpoints.
@@ -231,6 +231,15 @@ fn garbage_disturbs_no_client() {
 /// that.
 #[test]
 fn short_messages_that_leave_together_share_a_datagram() {
+    assert!(
+        (0..1_000).any(|_| share_a_datagram_undisturbed()),
+        "the background poller always runs"
+    );
+}
+
+/// Returns `false`, and has checked less, if the client's background poller has run: it sends what a
+/// cork holds, and it runs if the system has stopped this thread.
+fn share_a_datagram_undisturbed() -> bool {
     let server = over_udp().bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
@@ -251,7 +260,10 @@ fn short_messages_that_leave_together_share_a_datagram() {
     }
     drop(cork);
     let after = sent();
-    assert_eq!((after.0 - before.0, after.1 - before.1), (1, 20));
+    let undisturbed = client.metrics().engine.keeper_turns == 0;
+    if undisturbed {
+        assert_eq!((after.0 - before.0, after.1 - before.1), (1, 20));
+    }
     for _ in 1..=20 {
         let completion = client.recv_completion().unwrap();
         let size = completion.cookie as u8;
@@ -259,4 +271,5 @@ fn short_messages_that_leave_together_share_a_datagram() {
     }
     server.shutdown();
     thread.join().unwrap();
+    undisturbed
 }
