@@ -111,12 +111,12 @@ fn a_dedicated_engine_hands_messages_off_to_named_threads() {
 
 #[test]
 fn many_calls_at_a_time_go_through_the_same_stages() {
-    assert!((0..1_000).any(|_| many_calls_undisturbed()), "the background poller always runs");
+    assert!((0..1_000).any(|_| many_calls_leave_together()), "they leave one by one");
 }
 
-/// Makes many calls under a cork. Returns `false`, and has checked less, if the client's background
-/// poller has run: it sends what a cork holds, and it runs if the system has stopped this thread.
-fn many_calls_undisturbed() -> bool {
+/// Makes many calls under a cork. Returns whether they have left together: the client's background
+/// poller sends what a cork holds, and it runs if the system has stopped this thread.
+fn many_calls_leave_together() -> bool {
     let tracing = Tracing::all();
     let (client, server) = pair(&builder());
     serve_while(&server, || {
@@ -135,17 +135,14 @@ fn many_calls_undisturbed() -> bool {
     for event in [Event::Call, Event::Queued, Event::Parsed, Event::HandedOff, Event::Returned] {
         assert_eq!(only(&mine, event).len(), 21, "{event:?}");
     }
-    if client.metrics().engine.keeper_turns > 0 {
-        return false;
-    }
     // Messages that left together have one time, and their system call has a record of its own.
     let left: BTreeSet<u64> =
         only(&mine, Event::ToKernel).iter().map(|record| record.ticks).collect();
-    assert!(left.len() < 21, "{left:?}");
     let trace = tracing.trace();
     let most = trace.all(Event::Send).map(|(_, record)| record.a).max();
-    assert!(most >= Some(10), "{most:?}");
-    true
+    let together = left.len() < 21 && most >= Some(10);
+    assert!(together || client.metrics().engine.keeper_turns > 0, "{left:?} {most:?}");
+    together
 }
 
 #[test]
