@@ -1,6 +1,7 @@
 //! Endpoints with several shards, over UDP on the loopback interface.
 
 use crate::fixtures::patient;
+use crate::ports::free_address;
 use crate::{ShutDown, assert_at_rest, bytes};
 use apus::{
     Arrival, CallOptions, Closed, Endpoint, EndpointBuilder, Engine, FailureKind, PollMode, Shards,
@@ -330,7 +331,7 @@ fn completions_of_all_shards_can_be_received_after_the_end() {
 #[test]
 fn a_server_with_shards_is_restarted_at_its_port() {
     let options = CallOptions::new().idempotent(true);
-    let first = server(&builder());
+    let first = builder().bind(free_address()).unwrap();
     let address = first.local_addr();
     let occupied = builder().bind(address).unwrap_err().to_string();
     assert!(occupied.starts_with(&format!("bind {address}: ")), "{occupied}");

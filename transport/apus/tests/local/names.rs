@@ -2,6 +2,7 @@
 //!
 //! This program runs itself as the attacker, as another user, which needs root, and as the victim.
 
+use crate::ports::free_address;
 use apus::local::{LocalConfig, PeerPolicy};
 use apus::{Endpoint, EndpointBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +11,6 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as Name, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Environment variable with what a process does, and the address.
 const ROLE: &str = "APUS_TEST_NAME";
@@ -53,19 +53,6 @@ fn the_other_process() {
 /// Returns the next line that contains `text`.
 fn line_with(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &str) -> String {
     lines.map(Result::unwrap).find(|line| line.contains(text)).expect("the process says it")
-}
-
-/// An address whose port is free, and stays so: below the range from which the system takes ports for
-/// sockets that ask for any, and at a place that depends on this process.
-fn free_address() -> SocketAddr {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    loop {
-        let offset = std::process::id() * 16 + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (offset % 20_000) as u16));
-        if std::net::UdpSocket::bind(address).is_ok() {
-            return address;
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The choice between shared memory and network, and what changes it.
 
+use crate::ports::free_address;
 use crate::{assert_at_rest, bytes, connect, echo, pair};
 use apus::{CallOptions, Config, Endpoint, EndpointBuilder, OutgoingCall, Payload, Request};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -83,7 +84,7 @@ fn the_loop_runs_while_no_thread_waits() {
 #[test]
 fn a_restarted_server_is_found_again() {
     let client = Endpoint::client().unwrap();
-    let first = Endpoint::bind("127.0.0.1:0").unwrap();
+    let first = Endpoint::bind(free_address()).unwrap();
     let address = first.local_addr();
     connect(&client, &first);
     drop(first);
@@ -264,7 +265,7 @@ fn messages_that_are_made_together_find_their_peers_on_both_paths() {
 fn calls_that_are_made_together_survive_their_server() {
     for knows in [false, true] {
         let client = Endpoint::client().unwrap();
-        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let first = Endpoint::bind(free_address()).unwrap();
         let address = first.local_addr();
         connect(&client, &first);
         drop(first);

@@ -1,6 +1,7 @@
 //! Restarts, rotation, and the move from clear to sealed.
 
 use crate::keys::{Ca, Cluster, counter, serve};
+use crate::ports::free_address;
 use apus::security::Security;
 use apus::{CallError, Config, Endpoint, FailureKind};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_restarted_server_is_called_again_with_new_keys() {
     let cluster = Cluster::new(31);
-    let first = Arc::new(cluster.builder().bind("127.0.0.1:0").unwrap());
+    let first = Arc::new(cluster.builder().bind(free_address()).unwrap());
     let address = first.local_addr();
     let thread = serve(&first);
     let client = cluster.builder().client().unwrap();

@@ -14,6 +14,8 @@ mod older_version;
 #[allow(dead_code, reason = "its pair of hosts has one link")]
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod pair;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod several_paths;
 
 use apus::{
@@ -157,7 +159,7 @@ fn sixty_four_megabytes() {
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
-        let first = over_udp().bind("127.0.0.1:0").unwrap();
+        let first = over_udp().bind(ports::free_address()).unwrap();
         let address = first.local_addr();
         let thread = echo(first.clone());
         let client = over_udp().client().unwrap();
