@@ -31,7 +31,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::Violation;
 use crate::history::{Moment, MountId, NameAction};
 use crate::scenario::{Fault, Scenario};
-use crate::seed::Totals;
+use crate::totals::Totals;
 use application::Planted;
 use clock::LocalClock;
 use event::{Call, Callback, Event};

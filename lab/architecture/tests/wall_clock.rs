@@ -1,6 +1,8 @@
 //! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak --clock-steps` steps it; here is
 //! what holds without root.
 
+use apus_architecture::packages::packages;
+use apus_architecture::repository::workspace;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,15 +43,13 @@ fn reads(text: &str) -> bool {
 
 #[test]
 fn the_wall_clock_is_read_for_dates_only() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = workspace();
+    let linked = ["transport", "rpc", "languages", "files"];
     let mut sources = Vec::new();
-    for wing in ["transport", "rpc", "languages", "files"] {
-        for entry in fs::read_dir(root.join(wing)).unwrap() {
-            let folder = entry.unwrap().path().join("src");
-            // The simulation of the file service is not linked; Python's package is another workspace.
-            if folder.is_dir() && !folder.ends_with("files/sim/src") {
-                files(&folder, &mut sources);
-            }
+    for package in packages(&root) {
+        // The simulator of the file service is not linked.
+        if linked.contains(&package.wing()) && package.path != "files/sim" {
+            files(&root.join(&package.path).join("src"), &mut sources);
         }
     }
     let mut left: BTreeMap<_, _> = READERS.into_iter().collect();

@@ -1,32 +1,60 @@
-//! The imports of a crate's files, for tests about the shape of a crate. `transport/proto` and `transport/local` include this
-//! file, too.
+//! The imports of a crate's files.
 //!
-//! An import is any path that begins with `crate`, `super`, `self` or a child module. It leads to the file that
-//! defines what the path names: a re-export is followed. Comments and the unit tests at the end of a file (`mod tests`)
-//! are left out, and macros are not expanded.
-
-#![allow(dead_code, reason = "each test that includes this file uses a part of it")]
+//! An import is any path that starts with `crate`, `super`, `self` or a child module. It leads to the file that
+//! defines the item: a re-export is followed. Comments and the unit tests at the end of a file (`mod tests`) are left
+//! out, as are files that are compiled for tests or loom models only; macros are not expanded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Returns the folders below `src` that hold the root of a crate: `src` itself, and programs in folders below it.
+///
+/// # Panics
+///
+/// A folder cannot be read.
+#[must_use]
+pub fn crate_roots(src: &Path) -> Vec<PathBuf> {
+    let mut roots = vec![src.to_owned()];
+    let mut folders = vec![src.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of sources can be read") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                if path.join("main.rs").exists() {
+                    roots.push(path.clone());
+                }
+                folders.push(path);
+            }
+        }
+    }
+    roots.sort();
+    roots
+}
 
 /// A source file of `src`, without comments and unit tests.
+#[derive(Debug)]
 struct Module {
     tokens: Vec<String>,
     /// Names that the file re-exports, and the paths that they stand for.
     exports: BTreeMap<String, Vec<String>>,
 }
 
-/// The modules of `src` that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root
+/// The modules of a crate that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root
 /// is the empty path.
-pub(crate) struct Modules(BTreeMap<String, Module>);
+#[derive(Debug)]
+pub struct Modules(BTreeMap<String, Module>);
 
 impl Modules {
-    /// Reads the crate whose test this is.
-    pub(crate) fn read() -> Self {
+    /// Reads the crate whose root is in `folder`.
+    ///
+    /// # Panics
+    ///
+    /// A file cannot be read.
+    #[must_use]
+    pub fn read(folder: &Path) -> Self {
         let mut modules = Self(BTreeMap::new());
-        modules.read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "");
+        modules.read_folder(folder, "", &crate_roots(folder)[1..]);
         let paths: Vec<String> = modules.0.keys().cloned().collect();
         for path in paths {
             let exports = modules
@@ -40,16 +68,25 @@ impl Modules {
         modules
     }
 
-    fn read_folder(&mut self, folder: &Path, module: &str) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    fn read_folder(&mut self, folder: &Path, module: &str, other_crates: &[PathBuf]) {
+        let read = |path: &Path| fs::read_to_string(path).expect("a source file is text");
+        let root = ["mod.rs", "lib.rs", "main.rs"].map(|name| folder.join(name));
+        let root = root.iter().find(|path| path.exists());
+        let mut for_tests = root.map_or_else(BTreeSet::new, |path| for_tests(&read(path)));
+        // A program beside a library: `main.rs` uses the library by its name.
+        for_tests.extend(root.filter(|path| path.ends_with("lib.rs")).map(|_| "main".to_owned()));
+        for entry in fs::read_dir(folder).expect("a folder of sources can be read") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a name is text");
+            if other_crates.contains(&path) || for_tests.contains(name) || name == "tests" {
+                continue;
+            }
             if path.is_dir() {
-                self.read_folder(&path, &join(module, &name));
+                self.read_folder(&path, &join(module, name), other_crates);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let is_root = ["mod", "lib"].contains(&name.as_str());
-                let module = if is_root { module.to_owned() } else { join(module, &name) };
-                let tokens = tokens(&fs::read_to_string(&path).unwrap());
+                let module =
+                    if Some(&path) == root { module.to_owned() } else { join(module, name) };
+                let tokens = tokens(&read(&path));
                 self.0.insert(module, Module { tokens, exports: BTreeMap::new() });
             }
         }
@@ -122,17 +159,17 @@ impl Modules {
     }
 
     /// Returns the modules that have a file.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     /// Returns the files that a file imports, without those that it only re-exports from.
-    pub(crate) fn imports_of(&self, module: &str) -> BTreeSet<String> {
+    pub fn imports_of(&self, module: &str) -> BTreeSet<String> {
         self.targets(module, |found| !found.exported)
     }
 
     /// Returns the files that a file imports, and those that it re-exports a name from which it uses itself.
-    pub(crate) fn uses_of(&self, module: &str) -> BTreeSet<String> {
+    pub fn uses_of(&self, module: &str) -> BTreeSet<String> {
         let tokens = &self.0[module].tokens;
         let times = |name: &str| tokens.iter().filter(|token| *token == name).count();
         self.targets(module, |found| !found.exported || times(&found.name) > 1)
@@ -145,7 +182,7 @@ impl Modules {
     }
 
     /// Returns the types that a file defines.
-    pub(crate) fn types_of(&self, module: &str) -> Vec<&str> {
+    pub fn types_of(&self, module: &str) -> Vec<&str> {
         let tokens = &self.0[module].tokens;
         let pairs = tokens.iter().zip(tokens.iter().skip(1));
         let types = pairs.filter(|(kind, _)| ["struct", "enum"].contains(&kind.as_str()));
@@ -153,7 +190,7 @@ impl Modules {
     }
 
     /// Returns the types to which a file gives methods: those of its `impl` blocks without a trait.
-    pub(crate) fn types_with_methods(&self, module: &str) -> Vec<&str> {
+    pub fn types_with_methods(&self, module: &str) -> Vec<&str> {
         let tokens = &self.0[module].tokens;
         let mut types = Vec::new();
         for (at, _) in tokens.iter().enumerate().filter(|(_, token)| *token == "impl") {
@@ -178,61 +215,32 @@ impl Modules {
         types
     }
 
-    /// Checks imports between units: folders, and files at the root. A unit imports only units that come before it in
-    /// the table and in its own row, every import that a row allows is needed, and no files import each other in a
-    /// circle. The root is the unit with the empty name, which every row may name. Exempt files import what they want.
-    pub(crate) fn check(&self, table: &[(&str, &[&str])], exempt: &[&str]) {
-        let mut before = BTreeSet::from([""]);
-        for (unit, row) in table {
-            for import in *row {
-                assert!(
-                    before.contains(import),
-                    "{unit} may import {import}, which is not before it"
-                );
-            }
-            before.insert(unit);
-        }
-        let unit_of = |file: &str| file.split("::").next().unwrap_or_default().to_owned();
-        let mut needed = BTreeSet::new();
-        for file in self.names().filter(|file| !file.is_empty() && !exempt.contains(file)) {
-            let unit = unit_of(file);
-            let row = table.iter().find(|(name, _)| *name == unit);
-            let Some((_, row)) = row else { panic!("{unit} is not in the table") };
-            for import in self.uses_of(file).iter().map(|it| unit_of(it)).filter(|it| *it != unit) {
-                assert!(row.contains(&import.as_str()), "{file} may not import {import}");
-                needed.insert((unit.clone(), import));
-            }
-        }
-        for (unit, row) in table {
-            for import in *row {
-                let edge = ((*unit).to_owned(), (*import).to_owned());
-                assert!(needed.contains(&edge), "{unit} does not need {import}");
-            }
-        }
-        assert_eq!(self.circle(), None);
-    }
-
-    /// Returns the files of circles of imports, if there are any. Files that import none of the others, or that none of
-    /// the others imports, are removed until there is no such file.
-    pub(crate) fn circle(&self) -> Option<Vec<String>> {
-        let mut graph: BTreeMap<&str, BTreeSet<String>> =
+    /// Returns the imports of which circles consist, as `a imports b`: those whose target imports their file in turn,
+    /// directly or by way of others.
+    #[must_use]
+    pub fn circles(&self) -> Vec<String> {
+        let graph: BTreeMap<&str, BTreeSet<String>> =
             self.names().map(|module| (module, self.uses_of(module))).collect();
-        let edges: usize = graph.values().map(BTreeSet::len).sum();
-        assert!(edges > 20, "imports are not found: {edges}");
-        loop {
-            let before = graph.len();
-            let left: BTreeSet<String> = graph.keys().map(|&module| module.to_owned()).collect();
-            let imported: BTreeSet<String> = graph.values().flatten().cloned().collect();
-            graph.retain(|module, imports| {
-                imported.contains(*module) && !imports.is_disjoint(&left)
-            });
-            if graph.is_empty() {
-                return None;
+        let reachable = |from: &str| {
+            let mut found = BTreeSet::new();
+            let mut open = vec![from.to_owned()];
+            while let Some(module) = open.pop() {
+                for target in graph.get(module.as_str()).into_iter().flatten() {
+                    if found.insert(target.clone()) {
+                        open.push(target.clone());
+                    }
+                }
             }
-            if graph.len() == before {
-                return Some(left.into_iter().collect());
-            }
+            found
+        };
+        let from: BTreeMap<&str, BTreeSet<String>> =
+            self.names().map(|module| (module, reachable(module))).collect();
+        let mut circles = Vec::new();
+        for (module, targets) in &graph {
+            let back = targets.iter().filter(|target| from[target.as_str()].contains(*module));
+            circles.extend(back.map(|target| format!("{module} imports {target}")));
         }
+        circles
     }
 }
 
@@ -306,6 +314,21 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-pub(crate) fn join(module: &str, name: &str) -> String {
+/// Returns the path of the module `name` in `module`.
+#[must_use]
+pub fn join(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
+}
+
+/// The modules that a file declares for tests or loom models only: `#[cfg(test)]` or `#[cfg(…_loom)]` before `mod name;`.
+fn for_tests(text: &str) -> BTreeSet<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let declarations = lines.windows(2).filter_map(|pair| {
+        let condition = pair[0].strip_prefix("#[cfg(")?;
+        let name = pair[1].trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+        let name = name.strip_prefix("mod ")?.strip_suffix(';')?;
+        let only = condition.contains("test)") || condition.contains("loom");
+        (only && !condition.contains("not(")).then(|| name.to_owned())
+    });
+    declarations.collect()
 }
