@@ -1,4 +1,4 @@
-//! Attacks of clients on a server: each was shown to work on an earlier version (`docs/security.md`), and fails without its
+//! Attacks of clients on a server: each was shown to work on an earlier version (`docs/attacks.md`), and fails without its
 //! mend.
 
 mod claims;
