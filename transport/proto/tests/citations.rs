@@ -1,5 +1,5 @@
-//! Citations of the Linux module, of `docs/reference` and of decisions: every address that a comment
-//! names exists.
+//! Citations of the Linux module, of `docs/reference` and of decisions: every address that a
+//! comment names exists.
 //!
 //! [docs/reference/README.md](../../../docs/reference/README.md) defines the forms.
 
@@ -225,8 +225,8 @@ fn links(page: &str) -> Vec<String> {
     found
 }
 
-/// Decisions that a text cites: as `ADR 4`, as `lab ADR 4`, or by a path below `docs/adr` or `lab/adr`.
-/// Pairs of folder and number.
+/// Decisions that a text cites: as `ADR 4`, as `lab ADR 4`, or by a path below `docs/adr` or
+/// `lab/adr`. Pairs of folder and number.
 fn decision_citations(text: &str) -> Vec<(&'static str, usize)> {
     let number = |rest: &str| {
         rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok()

@@ -1,4 +1,5 @@
-//! The page `docs/results/tables.md`: measures what its index lists, and writes it from the results.
+//! The page `docs/results/tables.md`: measures what its index lists, and writes it from the
+//! results.
 //!
 //! ```text
 //! cargo build --release

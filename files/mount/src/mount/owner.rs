@@ -103,7 +103,7 @@ pub struct Mounted {
 
 impl Mounted {
     /// Mounts, and waits until the server has responded. The calling thread has short time slices
-    /// from then on ([`crate::time_slice`]).
+    /// from then on (see `time_slice`).
     ///
     /// # Errors
     ///
