@@ -30,7 +30,7 @@ const NEXT_HEADER: u32 = IP + 6;
 const HEADER_V6: u32 = 40;
 const UDP: u32 = 17;
 
-// Layout of packets: docs/spec/wire.md, WIRE-1 and WIRE-36.
+// Layout of packets: docs/spec, WIRE-1 and WIRE-36.
 
 /// Bytes of the common header.
 const HEADER: u32 = 28;
