@@ -363,6 +363,64 @@ fn links_of_documents_lead_somewhere() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// Paths from the root of the repository that a Markdown file has in backticks: three parts or more,
+/// or a file. Words in capitals stand for any name.
+fn paths(page: &str) -> Vec<&str> {
+    const WINGS: [&str; 10] = [
+        "transport",
+        "rpc",
+        "languages",
+        "files",
+        "lab",
+        "command",
+        "packaging",
+        "docs",
+        "dissector",
+        "fuzz",
+    ];
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
+            continue;
+        }
+        for word in line.split('`').skip(1).step_by(2) {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+            let mut parts = word.split('/');
+            let is_path = parts.next().is_some_and(|first| WINGS.contains(&first))
+                && word.chars().all(is_plain)
+                && (word.split('/').count() > 2 || word.contains('.'))
+                && !parts
+                    .any(|part| part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()));
+            if is_path {
+                found.push(word);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let Some(root) = workspace() else { return };
+    let mut wrong = String::new();
+    let mut named = 0;
+    for (path, text) in files(&root, &[".md"]) {
+        if path.starts_with("lab/log/") || path.contains("/tests/") {
+            continue;
+        }
+        for name in paths(&text) {
+            named += 1;
+            if !root.join(name).exists() {
+                writeln!(wrong, "{path}: no {name}").unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(named > 100, "the form of paths has changed: {named} found");
+}
+
 /// The checks above can fail.
 #[test]
 fn wrong_citations_are_found() {
@@ -381,6 +439,9 @@ fn wrong_citations_are_found() {
     let cited = decision_citations("ADR 4, lab ADR 10; docs/adr/0006-x.md, lab/adr/0002, FADR 3");
     let expected = [("docs/adr", 4), ("lab/adr", 10), ("docs/adr", 6), ("lab/adr", 2)];
     assert_eq!(cited, expected);
+    let named =
+        paths("`rpc/state`, `lab/a.md` and `transport/x/y`, `fuzz/corpus/TARGET/`, `a/b/c.rs`");
+    assert_eq!(named, ["lab/a.md", "transport/x/y"]);
     for wrong in [
         "HM `homa_grant.c` `homa_grant_nothing`",
         "HM `homa_rpc.c` `homa_grant_priority`",
