@@ -1,4 +1,5 @@
-//! Citations of the Linux module and of `docs/reference`: every address that a comment names exists.
+//! Citations of the Linux module, of `docs/reference` and of decisions: every address that a
+//! comment names exists.
 //!
 //! [docs/reference/README.md](../../../docs/reference/README.md) defines the forms.
 
@@ -222,6 +223,37 @@ fn links(page: &str) -> Vec<String> {
     found
 }
 
+/// Decisions that a text cites: as `ADR 4`, as `lab ADR 4`, or by a path below `docs/adr` or
+/// `lab/adr`. Pairs of folder and number.
+fn decision_citations(text: &str) -> Vec<(&'static str, usize)> {
+    let number = |rest: &str| {
+        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok()
+    };
+    let mut cited = Vec::new();
+    for (at, mark) in text.match_indices("ADR ") {
+        let before = &text[..at];
+        if before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+            continue;
+        }
+        let is_lab = before.ends_with("lab ") || before.ends_with("Lab ");
+        let folder = if is_lab { "lab/adr" } else { "docs/adr" };
+        cited.extend(number(&text[at + mark.len()..]).map(|number| (folder, number)));
+    }
+    for folder in ["docs/adr", "lab/adr"] {
+        for (at, path) in text.match_indices(folder) {
+            let rest = text[at + path.len()..].strip_prefix('/').unwrap_or_default();
+            cited.extend(number(rest).map(|number| (folder, number)));
+        }
+    }
+    cited
+}
+
+/// The numbers of the pages in a folder of decisions.
+fn decisions(root: &Path, folder: &str) -> BTreeSet<usize> {
+    let numbered = |(path, _): &(String, String)| path.get(..4).and_then(|n| n.parse().ok());
+    files(&root.join(folder), &[".md"]).iter().filter_map(numbered).collect()
+}
+
 /// The pages of docs/reference, by name.
 fn pages(root: &Path) -> BTreeMap<String, String> {
     files(&root.join("docs/reference"), &[".md"]).into_iter().collect()
@@ -268,7 +300,7 @@ fn every_citation_has_its_source_in_the_reference() {
     let mut wrong = String::new();
     let mut cited = 0;
     for (path, text) in files(&root, &[".rs", ".md", ".toml", ".patch", ".lua"]) {
-        if path == THIS || path.starts_with("docs/reference/") || path == "CHANGELOG.md" {
+        if path == THIS || path.starts_with("docs/reference/") {
             continue;
         }
         cited += module_citations(&joined(&text)).len();
@@ -278,6 +310,29 @@ fn every_citation_has_its_source_in_the_reference() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
     assert!(cited > 200, "the form of citations has changed: {cited} found");
+}
+
+#[test]
+fn every_cited_decision_has_a_page() {
+    let Some(root) = workspace() else { return };
+    let pages = ["docs/adr", "lab/adr"].map(|folder| (folder, decisions(&root, folder)));
+    let pages = BTreeMap::from(pages);
+    let mut wrong = String::new();
+    let mut cited = 0;
+    for (path, text) in files(&root, &[".rs", ".md", ".toml", ".patch", ".lua", ".py", ".json"]) {
+        // The notebook and the index of decisions name numbers that have no page.
+        if path == THIS || path.starts_with("lab/log/") || path == "docs/adr/README.md" {
+            continue;
+        }
+        for (folder, number) in decision_citations(&joined(&text)) {
+            cited += 1;
+            if !pages[folder].contains(&number) {
+                writeln!(wrong, "{path}: {folder} has no decision {number}").unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(cited > 50, "the form of citations has changed: {cited} found");
 }
 
 #[test]
@@ -306,6 +361,64 @@ fn links_of_documents_lead_somewhere() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// Paths from the root of the repository that a Markdown file has in backticks: three parts or more,
+/// or a file. Words in capitals stand for any name.
+fn paths(page: &str) -> Vec<&str> {
+    const WINGS: [&str; 10] = [
+        "transport",
+        "rpc",
+        "languages",
+        "files",
+        "lab",
+        "command",
+        "packaging",
+        "docs",
+        "dissector",
+        "fuzz",
+    ];
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
+            continue;
+        }
+        for word in line.split('`').skip(1).step_by(2) {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+            let mut parts = word.split('/');
+            let is_path = parts.next().is_some_and(|first| WINGS.contains(&first))
+                && word.chars().all(is_plain)
+                && (word.split('/').count() > 2 || word.contains('.'))
+                && !parts
+                    .any(|part| part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()));
+            if is_path {
+                found.push(word);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let Some(root) = workspace() else { return };
+    let mut wrong = String::new();
+    let mut named = 0;
+    for (path, text) in files(&root, &[".md"]) {
+        if path.starts_with("lab/log/") || path.contains("/tests/") {
+            continue;
+        }
+        for name in paths(&text) {
+            named += 1;
+            if !root.join(name).exists() {
+                writeln!(wrong, "{path}: no {name}").unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(named > 100, "the form of paths has changed: {named} found");
+}
+
 /// The checks above can fail.
 #[test]
 fn wrong_citations_are_found() {
@@ -321,6 +434,12 @@ fn wrong_citations_are_found() {
     ] {
         assert_eq!(wrong_citations(right, &pages), [""; 0], "{right}");
     }
+    let cited = decision_citations("ADR 4, lab ADR 10; docs/adr/0006-x.md, lab/adr/0002, FADR 3");
+    let expected = [("docs/adr", 4), ("lab/adr", 10), ("docs/adr", 6), ("lab/adr", 2)];
+    assert_eq!(cited, expected);
+    let named =
+        paths("`rpc/state`, `lab/a.md` and `transport/x/y`, `fuzz/corpus/TARGET/`, `a/b/c.rs`");
+    assert_eq!(named, ["lab/a.md", "transport/x/y"]);
     for wrong in [
         "HM `homa_grant.c` `homa_grant_nothing`",
         "HM `homa_rpc.c` `homa_grant_priority`",

@@ -1,9 +1,10 @@
 //! Sealed packets for the apus transport: every packet encrypted and authenticated, control packets too.
 //!
-//! The crate is without IO and clock. [`Handshakes`] is a state machine that takes packets and time and returns packets and
-//! events; what it leads to for each peer are a [`Sealer`] and an [`Opener`], which the driver's halves own
-//! (`apus_driver::seal`). Handshakes are TLS 1.3 by the interface that rustls has for QUIC; no cryptography is defined
-//! here. Requirements `SEAL-n` in `docs/spec/sealing.md`; the threat model is in `docs/security.md`.
+//! The crate is without IO and clock. [`Handshakes`] is a state machine that takes packets and time
+//! and returns packets and events; what it leads to for each peer are a [`Sealer`] and an
+//! [`Opener`], which the driver's halves own (`apus_driver::seal`). Handshakes are TLS 1.3 by the
+//! interface that rustls has for QUIC; no cryptography is defined here. Requirements `SEAL-n` in
+//! `docs/spec/sealing.md` and `handshakes.md`; the threat model is in `docs/security.md`.
 //!
 //! ```text
 //!   packets of a handshake ──▶ Handshakes ──▶ packets of a handshake

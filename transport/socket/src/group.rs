@@ -134,7 +134,7 @@ pub(crate) struct Group {
     /// Bytes of these that were sent or given up: whole packets.
     sent: usize,
     /// As long as the most packets that were in the group at a time, in powers of two: most groups of an endpoint are
-    /// never used, and full ones are rare (docs/perf-log.md, 2026-11-24).
+    /// never used, and full ones are rare (lab/log, 2026-11-24).
     memory: Vec<u8>,
 }
 

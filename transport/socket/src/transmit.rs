@@ -37,7 +37,7 @@ use connected::ConnectedPeers;
 
 /// Longest packet that is copied; longer ones are gathered from the engine's slices.
 ///
-/// Source: docs/perf-log.md 2026-11-20. Copying is faster by a quarter with 1472-byte packets, and
+/// Source: lab/log, 2026-11-20. Copying is faster by a quarter with 1472-byte packets, and
 /// gathering by a twentieth with 8972-byte ones; at 4000 bytes they are equal.
 const MAX_COPIED: usize = 4000;
 

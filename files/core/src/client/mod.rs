@@ -15,6 +15,15 @@
 //! - **FSCLIENT-7** A lease that was lent goes back with the changes of the operations that waited for it, or when these have ended
 //!   without a change. Until the server has applied them, the client neither uses the lease nor takes another one of the node.
 //! - **FSCLIENT-8** A lock that the server grants to an operation that a signal has ended goes back.
+//!
+//! # Rationale
+//!
+//! An operation has no state of its own: an attempt requests what is missing, or changes everything
+//! at once. A state machine per operation would need about thirty times three to six states, each
+//! of which handles a recall, the end of the session and an interrupt; async functions would hide
+//! the same states. Leases of one operation are requested together, so that two clients do not take
+//! them from each other without end. While the kernel drops its pages for a recall, operations
+//! continue, because a reader may hold the pages for which the kernel waits.
 
 mod calls;
 mod cancellation;

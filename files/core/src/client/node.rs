@@ -257,7 +257,8 @@ impl Node {
 mod tests {
     use super::*;
 
-    /// 100,000 cached nodes take less than 64 MB (perf-log): a field that few nodes need is in memory of its own.
+    /// 100,000 cached nodes take less than 64 MB (lab/log): a field that few nodes need is in
+    /// memory of its own.
     #[test]
     fn a_node_is_small() {
         assert!(size_of::<Node>() <= 376, "{}", size_of::<Node>());

@@ -3,8 +3,14 @@
 //! The server does not remember what they held. It remembers what other clients have learned since the grace period ended: a client
 //! that claims such a node to change it has changes which the others have not seen, though its applications were answered before.
 //!
-//! The next life of the server does not remember that either. So the store keeps the first number of this life's ranges, from
-//! the moment at which something is learned: a client whose newest range is older was away for a whole life, and is fenced (ADR 66).
+//! The next life of the server does not remember that either. So the store keeps the first number
+//! of this life's ranges, from the moment at which something is learned: a client whose newest
+//! range is older was away for a whole life, and is fenced.
+//!
+//! NFSv4 keeps a list of clients in stable storage instead (RFC 8881, section 8.4.3): a write per
+//! session, and a list that grows. Leases in stable storage would be exact, at a write per lease;
+//! voiding all late changes would cost every client its changes when a switch starts later than the
+//! server. At most 65,536 nodes are remembered; beyond that all count.
 
 use std::collections::HashMap;
 

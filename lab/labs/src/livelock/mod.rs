@@ -22,7 +22,7 @@
 //! | `point`, `curve`, `sweep` | one rate; all rates of a mode; all modes, and where losses begin |
 //! | `findings`, `words`, `plots`, `published` | rows, tables, sentences and charts, beside the paper's figures |
 //!
-//! `lab/adr/0019-reproduce-livelock-with-real-packets.md` lists what is held fixed, and why.
+//! `lab/adr/0003-reproduce-livelock-with-real-packets.md` lists what is held fixed, and why.
 //!
 //! # Invariants
 //!

@@ -1,8 +1,8 @@
 //! The heap of this process: how much of it is allocated, as the allocator counts it.
 //!
-//! The memory of a process also grows by what was freed and lies between pieces that are still in use. That depends on the
-//! order of allocations, and rises in steps towards the most that is ever needed at once (docs/perf-log.md, 2026-11-27). What
-//! a process keeps is in what it has allocated.
+//! The memory of a process also grows by what was freed and lies between pieces that are still in
+//! use. That depends on the order of allocations, and rises in steps towards the most that is ever
+//! needed at once (lab/log, 2026-11-27). What a process keeps is in what it has allocated.
 
 #![expect(unsafe_code, reason = "mallinfo2 of the C library, for which there is no safe function")]
 

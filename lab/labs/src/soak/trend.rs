@@ -44,10 +44,11 @@ pub(super) struct Trend {
 const WARM_UP: f64 = 0.25;
 const WARM_UP_SECONDS: f64 = 20.0;
 
-/// Blocks whose least values the line goes through: what a process keeps. What it uses for a moment, as long as calls wait for a
-/// server that is paused, comes and goes: through means the line rose on one side or the other in each run, by 20 kB a minute,
-/// while the least values stayed the same to the page (docs/perf-log.md, 2026-11-26). Neighbouring samples resemble each
-/// other; as single values they would make the noise look smaller than it is.
+/// Blocks whose least values the line goes through: what a process keeps. What it uses for a
+/// moment, as long as calls wait for a server that is paused, comes and goes: through means the
+/// line rose on one side or the other in each run, by 20 kB a minute, while the least values stayed
+/// the same to the page (lab/log, 2026-11-26). Neighbouring samples resemble each other; as single
+/// values they would make the noise look smaller than it is.
 const BLOCKS: usize = 10;
 
 impl Trend {

@@ -1,7 +1,7 @@
 //! Answers for endpoints over raw IP of this host that have ended (RPC-19): their servers ask for acks without end.
 //!
 //! Each endpoint over raw IP has a thread for that, which sleeps: one of the host answers, and the others try once in a
-//! [`PERIOD`] to take its place ([ADR 38](../../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)). A thread
+//! [`PERIOD`] to take its place (see `ended_ports`). A thread
 //! of its own, so that a flood of questions about the dead takes no time from the living.
 
 use super::ended_ports::EndedPorts;

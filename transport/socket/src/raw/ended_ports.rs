@@ -1,9 +1,12 @@
 //! Packets for endpoints of this host that have ended.
 //!
-//! A server of the kernel module asks the client of a response for its acknowledgment every millisecond, without end
-//! (HM `homa_timer.c` `homa_timer_check_rpc`). If the client's process was killed, no socket has its port, and as long as any
-//! other socket of the protocol is open, the system does not answer either. One process of the host therefore answers in
-//! place of those that ended ([ADR 38](../../../../docs/adr/0038-one-endpoint-answers-for-those-that-ended.md)).
+//! A server of the kernel module asks the client of a response for its acknowledgment every
+//! millisecond, without end (HM `homa_timer.c` `homa_timer_check_rpc`). If the client's process was
+//! killed, no socket has its port, and as long as any other socket of the protocol is open, the
+//! system does not answer either. One process of the host therefore answers in place of those that
+//! ended. The port decides and not the id, whose range passes from process to process. Rationale:
+//! answers by every endpoint would wake all processes of the host; a million NEED_ACKs came in 40
+//! seconds.
 //!
 //! # Invariants
 //!

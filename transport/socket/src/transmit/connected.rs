@@ -1,8 +1,10 @@
 //! Connected sockets, for sends to the peers of most sends.
 //!
 //! A send through a socket that is not connected looks up its route each time. Such a peer has a
-//! socket of its own, which is connected and has the driver's port: 330 ns less of 2,670 for a small
-//! packet (docs/perf-log.md, 2026-11-28; ADR 69).
+//! socket of its own, which is connected and has the driver's port: 330 ns less of 2,670 for a
+//! small packet (lab/log, 2026-11-28). A connected socket that receives as well gains no more on
+//! loopback, and receiving, sleeping, offload and the spreading of shards would have two sockets
+//! each. Sends above 16 KiB use the driver's socket: two buffers would fill the interface's queue.
 //!
 //! These sockets receive nothing, so that the receiving half knows nothing of them. Each is bound
 //! to a multicast address, on which Linux lets packets leave from the address of the route while it

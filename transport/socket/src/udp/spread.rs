@@ -6,6 +6,11 @@
 //! hosts are, too. The port of a sprayed packet is the one in its header (WIRE-36). Where the program does not know the headers, the system's hash decides.
 //!
 //! The numbers are the order in which the sockets were bound.
+//!
+//! Rationale: with the system's hash, both paths of a client met in one shard in half of all runs
+//! with two shards, and every steal contends for a lock (19 to 77 misses per 10^4 messages instead
+//! of less than 1). The program reads no packet, which may be sealed. A client can choose its shard
+//! and gains nothing: others steal from a flooded one.
 
 use libc::sock_filter;
 
@@ -25,7 +30,7 @@ const NEXT_HEADER: u32 = IP + 6;
 const HEADER_V6: u32 = 40;
 const UDP: u32 = 17;
 
-// Layout of packets: docs/spec/wire.md, WIRE-1 and WIRE-36.
+// Layout of packets: docs/spec, WIRE-1 and WIRE-36.
 
 /// Bytes of the common header.
 const HEADER: u32 = 28;
