@@ -22,7 +22,7 @@ pub struct Findings {
     pub lead: String,
     /// Columns of the rows that a terminal shows; `None` for all.
     #[serde(skip)]
-    pub columns: Option<&'static [&'static str]>,
+    pub columns: Option<Vec<&'static str>>,
     /// The main figure of each contender, at the top of the page.
     pub cards: Vec<Card>,
     /// Everything else, in the order of the page.
@@ -140,8 +140,8 @@ impl Findings {
 
     /// Sets the columns of the rows that a terminal shows.
     #[must_use]
-    pub fn with_columns(self, columns: &'static [&'static str]) -> Self {
-        Self { columns: Some(columns), ..self }
+    pub fn with_columns(self, columns: impl Into<Vec<&'static str>>) -> Self {
+        Self { columns: Some(columns.into()), ..self }
     }
 
     /// Adds a section, unless it is empty.
@@ -209,7 +209,7 @@ impl Findings {
 
 impl Findings {
     fn columns(&self) -> Vec<&str> {
-        self.columns.map_or_else(|| table::columns(&self.outcome.rows), <[_]>::to_vec)
+        self.columns.clone().unwrap_or_else(|| table::columns(&self.outcome.rows))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A campaign: the processes of one transport, and one fault after the other.
+//! A campaign: the processes of one transport, and its faults, one at a time.
 
 use std::fs;
 use std::io;
@@ -11,27 +11,30 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{ClientPart, ClientReport};
+use super::client::{ClientReport, ClientTask};
 use super::fault::{Deck, Drawn, Fault};
 use super::ledger::Ledger;
-use super::place::{Place, Side};
-use super::server::ServerPart;
+use super::network::{Side, TestNetwork};
+use super::process::{JOB, ProcessRole};
+use super::server::ServerTask;
 use super::signals::Interrupt;
 use super::transport::Transport;
-use super::trend::Sample;
+use super::trend::ProcessSample;
 use super::wall_clock::{Direction, WallClock};
-use super::witness::WitnessPart;
+use super::witness::WitnessTask;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::fabric::INTERFACE;
 use apus_testbed::process::{Agent, Task};
 
-/// Clients, and servers. The first of each is never killed.
+/// Number of clients, and of servers.
 const EACH: usize = 2;
+
+/// Index of the process of each side that is never killed, and of the other.
 const LONG_LIVED: usize = 0;
 const MORTAL: usize = 1;
 
-/// Time after the end of a fault within which there must be an answer.
+/// Time within which there must be an answer after the end of a fault.
 pub(super) const RECOVERY_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time between two checks for an answer, an interrupt, or the end.
@@ -40,32 +43,32 @@ const STEP: Duration = Duration::from_millis(10);
 /// Time between two samples of the long-lived processes.
 const SAMPLING: Duration = Duration::from_millis(250);
 
-/// What all campaigns of a soak have in common.
+/// The common parameters of all campaigns of a soak.
 pub(super) struct Plan<'a> {
     pub(super) program: &'a Path,
     pub(super) seed: u64,
     pub(super) duration: Duration,
     pub(super) interrupt: &'a Interrupt,
-    /// If the wall clock is stepped, too.
+    /// Set if the wall clock is stepped as well.
     pub(super) wall_clock: Option<&'a WallClock>,
-    /// Number of faults so far, over all campaigns.
+    /// Number of faults so far, in all campaigns.
     pub(super) faults: &'a AtomicUsize,
 }
 
-/// Lives of clients, each with a server that it calls.
+/// Pairs of a life of a client and a server that it calls.
 pub(super) type Pairs = Vec<(u32, usize)>;
 
-/// A fault that happened.
+/// The record of a fault.
 #[derive(Clone, Debug)]
-pub(super) struct Incident {
+pub(super) struct FaultRecord {
     pub(super) fault: Fault,
-    /// What it happened to.
+    /// The affected process, host or clock.
     pub(super) victim: String,
-    /// Seconds since the beginning of the soak.
+    /// Start, in seconds since the start of the campaign.
     pub(super) began: f64,
-    /// End by the common monotonic clock.
+    /// End, by the common monotonic clock.
     pub(super) ended: u64,
-    /// Whose calls it concerned.
+    /// The affected pairs.
     pub(super) pairs: Pairs,
 }
 
@@ -74,22 +77,22 @@ pub(super) struct Incident {
 pub(super) struct Watched {
     pub(super) name: &'static str,
     pub(super) life: u32,
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<ProcessSample>,
 }
 
-/// What a campaign leaves, beside its ledger.
-pub(super) struct Record {
+/// The record of a campaign.
+pub(super) struct CampaignRecord {
     pub(super) transport: Transport,
     pub(super) ledger: Ledger,
     pub(super) seconds: f64,
-    pub(super) incidents: Vec<Incident>,
+    pub(super) faults: Vec<FaultRecord>,
     /// All lives of clients, in order.
     pub(super) client_lives: Vec<u32>,
     /// All lives of each server.
     pub(super) server_lives: Vec<Vec<u32>>,
     pub(super) reports: Vec<ClientReport>,
     pub(super) watched: [Watched; EACH],
-    /// Processes that did not end as they must.
+    /// Processes that did not end properly.
     pub(super) unended: Vec<String>,
 }
 
@@ -101,8 +104,8 @@ struct Member {
 
 struct Campaign<'a> {
     plan: &'a Plan<'a>,
-    place: Place,
-    /// Of the ledger; the small disk of each process is in it.
+    network: TestNetwork,
+    /// The folder of the ledger; the small disk of each process is mounted in it.
     folder: PathBuf,
     began: Instant,
     servers: Vec<Member>,
@@ -112,23 +115,23 @@ struct Campaign<'a> {
     witness: Vec<Agent>,
     lives: u32,
     sampled: Instant,
-    record: Record,
+    record: CampaignRecord,
 }
 
 /// Runs a campaign in `folder`, which is empty.
 pub(super) fn run(
     plan: &Plan<'_>,
     transport: Transport,
-    place: Place,
+    network: TestNetwork,
     folder: &Path,
-) -> Result<Record, Error> {
+) -> Result<CampaignRecord, Error> {
     fs::create_dir_all(disk(folder)).doing(|| format!("make {}", folder.display()))?;
     let watched = |name| Watched { name, life: 0, samples: Vec::new() };
-    let record = Record {
+    let record = CampaignRecord {
         transport,
         ledger: Ledger::at(folder),
         seconds: 0.0,
-        incidents: Vec::new(),
+        faults: Vec::new(),
         client_lives: Vec::new(),
         server_lives: vec![Vec::new(); EACH],
         reports: Vec::new(),
@@ -138,7 +141,7 @@ pub(super) fn run(
     let now = Instant::now();
     let mut campaign = Campaign {
         plan,
-        place,
+        network,
         folder: folder.to_owned(),
         began: now,
         servers: Vec::new(),
@@ -154,7 +157,7 @@ pub(super) fn run(
     campaign.end()
 }
 
-/// Returns the folder on which processes mount their disks.
+/// Returns the folder that processes mount their disks on.
 fn disk(folder: &Path) -> PathBuf {
     folder.join("disk")
 }
@@ -170,7 +173,7 @@ impl Campaign<'_> {
             let client = self.start_client()?;
             self.clients.push(client);
         }
-        if self.place.has_hosts() {
+        if self.network.has_hosts() {
             self.witness = self.start_witness()?;
         }
         self.began = Instant::now();
@@ -179,14 +182,14 @@ impl Campaign<'_> {
 
     /// Draws faults until the time is over.
     fn faults(&mut self) -> Result<(), Error> {
-        // Each transport has an order of its own.
+        // Each transport has a different order.
         let seed = self.plan.seed ^ (self.record.transport as u64) << 32;
         let mut deck =
-            Deck::new(seed, Fault::possible(&self.place, self.plan.wall_clock.is_some()));
+            Deck::new(seed, Fault::possible(&self.network, self.plan.wall_clock.is_some()));
         while !self.is_over() {
             let drawn = deck.draw();
             self.sleep(drawn.before)?;
-            // A fault that begins has its whole time.
+            // A fault starts only if it can last for its whole time.
             let left = self.plan.duration.saturating_sub(self.began.elapsed());
             if left <= drawn.hold || self.is_over() {
                 continue;
@@ -196,7 +199,7 @@ impl Campaign<'_> {
             self.plan.faults.fetch_add(1, Ordering::Relaxed);
             self.await_recovery(ended, &pairs)?;
             let fault = drawn.fault;
-            self.record.incidents.push(Incident { fault, victim, began, ended, pairs });
+            self.record.faults.push(FaultRecord { fault, victim, began, ended, pairs });
         }
         Ok(())
     }
@@ -206,7 +209,7 @@ impl Campaign<'_> {
     }
 
     /// Stops all processes, the clients first.
-    fn end(mut self) -> Result<Record, Error> {
+    fn end(mut self) -> Result<CampaignRecord, Error> {
         self.record.seconds = self.began.elapsed().as_secs_f64();
         for client in mem::take(&mut self.clients) {
             match client.agent.stop::<ClientReport>() {
@@ -227,7 +230,8 @@ impl Campaign<'_> {
         Ok(self.record)
     }
 
-    /// Lets a fault happen and end. Returns what it happened to, the time of its end, and whose calls it concerns.
+    /// Starts a fault and ends it. Returns the affected process, host or clock, the time of its end, and the affected
+    /// pairs.
     fn happen(&mut self, drawn: Drawn) -> Result<(String, u64, Pairs), Error> {
         let Drawn { fault, side, index, hold, .. } = drawn;
         match fault {
@@ -266,7 +270,7 @@ impl Campaign<'_> {
                     Side::Clients => "clients' host",
                     Side::Servers => "servers' host",
                 };
-                // A lower MTU that only one end knows is a black hole in the switch, not a change.
+                // Lowered at one end only, the MTU would make the switch a black hole.
                 let sides: &[Side] = match fault {
                     Fault::Mtu => &[Side::Clients, Side::Servers],
                     _ => &[side],
@@ -313,7 +317,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Returns the name of a process, and the pairs that it belongs to.
+    /// Returns the name of a process, and its pairs.
     fn of_process(&self, side: Side, index: usize) -> (String, Pairs) {
         match side {
             Side::Clients => (format!("client {}", index + 1), self.pairs(Some(index), None)),
@@ -321,23 +325,23 @@ impl Campaign<'_> {
         }
     }
 
-    /// Begins or ends a fault of a host.
-    fn of_host(&self, fault: Fault, side: Side, begins: bool) -> Result<(), Error> {
-        let (place, interface) = (&self.place, INTERFACE);
+    /// Starts or ends a fault of a host.
+    fn of_host(&self, fault: Fault, side: Side, starts: bool) -> Result<(), Error> {
+        let (network, interface) = (&self.network, INTERFACE);
         if fault == Fault::LinkDown {
-            return place.set_link(side, !begins);
+            return network.set_link(side, !starts);
         }
         if fault == Fault::Mtu {
-            let mtu = if begins { 1_280 } else { 1_500 };
-            return place.configure(side, &format!("link set dev {interface} mtu {mtu}\n"));
+            let mtu = if starts { 1_280 } else { 1_500 };
+            return network.configure(side, &format!("link set dev {interface} mtu {mtu}\n"));
         }
-        let Some(own) = place.address(side) else { return Ok(()) };
+        let Some(own) = network.address(side) else { return Ok(()) };
         let [a, b, c, d] = own.octets();
         let other = Ipv4Addr::new(a, b, c, d + 100);
-        let (old, new) = if begins { (own, other) } else { (other, own) };
+        let (old, new) = if starts { (own, other) } else { (other, own) };
         let lines =
             format!("address del {old}/24 dev {interface}\naddress add {new}/24 dev {interface}\n");
-        place.configure(side, &lines)
+        network.configure(side, &lines)
     }
 
     /// Returns the pairs of one client or all, and one server or all.
@@ -350,7 +354,7 @@ impl Campaign<'_> {
             .collect()
     }
 
-    /// Waits until every pair has had an answer after `ended`, also after an interrupt.
+    /// Waits until every pair has had an answer after `ended`, even after an interrupt.
     fn await_recovery(&mut self, ended: u64, pairs: &[(u32, usize)]) -> Result<(), Error> {
         let waiting = Instant::now();
         for (client, server) in pairs {
@@ -366,7 +370,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Sleeps while all processes run, and samples those that live long. An interrupt ends it early.
+    /// Sleeps while all processes run, and samples the long-lived ones. An interrupt ends the sleep early.
     fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
         let began = Instant::now();
         loop {
@@ -383,7 +387,7 @@ impl Campaign<'_> {
         thread::sleep(duration);
         self.sample();
         for member in self.clients.iter_mut().chain(&mut self.servers) {
-            // Says if the process ended by itself.
+            // Fails if the process has ended.
             member.agent.sleep(Duration::ZERO)?;
         }
         for end in &mut self.witness {
@@ -402,44 +406,44 @@ impl Campaign<'_> {
         for (watched, member) in self.record.watched.iter_mut().zip(members) {
             watched.life = member.map_or(watched.life, |member| member.life);
             let pid = member.and_then(|member| member.agent.pid());
-            watched.samples.extend(pid.and_then(|pid| Sample::of(pid, seconds)));
+            watched.samples.extend(pid.and_then(|pid| ProcessSample::of(pid, seconds)));
         }
     }
 
     fn traces(&self) -> Option<PathBuf> {
-        self.place.has_namespaces().then(|| disk(&self.folder))
+        self.network.has_namespaces().then(|| disk(&self.folder))
     }
 
     fn start_server(&mut self, index: usize, port: u16) -> Result<(Member, SocketAddr), Error> {
         let life = self.next_life();
-        let part = ServerPart {
+        let task = ServerTask {
             transport: self.record.transport,
             ledger: self.folder.clone(),
             life,
-            at: self.place.listen(),
+            at: self.network.listen(),
             port,
             traces: self.traces(),
         };
         let name = format!("server {} (life {life})", index + 1);
-        let mut agent = self.start_agent(Side::Servers, &name, json!({ "server": part }))?;
-        let address = self.place.server(agent.address()?.port());
+        let mut agent = self.start_agent(Side::Servers, &name, ProcessRole::Server(task))?;
+        let address = self.network.server(agent.address()?.port());
         self.record.server_lives[index].push(life);
         Ok((Member { life, agent }, address))
     }
 
     fn start_client(&mut self) -> Result<Member, Error> {
         let life = self.next_life();
-        let part = ClientPart {
+        let task = ClientTask {
             transport: self.record.transport,
             ledger: self.folder.clone(),
             life,
             seed: self.plan.seed,
-            at: self.place.listen(),
+            at: self.network.listen(),
             servers: self.addresses.clone(),
             traces: self.traces(),
         };
         let name = format!("client (life {life})");
-        let mut agent = self.start_agent(Side::Clients, &name, json!({ "client": part }))?;
+        let mut agent = self.start_agent(Side::Clients, &name, ProcessRole::Client(task))?;
         agent.address()?;
         self.record.client_lives.push(life);
         Ok(Member { life, agent })
@@ -447,21 +451,22 @@ impl Campaign<'_> {
 
     /// Starts both ends of the witness.
     fn start_witness(&self) -> Result<Vec<Agent>, Error> {
-        let start = |side, name, part| -> Result<(Agent, u16), Error> {
-            let mut agent = self.start_agent(side, name, json!({ "witness": part }))?;
+        let start = |side, name, task| -> Result<(Agent, u16), Error> {
+            let mut agent = self.start_agent(side, name, ProcessRole::Witness(task))?;
             let port = agent.address()?.port();
             Ok((agent, port))
         };
-        let (echo, port) = start(Side::Servers, "echo", WitnessPart::Echo)?;
-        let (ledger, at) = (self.folder.clone(), self.place.server(port));
-        let (probe, _) = start(Side::Clients, "probe", WitnessPart::Probe { ledger, echo: at })?;
+        let (echo, port) = start(Side::Servers, "echo", WitnessTask::Echo)?;
+        let (ledger, at) = (self.folder.clone(), self.network.server(port));
+        let (probe, _) = start(Side::Clients, "probe", WitnessTask::Probe { ledger, echo: at })?;
         Ok(vec![echo, probe])
     }
 
-    fn start_agent(&self, side: Side, name: &str, details: Value) -> Result<Agent, Error> {
+    fn start_agent(&self, side: Side, name: &str, role: ProcessRole) -> Result<Agent, Error> {
         let name = format!("{} {name}", self.record.transport.name());
-        let spawner = self.place.spawner(side, self.plan.program, self.traces().as_deref())?;
-        spawner.start(Task { name, core: None, bind: None, job: super::JOB.to_owned(), details })
+        let spawner = self.network.spawner(side, self.plan.program, self.traces().as_deref())?;
+        let (job, details) = (JOB.to_owned(), json!(role));
+        spawner.start(Task { name, core: None, bind: None, job, details })
     }
 
     fn next_life(&mut self) -> u32 {
@@ -483,7 +488,7 @@ fn fill(disk: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes all files of a disk. Time traces may appear and disappear meanwhile.
+/// Removes all files of a disk, while time traces may appear and disappear.
 fn empty(disk: &Path) -> io::Result<()> {
     for entry in fs::read_dir(disk)? {
         match fs::remove_file(entry?.path()) {
