@@ -1,7 +1,8 @@
 //! Declarations: what an experiment reports, as data.
 //!
-//! An experiment declares its texts, the figures of its rows, its ratios and the published figures beside them.
-//! [`Declaration::findings`] makes [`Findings`] of that; text, JSON and page are rendered from these.
+//! An experiment declares its texts, the figures of its rows, its ratios and the published figures
+//! beside them. [`Declaration::findings`] makes [`Findings`] of that; text, JSON and page are
+//! rendered from these.
 
 use serde::Serialize;
 
@@ -57,7 +58,8 @@ pub struct Declaration<'a, C> {
     pub figures: &'a [RowFigure<C>],
     /// Rows of figures that others published, behind the measured rows.
     pub published: Vec<Row>,
-    /// Quotients that become ratios. A quotient without a common run, or with a divisor of 0, is left out.
+    /// Quotients that become ratios. A quotient without a common run, or with a divisor of 0, is
+    /// left out.
     pub quotients: Vec<Quotient>,
     /// Differences with confidence intervals.
     pub comparisons: Vec<Comparison>,

@@ -1,7 +1,7 @@
 //! Results of experiments: statistics, tables, JSON, charts and pages.
 //!
-//! An experiment returns one value, [`Findings`](findings::Findings). Text, JSON and page are rendered
-//! from it in this crate only, so they cannot contradict each other.
+//! An experiment returns one value, [`Findings`](findings::Findings). Text, JSON and page are
+//! rendered from it in this crate only, so they cannot contradict each other.
 //!
 //! ```text
 //!   declaration  an experiment's report as data: texts, figures of rows, ratios

@@ -1,6 +1,7 @@
 //! Published figures: tables and curves that others measured, read from CSV.
 //!
-//! The tables are files beside the experiments that show them. Lines that start with `#` name the source.
+//! The tables are files beside the experiments that show them. Lines that start with `#` name the
+//! source.
 
 use serde::de::DeserializeOwned;
 
@@ -8,7 +9,8 @@ use crate::chart::{Line, Point, Stroke};
 use crate::result::Figure;
 use crate::stats::Spread;
 
-/// Returns the records of a table. Its header names the fields of `R`; a tuple is filled in the order of the columns.
+/// Returns the records of a table. Its header names the fields of `R`; a tuple is filled in the
+/// order of the columns.
 ///
 /// # Panics
 ///

@@ -8,7 +8,8 @@ use crate::stats::Spread;
 /// A figure of a result; `None` if it is unknown.
 pub type Measure<M> = fn(&M) -> Option<f64>;
 
-/// The results of a measurement, each with the number of its run. Runs without a result are missing.
+/// The results of a measurement, each with the number of its run. Runs without a result are
+/// missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs<M>(Vec<(usize, M)>);
 
@@ -45,12 +46,14 @@ impl<M> Runs<M> {
         self.0.iter_mut().map(|(_, result)| result)
     }
 
-    /// Returns the figure of each run, with the number of the run. Runs without the figure are skipped.
+    /// Returns the figure of each run, with the number of the run. Runs without the figure are
+    /// skipped.
     pub fn by_run(&self, measure: impl Fn(&M) -> Option<f64>) -> Vec<(usize, f64)> {
         self.numbered().filter_map(|(run, it)| Some((run, measure(it)?))).collect()
     }
 
-    /// Returns the spread of a figure over the runs; `None` if it is unknown in one of them, or no run has a result.
+    /// Returns the spread of a figure over the runs; `None` if it is unknown in one of them, or no
+    /// run has a result.
     pub fn spread(&self, measure: impl Fn(&M) -> Option<f64>) -> Option<Spread> {
         let values: Option<Vec<f64>> = self.results().map(measure).collect();
         values.filter(|values| !values.is_empty()).map(|values| Spread::over(&values))
@@ -77,7 +80,8 @@ impl<M> Runs<M> {
         Figure::Count(self.results().map(count).sum())
     }
 
-    /// Returns the result with the median of a figure, the upper one of two; unknown figures sort first.
+    /// Returns the result with the median of a figure, the upper one of two; unknown figures sort
+    /// first.
     ///
     /// # Panics
     ///
@@ -89,8 +93,8 @@ impl<M> Runs<M> {
         results[results.len() / 2]
     }
 
-    /// Returns the runs as JSON: the members of `base`, the figure `ranged` with its least and greatest value, and the
-    /// medians of the figures that are known.
+    /// Returns the runs as JSON: the members of `base`, the figure `ranged` with its least and
+    /// greatest value, and the medians of the figures that are known.
     pub fn json(
         &self,
         mut base: Value,

@@ -1,7 +1,7 @@
 //! Series: the measurements of one contender along a parameter, run by run.
 //!
-//! An experiment that repeats its measurement for several values of a parameter (a rate, a number of workers) has one
-//! series per contender. Tables and lines of charts are read from it.
+//! An experiment that repeats its measurement for several values of a parameter (a rate, a number
+//! of workers) has one series per contender. Tables and lines of charts are read from it.
 
 use crate::chart::Point;
 use crate::result::{Table, short};
@@ -18,7 +18,8 @@ pub struct Series<M> {
 /// The measurements at one value of the parameter.
 #[derive(Clone, Debug)]
 pub struct SeriesPoint<M> {
-    /// Identifies the value in all series of an experiment: the number of workers, the index of a rate.
+    /// Identifies the value in all series of an experiment: the number of workers, the index of a
+    /// rate.
     pub key: usize,
     /// The results.
     pub runs: Runs<M>,
@@ -63,8 +64,9 @@ impl<M> Series<M> {
         peaks
     }
 
-    /// Returns the points of a line: medians over the runs, with whiskers if there are several runs. `at` returns the
-    /// place on the level axis, and its words for a pointer; `unit` follows the value in the pointer's text.
+    /// Returns the points of a line: medians over the runs, with whiskers if there are several
+    /// runs. `at` returns the place on the level axis, and its words for a pointer; `unit` follows
+    /// the value in the pointer's text.
     pub fn line_points<'a>(
         &self,
         at: impl Fn(&SeriesPoint<M>) -> (f64, String),
@@ -84,8 +86,8 @@ impl<M> Series<M> {
 /// A column of a table by the parameter: its header, the series, and the cell of a point.
 pub type Column<'a, M> = (String, &'a Series<M>, &'a dyn Fn(&SeriesPoint<M>) -> String);
 
-/// Returns a table with a line for each value of the parameter that any of the series has. `label` returns the first
-/// cell for the points of one value.
+/// Returns a table with a line for each value of the parameter that any of the series has. `label`
+/// returns the first cell for the points of one value.
 pub fn table<M>(
     title: String,
     corner: &str,

@@ -1,7 +1,7 @@
 //! Situation: our statistics beside FreeBSD's `ministat`, as Debian packages it.
 //!
-//! What it prints must be what we compute, to the last digit that it prints. Where it is not installed,
-//! the test says so and proves nothing.
+//! What it prints must be what we compute, to the last digit that it prints. Where it is not
+//! installed, the test says so and proves nothing.
 
 use std::fs;
 use std::io::{self, Write};
@@ -95,8 +95,9 @@ fn pairs() -> Vec<[Vec<f64>; 2]> {
     pairs
 }
 
-/// What ministat calls a confidence, and the confidence that its table is of. Its last column is not
-/// what it says: for 4 degrees of freedom it has 7.173, Student's t for 99.8 %; for 99.5 % it is 5.598.
+/// What ministat calls a confidence, and the confidence that its table is of. Its last column is
+/// not what it says: for 4 degrees of freedom it has 7.173, Student's t for 99.8 %; for 99.5 % it
+/// is 5.598.
 const CONFIDENCES: [(&str, f64); 6] =
     [("80", 0.80), ("90", 0.90), ("95", 0.95), ("98", 0.98), ("99", 0.99), ("99.5", 0.998)];
 

@@ -1,4 +1,5 @@
-//! Four classic failures of receiving hosts, reproduced together with their cures and apus; an attack on apus; a soak.
+//! Four classic failures of receiving hosts, reproduced together with their cures and apus; an
+//! attack on apus; a soak.
 //!
 //! - [`livelock`]: the output of a router whose input exceeds its capacity;
 //! - [`handoff`]: a thread woken twice for one message;
@@ -7,8 +8,9 @@
 //! - [`hostile`]: a server and its honest client under attack;
 //! - [`soak`]: the promises of apus while processes are killed and paused and links fail.
 //!
-//! Each lab has `options` (the clap type, which is the experiment), its measurement code, and a `declaration` of what it
-//! reports; `apus-report` renders that. [`agent`] starts the labs' processes.
+//! Each lab has `options` (the clap type, which is the experiment), its measurement code, and a
+//! `declaration` of what it reports; `apus-report` renders that. [`agent`] starts the labs'
+//! processes.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! Turns: the order in which an experiment measures its cases, run by run.
 //!
-//! Cases are measured in turn within each run, so a change in the machine's speed affects all of them.
+//! Cases are measured in turn within each run, so a change in the machine's speed affects all of
+//! them.
 
 use apus_workload::{Stream, rng};
 use rand::seq::SliceRandom;
@@ -20,8 +21,8 @@ pub(crate) enum Turns {
 }
 
 impl Turns {
-    /// Calls `measure` with the number of the run, from 1, and the index of the case, for each case in each run.
-    /// Returns the results of each case; a measurement without a result is left out.
+    /// Calls `measure` with the number of the run, from 1, and the index of the case, for each case
+    /// in each run. Returns the results of each case; a measurement without a result is left out.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak --clock-steps` steps it; here is
-//! what holds without root.
+//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak
+//! --clock-steps` steps it; here is what holds without root.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,8 @@ fn the_wall_clock_is_read_for_dates_only() {
     for wing in ["transport", "rpc", "languages", "files"] {
         for entry in fs::read_dir(root.join(wing)).unwrap() {
             let folder = entry.unwrap().path().join("src");
-            // The simulation of the file service is not linked; Python's package is another workspace.
+            // The simulation of the file service is not linked; Python's package is another
+            // workspace.
             if folder.is_dir() && !folder.ends_with("files/sim/src") {
                 files(&folder, &mut sources);
             }

@@ -6,10 +6,11 @@
 //! cargo run --release -p apus-report --example results -- write > docs/results.md
 //! ```
 //!
-//! `docs/results/index.json` lists the tables of the page: title, words, columns, ratios with their goals, and the
-//! command of each result. `measure` runs these commands and stores what they print, with the command and the date, as
-//! `docs/results/NAME.json`. `write` runs nothing: the same files give the same page, byte for byte, and a test of this
-//! crate holds the committed page against them.
+//! `docs/results/index.json` lists the tables of the page: title, words, columns, ratios with their
+//! goals, and the command of each result. `measure` runs these commands and stores what they print,
+//! with the command and the date, as `docs/results/NAME.json`. `write` runs nothing: the same files
+//! give the same page, byte for byte, and a test of this crate holds the committed page against
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -37,7 +38,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the commands of the named results, of all if there are no names, and stores what they print.
+/// Runs the commands of the named results, of all if there are no names, and stores what they
+/// print.
 ///
 /// A command that fails does not stop the others.
 fn measure(folder: &Path, apus: &Path, names: &[&str]) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! The page of results: an index of tables, stored results, and Markdown made of them.
 //!
-//! Used by the program `results` and by the test that holds the committed page against the stored results.
+//! Used by the program `results` and by the test that holds the committed page against the stored
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,7 +31,8 @@ struct Table {
     title: String,
     #[serde(default)]
     words: String,
-    /// Field of a row, and the head of its column. The field's least and greatest value over the runs are added.
+    /// Field of a row, and the head of its column. The field's least and greatest value over the
+    /// runs are added.
     columns: Map<String, Value>,
     /// Significant digits of the figures.
     #[serde(default = "three")]
@@ -90,7 +92,8 @@ pub(crate) fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-/// Makes the page of an index and the stored results. A result without a file is said to be missing.
+/// Makes the page of an index and the stored results. A result without a file is said to be
+/// missing.
 pub(crate) fn render(folder: &Path) -> Result<String, String> {
     let index = Index::read(folder)?;
     let mut page = HEAD.to_owned();
@@ -232,7 +235,8 @@ fn join(values: [&Value; 3], digits: i32) -> String {
     if min.is_empty() || min == max { median } else { format!("{median} ({min} to {max})") }
 }
 
-/// Returns a number with `digits` significant digits, thousands with commas; nothing for what is no number.
+/// Returns a number with `digits` significant digits, thousands with commas; nothing for what is no
+/// number.
 pub(crate) fn figure(value: &Value, digits: i32) -> String {
     let Some(number) = value.as_f64() else { return String::new() };
     let beyond = if number == 0.0 { 0 } else { digits - 1 - number.abs().log10().floor() as i32 };

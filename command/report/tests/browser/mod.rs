@@ -1,8 +1,8 @@
 //! A browser that opens a page and runs a script in it.
 //!
-//! A headless Chromium loads the page from a file, lets its script run, and gives the document back, as
-//! well as whatever appeared on its console: errors, and everything that the page's security policy kept
-//! it from loading.
+//! A headless Chromium loads the page from a file, lets its script run, and gives the document
+//! back, as well as whatever appeared on its console: errors, and everything that the page's
+//! security policy kept it from loading.
 
 use std::env;
 use std::fs;
@@ -59,7 +59,8 @@ impl Browser {
         found.map(|program| Self { program })
     }
 
-    /// Opens the page and runs `asked`, the body of an asynchronous function, once all else has run.
+    /// Opens the page and runs `asked`, the body of an asynchronous function, once all else has
+    /// run.
     pub(crate) fn open(&self, page: &str, asked: &str) -> Seen {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("page.html");
@@ -103,8 +104,9 @@ fn unescaped(attribute: &str) -> String {
     escapes.iter().fold(attribute.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// Opens a page and checks what holds for every page: its scripts end without an error, it has the expected numbers of
-/// charts and tables, and it loads nothing. Returns the value of the script `asked`, or `None` without a browser.
+/// Opens a page and checks what holds for every page: its scripts end without an error, it has the
+/// expected numbers of charts and tables, and it loads nothing. Returns the value of the script
+/// `asked`, or `None` without a browser.
 pub(crate) fn open(page: &str, (charts, tables): (usize, usize), asked: &str) -> Option<Value> {
     let seen = Browser::here()?.open(page, asked);
     assert!(seen.console.is_empty(), "{:#?}", seen.console);

@@ -1,7 +1,7 @@
 //! The crew: the processes and threads in which workers run.
 //!
-//! Fresh agents measure each number of workers: one agent with many threads, or many with one. Each worker creates its
-//! pair on its own core, and all start at one instant.
+//! Fresh agents measure each number of workers: one agent with many threads, or many with one. Each
+//! worker creates its pair on its own core, and all start at one instant.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -67,7 +67,8 @@ impl Wait {
         Self { mean: waits.mean() * taken, p99: Some(p99), taken }
     }
 
-    /// Returns the waits of `turns` acquisitions of locks; `counted` are those that found the lock taken.
+    /// Returns the waits of `turns` acquisitions of locks; `counted` are those that found the lock
+    /// taken.
     fn counted(turns: u64, counted: Counted) -> Self {
         let share = |value: u64| value as f64 / turns.max(1) as f64;
         let taken = share(counted.times);
@@ -115,17 +116,18 @@ struct Seat {
     core: usize,
 }
 
-/// Time from the start order to the first operation, in all and per agent. Chosen by us: ten times the time to notify an
-/// agent.
+/// Time from the start order to the first operation, in all and per agent. Chosen by us: ten times
+/// the time to notify an agent.
 const LEAD: Duration = Duration::from_millis(10);
 const LEAD_EACH: Duration = Duration::from_micros(500);
 
-/// Number of windows that are tried until an operation completes in one; each is twice as long as the last. Chosen by
-/// us: from 20 ms to more than a second, longer than any worker waits for a core.
+/// Number of windows that are tried until an operation completes in one; each is twice as long as
+/// the last. Chosen by us: from 20 ms to more than a second, longer than any worker waits for a
+/// core.
 const LONGER: u32 = 6;
 
-/// Measures one case. Workers are spread over the cores. A window without a completed operation, because other programs had
-/// the cores, is repeated with a longer one.
+/// Measures one case. Workers are spread over the cores. A window without a completed operation,
+/// because other programs had the cores, is repeated with a longer one.
 pub(super) fn measure(
     case: Case,
     mut window: Window,

@@ -54,7 +54,8 @@ impl Curve {
         self.series.points.iter().rfind(within).unwrap_or_else(|| self.first())
     }
 
-    /// Returns the quotient of the rates with the most workers and with one, over the runs that have both.
+    /// Returns the quotient of the rates with the most workers and with one, over the runs that
+    /// have both.
     pub(super) fn scaling(&self) -> Option<Spread> {
         let one = self.first().runs.by_run(KOPS);
         let quotient = |(run, kops): (usize, f64)| {
@@ -84,9 +85,9 @@ pub(super) mod made_up {
     use super::*;
     use crate::contention::crew::Wait;
 
-    /// Returns a curve of these rates, in thousands: workers, and the rate of each run. Mean waits are 100 ns times the
-    /// number of workers, the 99th percentile is ten times the mean; half of the locks are found taken and are held for
-    /// 50 ns.
+    /// Returns a curve of these rates, in thousands: workers, and the rate of each run. Mean waits
+    /// are 100 ns times the number of workers, the 99th percentile is ten times the mean; half of
+    /// the locks are found taken and are held for 50 ns.
     pub(in crate::contention) fn curve(
         contender: Contender,
         tasks: Tasks,

@@ -160,7 +160,8 @@ impl<'a> TaskCurves<'a> {
         self.curves.iter().find(|it| it.tasks == self.tasks && it.contender == contender)
     }
 
-    /// Returns the [`RATIOS`] whose curves exist. With one worker only, none is taken between numbers of workers.
+    /// Returns the [`RATIOS`] whose curves exist. With one worker only, none is taken between
+    /// numbers of workers.
     fn quotients(&self, plain: Tasks) -> Vec<Quotient> {
         let point = |(contender, at)| {
             let curve = self.get(contender)?;
@@ -178,7 +179,8 @@ impl<'a> TaskCurves<'a> {
         RATIOS.into_iter().filter_map(quotient).collect()
     }
 
-    /// Returns the comparisons of fine-grained with the global lock, with the most workers and with one.
+    /// Returns the comparisons of fine-grained with the global lock, with the most workers and with
+    /// one.
     fn comparisons(&self) -> Vec<Comparison> {
         let pair = self.get(Contender::FineGrained).zip(self.get(Contender::GlobalLock));
         let Some((fine, global)) = pair else { return Vec::new() };

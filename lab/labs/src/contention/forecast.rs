@@ -15,7 +15,8 @@ pub(super) struct Forecast {
     pub(super) tasks: Tasks,
     /// The global lock as it was measured here.
     pub(super) lock: OneLock,
-    /// The number of workers whose rates the handover and the rate of a `fine-grained` worker were fitted to.
+    /// The number of workers whose rates the handover and the rate of a `fine-grained` worker were
+    /// fitted to.
     pub(super) fitted_at: usize,
     pub(super) points: Vec<Ahead>,
 }
@@ -28,7 +29,8 @@ pub(super) struct Ahead {
     pub(super) global: f64,
     /// Mean wait for the lock in nanoseconds.
     pub(super) wait: f64,
-    /// Thousands of operations per second without the lock: the rate of one worker times the workers.
+    /// Thousands of operations per second without the lock: the rate of one worker times the
+    /// workers.
     pub(super) fine: f64,
 }
 
@@ -39,7 +41,8 @@ const FAR: usize = 96;
 const TURNS: f64 = exchange::TURNS as f64;
 
 impl Forecast {
-    /// Fits a model to the curves of `tasks`, which were measured on `cores` cores; `None` without both contenders.
+    /// Fits a model to the curves of `tasks`, which were measured on `cores` cores; `None` without
+    /// both contenders.
     pub(super) fn of(tasks: Tasks, curves: &[Curve], cores: usize) -> Option<Self> {
         let find =
             |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);

@@ -1,13 +1,13 @@
 //! The contention lab: one lock for all local sockets, compared with none.
 //!
-//! For years FreeBSD took one lock for every message over any local socket: 96 processes, each with its own pair,
-//! transferred 1.69 million messages per second, fewer than six did. With a lock per socket it was 70.7 million
-//! (docs/reference/papers.md, *Local sockets and benchmarks*). This lab repeats the comparison with the load that
-//! exposed it, will-it-scale's `unix1_processes`: each worker repeatedly writes one byte into its own pair and reads
-//! it. Workers share only locks.
+//! For years FreeBSD took one lock for every message over any local socket: 96 processes, each with
+//! its own pair, transferred 1.69 million messages per second, fewer than six did. With a lock per
+//! socket it was 70.7 million (docs/reference/papers.md, *Local sockets and benchmarks*). This lab
+//! repeats the comparison with the load that exposed it, will-it-scale's `unix1_processes`: each
+//! worker repeatedly writes one byte into its own pair and reads it. Workers share only locks.
 //!
-//! - `global-lock`: a registry of all pairs with one lock, as in FreeBSD. Each send and each receive looks its pair up
-//!   under the lock and works under it (`global_registry`).
+//! - `global-lock`: a registry of all pairs with one lock, as in FreeBSD. Each send and each
+//!   receive looks its pair up under the lock and works under it (`global_registry`).
 //! - `fine-grained`: pairs of apus; their messages never touch the registry.
 //! - `unix`: a socket pair of the kernel.
 //!
@@ -23,8 +23,9 @@
 //!
 //! # Invariants
 //!
-//! - **CONTENTION-1** `global-lock` runs the code of `fine-grained` with one lock around it. Nothing else makes it
-//!   slower: the lock spins and sleeps as std's does, and a lookup reads one word.
+//! - **CONTENTION-1** `global-lock` runs the code of `fine-grained` with one lock around it.
+//!   Nothing else makes it slower: the lock spins and sleeps as std's does, and a lookup reads one
+//!   word.
 //! - **CONTENTION-2** Workers share no written memory except what their contender makes them share.
 //! - **CONTENTION-3** Measurements and models never appear in one column, one list or one line.
 

@@ -11,23 +11,24 @@ use apus_testbed::machine;
 
 /// The cost of one lock for all local sockets
 ///
-/// For years FreeBSD took one lock for every message over any local socket: 96 processes, each with its own sockets,
-/// transferred 1.69 million messages per second, fewer than six did; with a lock per socket it was 70.7 million. Here each
-/// worker writes one byte into its own pair and reads it, as in will-it-scale's unix1: `global-lock` (the pairs of apus
-/// behind one lock that each send and each receive takes), `fine-grained` (the pairs as they are; no two share a lock),
-/// and `unix` (a socket pair of the kernel), with one worker and more. The result has operations per second, lock
-/// waits, and whether differences are more than chance (Student's t at 95 %, as ministat computes it). Figures for more
-/// workers than cores come from a model of the lock's cost here, and are marked as such in tables, JSON and charts.
-/// Rows without a suffix are for processes, rows with the suffix `threads` for threads; with `--as threads` all rows are
-/// for threads.
+/// For years FreeBSD took one lock for every message over any local socket: 96 processes, each with
+/// its own sockets, transferred 1.69 million messages per second, fewer than six did; with a lock
+/// per socket it was 70.7 million. Here each worker writes one byte into its own pair and reads it,
+/// as in will-it-scale's unix1: `global-lock` (the pairs of apus behind one lock that each send and
+/// each receive takes), `fine-grained` (the pairs as they are; no two share a lock), and `unix` (a
+/// socket pair of the kernel), with one worker and more. The result has operations per second, lock
+/// waits, and whether differences are more than chance (Student's t at 95 %, as ministat computes
+/// it). Figures for more workers than cores come from a model of the lock's cost here, and are
+/// marked as such in tables, JSON and charts. Rows without a suffix are for processes, rows with
+/// the suffix `threads` for threads; with `--as threads` all rows are for threads.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus lab contention
   apus lab contention --workers 96 --as processes --runs 10 --html contention.html
   apus lab contention --as threads --seconds 1 --json")]
 pub struct ContentionOptions {
-    /// The largest number of workers, 1 to 1024: every number up to 8 is measured, and powers of two beyond; by default
-    /// the number of cores
+    /// The largest number of workers, 1 to 1024: every number up to 8 is measured, and powers of
+    /// two beyond; by default the number of cores
     #[arg(
         long,
         value_name = "WORKERS",
@@ -40,12 +41,12 @@ pub struct ContentionOptions {
     #[arg(long = "as", value_name = "WHAT", default_value_t = Tasks::Both)]
     #[serde(rename = "as")]
     pub tasks: Tasks,
-    /// Measured seconds for each number of workers of each contender in each run: 0.01 to 60. Up to 32 times as long if
-    /// no operation completed in them because other programs had the cores
+    /// Measured seconds for each number of workers of each contender in each run: 0.01 to 60. Up to
+    /// 32 times as long if no operation completed in them because other programs had the cores
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Number of runs, 1 to 1000; results are the median, the least and the greatest over the runs. Ten runs resolve
-    /// smaller differences than five
+    /// Number of runs, 1 to 1000; results are the median, the least and the greatest over the runs.
+    /// Ten runs resolve smaller differences than five
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
     /// Seed of the order of contenders and numbers of workers
@@ -59,7 +60,8 @@ impl Default for ContentionOptions {
     }
 }
 
-/// Most workers. Chosen by us: each process takes up to three descriptors of this one, and few hosts have more cores.
+/// Most workers. Chosen by us: each process takes up to three descriptors of this one, and few
+/// hosts have more cores.
 const MOST: usize = 1024;
 
 /// Largest number up to which every number of workers is measured; beyond, only powers of two.

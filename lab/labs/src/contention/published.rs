@@ -31,8 +31,8 @@ mod tests {
         }
     }
 
-    /// docs/reference/papers.md, *Local sockets and benchmarks*: 58.6 times one process with a lock per socket, a gain
-    /// of 4010 % (mean), 18.3 % with two processes.
+    /// docs/reference/papers.md, *Local sockets and benchmarks*: 58.6 times one process with a lock
+    /// per socket, a gain of 4010 % (mean), 18.3 % with two processes.
     #[test]
     fn the_gains_are_those_that_were_published() {
         let [before, after] = freebsd();

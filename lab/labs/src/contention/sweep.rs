@@ -46,8 +46,8 @@ pub fn run(options: &ContentionOptions, host: &Spawner) -> Result<Findings, Erro
     Ok(findings)
 }
 
-/// Measures all points in all runs, in a random order. Points that were lost in every run are left out, and so are
-/// curves without the first point, which the others are compared with.
+/// Measures all points in all runs, in a random order. Points that were lost in every run are left
+/// out, and so are curves without the first point, which the others are compared with.
 fn curves(
     options: &ContentionOptions,
     cores: &[usize],

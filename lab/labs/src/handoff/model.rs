@@ -4,8 +4,8 @@
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-labs --lib handoff
 //! ```
 //!
-//! The model has one message with an ack, and one or two waiting threads. A model of apus itself checks the handoff of
-//! the product.
+//! The model has one message with an ack, and one or two waiting threads. A model of apus itself
+//! checks the handoff of the product.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use loom::thread;
 
 use super::socket::{Order, Socket};
 
-/// Checks every interleaving: each message is handed over at most once, and no thread is woken needlessly.
+/// Checks every interleaving: each message is handed over at most once, and no thread is woken
+/// needlessly.
 fn check(order: Order, receivers: usize) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

@@ -9,11 +9,12 @@ use apus_testbed::error::{Error, require};
 
 /// The double handoff: a thread woken before its message is queued
 ///
-/// A server announces a message to a waiting thread before the packet is queued, and releases the lock for acks in
-/// between, as the Linux kernel's Homa module did: a quick thread finds nothing and is woken again (`publish-first`).
-/// For comparison, the same code with the two steps swapped (`enqueue-first`), and apus, with a dedicated engine and
-/// with a receiver that polls the network itself. One request of 64 bytes is outstanding at a time; each trial has a
-/// fresh process. The speed of receivers depends on the number of free cores.
+/// A server announces a message to a waiting thread before the packet is queued, and releases the
+/// lock for acks in between, as the Linux kernel's Homa module did: a quick thread finds nothing
+/// and is woken again (`publish-first`). For comparison, the same code with the two steps swapped
+/// (`enqueue-first`), and apus, with a dedicated engine and with a receiver that polls the network
+/// itself. One request of 64 bytes is outstanding at a time; each trial has a fresh process. The
+/// speed of receivers depends on the number of free cores.
 #[derive(Clone, Debug, PartialEq, Eq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus lab handoff
@@ -22,8 +23,8 @@ pub struct HandoffOptions {
     /// Requests in each trial: 100 to 100000000
     #[arg(long, value_name = "REQUESTS", default_value_t = 100_000, allow_negative_numbers = true)]
     pub messages: u64,
-    /// Trials of each kind, 1 to 1000; ratios are the median, the least and the greatest over the trials, counts their
-    /// sum
+    /// Trials of each kind, 1 to 1000; ratios are the median, the least and the greatest over the
+    /// trials, counts their sum
     #[arg(long, value_name = "RUNS", default_value_t = 5, allow_negative_numbers = true)]
     pub runs: usize,
     /// How receivers wait: `spin`, `block`, or `hybrid=MICROSECONDS` to spin for that time and then

@@ -9,8 +9,9 @@ use super::socket::Counts;
 use apus_bench::contenders::apus::{Path, builder, open, server};
 use apus_testbed::error::Error;
 
-/// Sends requests of 64 bytes, one after another, to an endpoint with `receivers` receivers and a dedicated engine, or
-/// with one receiver that polls the network itself. Returns the counters of the endpoint.
+/// Sends requests of 64 bytes, one after another, to an endpoint with `receivers` receivers and a
+/// dedicated engine, or with one receiver that polls the network itself. Returns the counters of
+/// the endpoint.
 pub(super) fn trial(
     receivers: Option<usize>,
     messages: u64,

@@ -1,12 +1,13 @@
-//! The receive path of the lab: from the receiving thread to a waiting thread, with the flaw and without.
+//! The receive path of the lab: from the receiving thread to a waiting thread, with the flaw and
+//! without.
 //!
-//! It follows the kernel module's `homa_dispatch_pkts` and `homa_wait_shared` to reproduce their failure; apus works
-//! differently.
+//! It follows the kernel module's `homa_dispatch_pkts` and `homa_wait_shared` to reproduce their
+//! failure; apus works differently.
 //!
 //! # Invariants
 //!
-//! - **DISPATCH-1** A message is claimed from its handoff to a thread until that thread has taken it, or has found its
-//!   packet missing. No other thread takes it in this time.
+//! - **DISPATCH-1** A message is claimed from its handoff to a thread until that thread has taken
+//!   it, or has found its packet missing. No other thread takes it in this time.
 //! - **DISPATCH-2** A thread that was notified is not in `waiting`.
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,8 @@ pub(super) struct Counts {
     pub(super) handoffs: u64,
     /// Notifications whose message was missing.
     pub(super) spurious: u64,
-    /// Number of times that the background poller polled instead of the receivers; only apus has one.
+    /// Number of times that the background poller polled instead of the receivers; only apus has
+    /// one.
     pub(super) keeper_turns: u64,
 }
 
@@ -73,8 +75,8 @@ impl Socket {
         Self { order, state: Mutex::new(state), receivers: (0..receivers).map(receiver).collect() }
     }
 
-    /// Handles a packet that contains all of message `id`, and acks. `handle_acks` takes other locks, so the lock of the
-    /// socket must be free while it runs.
+    /// Handles a packet that contains all of message `id`, and acks. `handle_acks` takes other
+    /// locks, so the lock of the socket must be free while it runs.
     pub(super) fn deliver(&self, id: Id, handle_acks: impl FnOnce()) {
         if self.order == Order::PublishFirst {
             self.hand_over(&mut self.lock(), id);
@@ -90,8 +92,8 @@ impl Socket {
         }
     }
 
-    /// Waits for a message: spins until `spin` returns, then sleeps. Returns `None` if the socket is closed. `receiver` is
-    /// the thread's number.
+    /// Waits for a message: spins until `spin` returns, then sleeps. Returns `None` if the socket
+    /// is closed. `receiver` is the thread's number.
     pub(super) fn receive(&self, receiver: usize, spin: &dyn Fn(&dyn Fn() -> bool)) -> Option<Id> {
         let mut state = self.lock();
         loop {

@@ -67,8 +67,8 @@ struct TrialTask {
     poll: PollMode,
 }
 
-/// Longest time per request: a request and its reply take some tens of microseconds, a hundred times more on a busy
-/// machine.
+/// Longest time per request: a request and its reply take some tens of microseconds, a hundred
+/// times more on a busy machine.
 const LONGEST_REQUEST: Duration = Duration::from_millis(5);
 
 /// Runs one trial in a fresh process.
@@ -98,12 +98,12 @@ pub(crate) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
     Ok(json!(counts))
 }
 
-/// Requests that a server keeps until their clients have acknowledged the responses. They have their own lock, like each
-/// RPC of the module.
+/// Requests that a server keeps until their clients have acknowledged the responses. They have
+/// their own lock, like each RPC of the module.
 type Unacknowledged = Mutex<HashMap<u64, Vec<u8>>>;
 
-/// Sends requests over a UDP socket: one thread takes them from the network, others answer them. Returns the counters of
-/// the receive path.
+/// Sends requests over a UDP socket: one thread takes them from the network, others answer them.
+/// Returns the counters of the receive path.
 fn lab(order: Order, receivers: usize, messages: u64, poll: PollMode) -> Result<Counts, Error> {
     let open = || UdpSocket::bind("127.0.0.1:0").doing(|| "open a UDP socket".to_owned());
     let (server, client) = (open()?, open()?);
@@ -147,8 +147,9 @@ fn dispatch(server: &UdpSocket, socket: &Socket) {
     socket.close();
 }
 
-/// Sends one request after another, each when the previous reply has arrived and a receiver waits. Between two hosts
-/// there is time for that; here a message without a waiting thread would not be handed over at all.
+/// Sends one request after another, each when the previous reply has arrived and a receiver waits.
+/// Between two hosts there is time for that; here a message without a waiting thread would not be
+/// handed over at all.
 fn call(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
     let lost = Some(Duration::from_secs(10));
     client.set_read_timeout(lost).doing(|| "set a timeout".to_owned())?;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub enum Attack {
     /// Datagrams that are no packets: the cost of delivering a flood.
     Malformed,
-    /// Packets of each type in the name of the honest client, in sessions that do not exist; with `--sealed`, under keys that
-    /// the attacker does not have.
+    /// Packets of each type in the name of the honest client, in sessions that do not exist; with
+    /// `--sealed`, under keys that the attacker does not have.
     Forged,
     /// First packets of unknown clients; with `--sealed`, of handshakes.
     Unknown,

@@ -10,7 +10,8 @@ use super::packet::{no_session, write_header};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Number of simultaneous claims, and their bytes: the longest message of the default configuration.
+/// Number of simultaneous claims, and their bytes: the longest message of the default
+/// configuration.
 const CLAIMS: usize = 4;
 const CLAIM: u32 = 64_000_000;
 
@@ -20,7 +21,8 @@ const BEGINNING: [u8; 1_000] = [7; 1_000];
 /// Longest wait for a packet of one claim before the next claim is served.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// A client that proves its address, as every client does, and starts a request whose rest it never sends.
+/// A client that proves its address, as every client does, and starts a request whose rest it never
+/// sends.
 struct Claimant {
     socket: UdpSocket,
     server: SocketAddrV4,
@@ -55,7 +57,8 @@ impl Claimant {
         Ok(Self { socket, server, fields, sent: 0 })
     }
 
-    /// Repeats the first packet until a session is offered; afterwards answers every RESEND with BUSY.
+    /// Repeats the first packet until a session is offered; afterwards answers every RESEND with
+    /// BUSY.
     fn step(&mut self) -> io::Result<()> {
         if !self.fields.flags.contains(Flags::SESSION) {
             self.start()?;

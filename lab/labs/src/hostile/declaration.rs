@@ -72,7 +72,8 @@ impl AttackRun {
         self.attacked.packets as f64 * 1e6 / self.attacked.nanos.max(1) as f64
     }
 
-    /// Returns the server's nanoseconds of processor time per packet that it read, including honest ones.
+    /// Returns the server's nanoseconds of processor time per packet that it read, including honest
+    /// ones.
     fn nanos_per_packet(&self) -> Option<f64> {
         let packets = self.count("driver_packets_received");
         (packets > 0).then(|| self.served.cpu as f64 / packets as f64)
@@ -125,8 +126,8 @@ fn counters(runs: &Runs<AttackRun>) -> BTreeMap<&str, u64> {
     sums
 }
 
-/// Returns the quotients: the tail under each attack by the tail without, and forged packets by malformed ones, whose
-/// only cost is their delivery.
+/// Returns the quotients: the tail under each attack by the tail without, and forged packets by
+/// malformed ones, whose only cost is their delivery.
 fn quotients(rows: &[Option<Attack>], runs: &[Runs<AttackRun>]) -> Vec<Quotient> {
     let of = |attack: Option<Attack>, measure| {
         let row = rows.iter().position(|row| *row == attack);

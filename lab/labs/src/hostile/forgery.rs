@@ -113,15 +113,16 @@ impl Forgery {
         self.random.fill_bytes(&mut self.packet[length..]);
     }
 
-    /// Returns the address of an unknown client: a loopback address, so that no packet leaves the host, outside
-    /// 127.0.0.0/16 of server and client.
+    /// Returns the address of an unknown client: a loopback address, so that no packet leaves the
+    /// host, outside 127.0.0.0/16 of server and client.
     fn unknown_address(&mut self) -> SocketAddrV4 {
         let [a, b, c]: [u8; 3] = self.random.random();
         SocketAddrV4::new([127, a | 1, b, c].into(), self.random.random_range(1_024..=u16::MAX))
     }
 }
 
-/// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops shorter packets.
+/// Random bytes after the header of the first packet of a handshake. Source: SEAL-9, a server drops
+/// shorter packets.
 const HELLO: usize = 1_200;
 
 /// The bodies of control packets.

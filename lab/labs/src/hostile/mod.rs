@@ -6,8 +6,8 @@
 //!   attacker ────────────────┘          as many packets as one core can send, from any source address
 //! ```
 //!
-//! The three are processes in a network namespace of the lab. Each attack has fresh ones. Requests without an attack come
-//! first, as the baseline.
+//! The three are processes in a network namespace of the lab. Each attack has fresh ones. Requests
+//! without an attack come first, as the baseline.
 //!
 //! | file | content |
 //! |---|---|
@@ -20,9 +20,10 @@
 //!
 //! # Invariants
 //!
-//! - **HOSTILE-1** Packets of an attacker stay in a namespace that the lab has created, and end with it.
-//! - **HOSTILE-2** An attacker has addresses, ports and this program's source. It receives only packets that are sent to
-//!   it.
+//! - **HOSTILE-1** Packets of an attacker stay in a namespace that the lab has created, and end
+//!   with it.
+//! - **HOSTILE-2** An attacker has addresses, ports and this program's source. It receives only
+//!   packets that are sent to it.
 
 mod attack;
 mod attacker;

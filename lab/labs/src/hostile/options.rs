@@ -11,17 +11,19 @@ use apus_testbed::error::{Error, require};
 
 /// The effect of an attacker on a server and its honest client
 ///
-/// An honest client calls a server at random instants (Poisson), at a share of the server's capacity. An attacker sends as
-/// many packets as one core can, with any source address: datagrams that are no packets (`malformed`), packets in the
-/// name of the honest client (`forged`), first packets of unknown clients (`unknown`); or it claims room for four
-/// messages of maximum length, and sends only the first packet of each (`claims`). The honest client's calls under each
-/// attack are compared with its calls without one (`none`). `ns_per_packet` is the server's processor time per packet
-/// read, including unsuccessful polls; it matters only if the server has no time to spare.
+/// An honest client calls a server at random instants (Poisson), at a share of the server's
+/// capacity. An attacker sends as many packets as one core can, with any source address: datagrams
+/// that are no packets (`malformed`), packets in the name of the honest client (`forged`), first
+/// packets of unknown clients (`unknown`); or it claims room for four messages of maximum length,
+/// and sends only the first packet of each (`claims`). The honest client's calls under each attack
+/// are compared with its calls without one (`none`). `ns_per_packet` is the server's processor time
+/// per packet read, including unsuccessful polls; it matters only if the server has no time to
+/// spare.
 ///
-/// Server, client and attacker are processes in a network namespace that the command creates and removes, which takes
-/// root or user namespaces. With --sealed every packet is sealed with throw-away keys, and the attacker has none. The
-/// tests in transport/apus/tests/attacks check more attacks, none of which may have an effect; this command measures the
-/// cost of floods.
+/// Server, client and attacker are processes in a network namespace that the command creates and
+/// removes, which takes root or user namespaces. With --sealed every packet is sealed with
+/// throw-away keys, and the attacker has none. The tests in transport/apus/tests/attacks check more
+/// attacks, none of which may have an effect; this command measures the cost of floods.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
@@ -35,15 +37,16 @@ pub struct HostileOptions {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[serde(skip)]
     pub attacks: Vec<String>,
-    /// Honest calls as a share of the server's capacity without an attack: 0.01 to 0.95 [default: 0.5, or 0.05 with fewer
-    /// than three cores, where the honest client shares one with the attacker]
+    /// Honest calls as a share of the server's capacity without an attack: 0.01 to 0.95 [default:
+    /// 0.5, or 0.05 with fewer than three cores, where the honest client shares one with the
+    /// attacker]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub load: Option<f64>,
     /// Seal every packet
     #[arg(long)]
     pub sealed: bool,
-    /// Seconds and runs of each attack. The poll mode is the server's: the honest client always spins, so that no call
-    /// starts late.
+    /// Seconds and runs of each attack. The poll mode is the server's: the honest client always
+    /// spins, so that no call starts late.
     #[command(flatten)]
     #[serde(flatten)]
     pub repetition: Repetition,

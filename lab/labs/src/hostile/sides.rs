@@ -78,13 +78,13 @@ pub(super) struct Served {
     pub(super) counters: BTreeMap<String, u64>,
 }
 
-/// Outstanding calls while capacity is measured, and at most under a load. Chosen by us: enough that the server never
-/// waits.
+/// Outstanding calls while capacity is measured, and at most under a load. Chosen by us: enough
+/// that the server never waits.
 const OUTSTANDING: u32 = 64;
 const LIMIT: u32 = 32_768;
 
-/// Time to wait for replies after the last call was due. Chosen by us: many times the duration of a call whose packets
-/// were lost.
+/// Time to wait for replies after the last call was due. Chosen by us: many times the duration of a
+/// call whose packets were lost.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs one side.

@@ -23,7 +23,8 @@ use apus_testbed::machine::Cores;
 use apus_testbed::process::{Agent, Spawner, Task};
 use apus_testbed::repeat::Repeater;
 
-/// Warm-up before the measurement. Chosen by us: the attacker starts in it, and has filled what it can fill at its end.
+/// Warm-up before the measurement. Chosen by us: the attacker starts in it, and has filled what it
+/// can fill at its end.
 const WARM: Duration = Duration::from_millis(500);
 
 /// Duration of the measurement of capacity in each run.
@@ -58,7 +59,8 @@ struct Lab<'a> {
     repeater: Repeater,
 }
 
-/// Runs the experiment. `program` is an agent if its first argument is [`AGENT`](apus_testbed::process::AGENT).
+/// Runs the experiment. `program` is an agent if its first argument is
+/// [`AGENT`](apus_testbed::process::AGENT).
 ///
 /// # Errors
 ///
@@ -107,7 +109,8 @@ pub fn run(options: &HostileOptions, program: &Path) -> Result<Findings, Error> 
 }
 
 impl Lab<'_> {
-    /// Measures the calls per second that the server can answer; `None` if the measurement was lost.
+    /// Measures the calls per second that the server can answer; `None` if the measurement was
+    /// lost.
     fn capacity(&self, run: usize) -> Result<Option<f64>, Error> {
         self.attempt(run, name(None), "capacity", || {
             let (server, address) = self.server()?;

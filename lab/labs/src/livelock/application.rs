@@ -1,6 +1,7 @@
 //! Applications on the router's core, which measure the time that the router leaves.
 //!
-//! There are two: one computes and takes all available time, and one watches the network as `tcpdump` does.
+//! There are two: one computes and takes all available time, and one watches the network as
+//! `tcpdump` does.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,14 +25,16 @@ const STEPS: u64 = 4_000;
 
 /// Computes, and reports the share of the core that it had.
 ///
-/// It runs at `SCHED_IDLE`, in time that no other thread uses, so the measurement does not change what is left.
+/// It runs at `SCHED_IDLE`, in time that no other thread uses, so the measurement does not change
+/// what is left.
 pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
     control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Window>()?;
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
-    // The last sample before the load counts: in a livelock the next sample is taken after the load.
+    // The last sample before the load counts: in a livelock the next sample is taken after the
+    // load.
     let first = sample();
     // An application that is notified after the start of the load has had none of its time yet.
     let mut before = (first.0.min(begins), first.1);

@@ -7,8 +7,8 @@ use apus_report::runs::{Measure, Runs};
 use apus_report::series::{Series, SeriesPoint};
 use apus_report::stats::Spread;
 
-/// The curve of a mode, with the filter or without. The key of a point is the index of its rate; every run has every
-/// rate.
+/// The curve of a mode, with the filter or without. The key of a point is the index of its rate;
+/// every run has every rate.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     pub(super) case: Case,
@@ -23,8 +23,8 @@ pub(super) const FORWARDED: Measure<RatePoint> = |point| Some(point.forwarded / 
 /// Share of the router's core that was left to programs.
 pub(super) const USER_SHARE: Measure<RatePoint> = |point| Some(point.user_share);
 
-/// Share of the offered packets that must come out for a rate to count as free of losses. Chosen by us: a pause of the
-/// machine for a fraction of a millisecond is not the router's fault.
+/// Share of the offered packets that must come out for a rate to count as free of losses. Chosen by
+/// us: a pause of the machine for a fraction of a millisecond is not the router's fault.
 const LOSS_FREE: f64 = 0.99;
 
 impl RatePoint {
@@ -66,8 +66,9 @@ impl Curve {
         self.series.last().runs.spread(measure).expect("every run has every rate")
     }
 
-    /// Returns the least output at the rate of the peak and above it, as a share of the peak. It is taken of the
-    /// medians, so that a single bad moment of one run does not count. `None` if nothing was forwarded.
+    /// Returns the least output at the rate of the peak and above it, as a share of the peak. It is
+    /// taken of the medians, so that a single bad moment of one run does not count. `None` if
+    /// nothing was forwarded.
     pub(super) fn least_after_peak(&self) -> Option<f64> {
         let outputs: Vec<f64> = self.medians().iter().map(|point| point.forwarded).collect();
         let (peak, most) =
@@ -95,8 +96,8 @@ pub(super) mod made_up {
     #[derive(Clone, Copy, Debug)]
     pub(in crate::livelock) struct Made(pub(in crate::livelock) f64, pub(in crate::livelock) f64);
 
-    /// Returns a curve of these runs. A tenth of the packets was dropped before the router took them, eight tenths
-    /// afterwards; half of the core is left.
+    /// Returns a curve of these runs. A tenth of the packets was dropped before the router took
+    /// them, eight tenths afterwards; half of the core is left.
     pub(in crate::livelock) fn curve(mode: Mode, filter: bool, runs: &[Vec<Made>]) -> Curve {
         let point = |&Made(offered, forwarded): &Made| RatePoint {
             offered,

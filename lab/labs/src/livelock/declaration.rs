@@ -103,7 +103,8 @@ fn rates(curves: &[Curve]) -> Table {
     Table::new(title, header, curves.iter().map(line).collect())
 }
 
-/// Returns output by input, with the filter or without: a line for each rate, a column for each mode.
+/// Returns output by input, with the filter or without: a line for each rate, a column for each
+/// mode.
 fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
     let output = |point: &SeriesPoint<RatePoint>| short(typical(point).forwarded / 1e3);
     let curves = curves.iter().filter(|curve| curve.case.filter == filter);
@@ -127,7 +128,8 @@ mod tests {
     use crate::livelock::mode::Mode;
     use apus_report::findings::read;
 
-    /// Returns three runs of a mode that livelocks, without the filter and with it, and of one that stays flat.
+    /// Returns three runs of a mode that livelocks, without the filter and with it, and of one that
+    /// stays flat.
     fn made_up() -> Findings {
         let runs = |most: [f64; 3]| most.map(|last| vec![Made(1e5, 1e5), Made(1e6, last)]);
         let mut curves = vec![
@@ -161,7 +163,7 @@ mod tests {
         for expected in ["MLFRR", "<td>interrupt+filter</td><td>0.000</td>", "others were busy"] {
             assert!(page.contains(expected), "{expected}");
         }
-        assert!(page.contains("input interrupts everything else"), "the meaning of each mode");
+        assert!(page.contains("input preempts everything else"), "the meaning of each mode");
         assert!(page.contains(&findings.outcome.machine.kernel), "the machine");
         let files: Vec<String> = findings.svg_files().into_iter().map(|(name, _)| name).collect();
         let (plain, filter) = (

@@ -1,7 +1,7 @@
 //! The filter: a process that decides which packets may pass.
 //!
-//! Like `screend`, the filter receives the headers of every packet, applies its rules, and answers with a byte. It is an
-//! application and has no priority over others.
+//! Like `screend`, the filter receives the headers of every packet, applies its rules, and answers
+//! with a byte. It is an application and has no priority over others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -77,8 +77,8 @@ struct Rule {
     verdict: u8,
 }
 
-/// The rules of the experiment; the first that fits decides. The last rule accepts the experiment's packets, so each of
-/// them is compared with all rules.
+/// The rules of the experiment; the first that fits decides. The last rule accepts the experiment's
+/// packets, so each of them is compared with all rules.
 const RULES: [Rule; 8] = [
     refuse(([192, 168, 0, 0], 16), 0, (0, u16::MAX)),
     refuse(([172, 16, 0, 0], 12), 0, (0, u16::MAX)),

@@ -1,7 +1,7 @@
 //! Frames: the checks and changes that a router makes in a packet.
 //!
-//! RFC 1812, sections 5.2 and 5.3, requires every router to check the header, decrement the time to live, correct the
-//! checksum (RFC 1624), and address the packet to the next hop.
+//! RFC 1812, sections 5.2 and 5.3, requires every router to check the header, decrement the time to
+//! live, correct the checksum (RFC 1624), and address the packet to the next hop.
 
 /// The longest packet with its Ethernet header, without the checksum that the hardware appends.
 pub(super) const MAX: usize = 1514;
@@ -47,7 +47,8 @@ impl Frame {
         &mut self.bytes[..]
     }
 
-    /// Sets the number of received bytes. A packet longer than the buffer was truncated and counts as empty.
+    /// Sets the number of received bytes. A packet longer than the buffer was truncated and counts
+    /// as empty.
     pub(super) const fn filled(&mut self, len: usize) {
         self.len = if len > MAX { 0 } else { len };
     }
@@ -94,8 +95,8 @@ pub(super) fn ipv4(packet: &[u8]) -> Option<&[u8]> {
     (total >= len && total <= rest.len()).then_some(header)
 }
 
-/// Returns the one's complement sum of 16-bit words, padded with a zero byte: RFC 1071. A header with its checksum sums
-/// up to 0xffff.
+/// Returns the one's complement sum of 16-bit words, padded with a zero byte: RFC 1071. A header
+/// with its checksum sums up to 0xffff.
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| {
         let low = word.get(1).copied().unwrap_or(0);
@@ -116,7 +117,8 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Returns a UDP datagram with 4 bytes of payload in a packet of minimum size, as the paper's generator sent.
+/// Returns a UDP datagram with 4 bytes of payload in a packet of minimum size, as the paper's
+/// generator sent.
 pub(super) fn shortest(to: [u8; 6], source: [u8; 4], destination: [u8; 4]) -> [u8; MIN] {
     const UDP: usize = 8;
     const PAYLOAD: usize = 4;

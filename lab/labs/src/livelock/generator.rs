@@ -1,8 +1,8 @@
 //! The generator of the load.
 //!
-//! A program on the other core sends minimum-size packets at a rate, regardless of losses (an open loop). Its system
-//! calls do the work of the wire and the card: they copy packets into the buffer of the router's socket, or drop them if
-//! it is full.
+//! A program on the other core sends minimum-size packets at a rate, regardless of losses (an open
+//! loop). Its system calls do the work of the wire and the card: they copy packets into the buffer
+//! of the router's socket, or drop them if it is full.
 
 use apus_workload::{Stream, rng};
 use rand::distr::{Distribution, Uniform};
@@ -26,7 +26,8 @@ pub(super) struct Load {
     pub(super) rate: Option<f64>,
     /// Nanoseconds of the load.
     pub(super) time: u64,
-    /// Packets of a train; between trains the router has time to empty its queues. `None` for no pauses.
+    /// Packets of a train; between trains the router has time to empty its queues. `None` for no
+    /// pauses.
     pub(super) train: Option<u64>,
 }
 
@@ -41,11 +42,12 @@ pub(super) struct Sent {
 /// Arrears in packets beyond which a delayed generator skips packets: a wire does not catch up.
 const BEHIND: u64 = 2 * BURST as u64;
 
-/// Most packets in one system call. Chosen by us: few enough for the buffer of the router's socket, which holds about
-/// 270.
+/// Most packets in one system call. Chosen by us: few enough for the buffer of the router's socket,
+/// which holds about 270.
 const BURST: usize = 32;
 
-/// Nanoseconds between two trains. Chosen by us: ten times the time in which a router empties its queues.
+/// Nanoseconds between two trains. Chosen by us: ten times the time in which a router empties its
+/// queues.
 const PAUSE: u64 = 10_000_000;
 
 /// Sends a load when the start order arrives.
@@ -64,7 +66,8 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     Ok(Value::Null)
 }
 
-/// Number of different packets. They are sent repeatedly; consecutive bursts have different packets.
+/// Number of different packets. They are sent repeatedly; consecutive bursts have different
+/// packets.
 const PACKETS: usize = 8 * BURST;
 
 /// Returns packets to hosts drawn from the seed, in all networks.
@@ -80,7 +83,8 @@ fn packets(seed: u64) -> Vec<[u8; MIN]> {
 }
 
 impl Sent {
-    /// Returns the offered packets per second, and the output for `forwarded` packets. `None` if no packet was due.
+    /// Returns the offered packets per second, and the output for `forwarded` packets. `None` if no
+    /// packet was due.
     pub(super) fn rates(self, forwarded: u64) -> Option<(f64, f64)> {
         let seconds = self.time as f64 / 1e9;
         (self.time > 0).then(|| (self.packets as f64 / seconds, forwarded as f64 / seconds))

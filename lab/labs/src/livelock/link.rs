@@ -1,8 +1,9 @@
 //! Bounded queues between the stages of a router.
 //!
-//! A queue has a fixed length, and its buffers circulate: a stage hands over a full buffer and receives an empty one. No
-//! buffer is allocated or copied, and no stage waits. Waiting would not only be slow: a stage at real-time priority that
-//! waits for a lock whose holder it has preempted waits forever.
+//! A queue has a fixed length, and its buffers circulate: a stage hands over a full buffer and
+//! receives an empty one. No buffer is allocated or copied, and no stage waits. Waiting would not
+//! only be slow: a stage at real-time priority that waits for a lock whose holder it has preempted
+//! waits forever.
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -33,8 +34,8 @@ pub(super) fn link(bound: usize) -> (Inlet, Outlet) {
 }
 
 impl Inlet {
-    /// Hands the packet over and leaves an empty buffer in `frame`. Returns `false` and keeps the packet if the queue is
-    /// full.
+    /// Hands the packet over and leaves an empty buffer in `frame`. Returns `false` and keeps the
+    /// packet if the queue is full.
     #[must_use]
     pub(super) fn push(&mut self, frame: &mut Frame) -> bool {
         // A buffer is free, so the ring of full buffers has a place.
@@ -51,7 +52,8 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// Takes the oldest packet and returns the previous buffer of `frame` to the queue; `false` if it is empty.
+    /// Takes the oldest packet and returns the previous buffer of `frame` to the queue; `false` if
+    /// it is empty.
     #[must_use]
     pub(super) fn pop(&mut self, frame: &mut Frame) -> bool {
         let Ok(full) = self.full.pop() else { return false };

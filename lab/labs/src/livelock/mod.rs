@@ -1,7 +1,7 @@
 //! The livelock lab: the output of a router while its input grows.
 //!
-//! The experiment of J. Mogul and K. Ramakrishnan ("Eliminating Receive Livelock in an Interrupt-Driven
-//! Kernel", USENIX 1996) on this machine, with real packets:
+//! The experiment of J. Mogul and K. Ramakrishnan ("Eliminating Receive Livelock in an
+//! Interrupt-Driven Kernel", USENIX 1996) on this machine, with real packets:
 //!
 //! ```text
 //!   one core                           the other core
@@ -9,9 +9,9 @@
 //!                                                                                       counted here
 //! ```
 //!
-//! The router is a program that forwards IPv4; its [`Mode`] decides when it receives. Each point of a curve is the
-//! number of packets that the kernel counts at the far interface while packets are offered at one rate to fresh
-//! processes.
+//! The router is a program that forwards IPv4; its [`Mode`] decides when it receives. Each point of
+//! a curve is the number of packets that the kernel counts at the far interface while packets are
+//! offered at one rate to fresh processes.
 //!
 //! | file | content |
 //! |---|---|
@@ -27,11 +27,11 @@
 //!
 //! # Invariants
 //!
-//! - **LIVELOCK-1** Modes differ only in *when* they act: all of them take, route and send a packet by the same code,
-//!   with one system call to take it and one to send it.
+//! - **LIVELOCK-1** Modes differ only in *when* they act: all of them take, route and send a packet
+//!   by the same code, with one system call to take it and one to send it.
 //! - **LIVELOCK-2** There are no artificial delays and no idle loops.
-//! - **LIVELOCK-3** The machine is left as it was: the namespaces belong to the experiment and end with it, and
-//!   priorities belong to its own threads.
+//! - **LIVELOCK-3** The machine is left as it was: the namespaces belong to the experiment and end
+//!   with it, and priorities belong to its own threads.
 
 mod application;
 mod curve;

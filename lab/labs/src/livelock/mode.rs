@@ -18,11 +18,14 @@ pub enum Mode {
     PollNoQuota,
     /// A loop receives and sends in turn, at most this number of packets each.
     PollQuota(usize),
-    /// The loop with the quota [`Mode::QUOTA`]; it stops receiving while the filter's queue is long.
+    /// The loop with the quota [`Mode::QUOTA`]; it stops receiving while the filter's queue is
+    /// long.
     PollFeedback,
-    /// `PollFeedback`; it also stops receiving when it has used this percentage of the core in a period of 10 ms.
+    /// `PollFeedback`; it also stops receiving when it has used this percentage of the core in a
+    /// period of 10 ms.
     Share(u32),
-    /// The receive path of apus: the defaults of [`apus::overload`](::apus::overload), without privileges.
+    /// The receive path of apus: the defaults of [`apus::overload`](::apus::overload), without
+    /// privileges.
     Apus,
 }
 
@@ -65,7 +68,8 @@ impl Mode {
         }
     }
 
-    /// Returns the policy of a loop; `None` for interrupts. `filter` is the bound of the filter's queue.
+    /// Returns the policy of a loop; `None` for interrupts. `filter` is the bound of the filter's
+    /// queue.
     pub(super) fn policy(self, filter: usize) -> Option<Policy> {
         let polling = |receive, transmit| Policy {
             quotas: Quotas { receive, transmit, ..Quotas::NONE },

@@ -13,14 +13,16 @@ use apus_testbed::error::{Error, require};
 
 /// The output of a router while its input grows
 ///
-/// Receive livelock, as Mogul and Ramakrishnan described it in 1996: beyond some rate, a system that receives packets at the
-/// highest priority spends all of its time on packets that it then drops. A program forwards IPv4 between two network
-/// namespaces on one core; a generator on another core offers minimum-size UDP packets at each rate; the kernel counts
-/// the output at the far interface. The modes differ in when the router receives: `interrupt` (input preempts
-/// everything else), `poll-no-quota`, `poll-quota=PACKETS` (`poll-quota` alone: 10), `poll-feedback` (and stops while the
-/// filter's queue is long), `share=PERCENT` (and uses at most that share of the core), and `apus` (the rules of the
-/// engine of apus, without privileges). The result has the highest rate that each mode forwards without losses, and
-/// sentences that describe the curves. Needs two cores, and root, or user namespaces and real-time priority.
+/// Receive livelock, as Mogul and Ramakrishnan described it in 1996: beyond some rate, a system
+/// that receives packets at the highest priority spends all of its time on packets that it then
+/// drops. A program forwards IPv4 between two network namespaces on one core; a generator on
+/// another core offers minimum-size UDP packets at each rate; the kernel counts the output at the
+/// far interface. The modes differ in when the router receives: `interrupt` (input preempts
+/// everything else), `poll-no-quota`, `poll-quota=PACKETS` (`poll-quota` alone: 10),
+/// `poll-feedback` (and stops while the filter's queue is long), `share=PERCENT` (and uses at most
+/// that share of the core), and `apus` (the rules of the engine of apus, without privileges). The
+/// result has the highest rate that each mode forwards without losses, and sentences that describe
+/// the curves. Needs two cores, and root, or user namespaces and real-time priority.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
   apus lab livelock
@@ -35,14 +37,16 @@ pub struct LivelockOptions {
     /// Whether packets pass a filter in a separate process
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub filter: Filter,
-    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes twelve rates
-    /// up to what the generator can send
+    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes
+    /// twelve rates up to what the generator can send
     #[arg(long, value_name = "RATES", default_value = "auto", allow_negative_numbers = true)]
     pub rates: Rates,
-    /// Send trains of `PACKETS` packets, 100 to 10000000, with pauses between them, instead of a steady stream
+    /// Send trains of `PACKETS` packets, 100 to 10000000, with pauses between them, instead of a
+    /// steady stream
     #[arg(long, value_name = "PACKETS", allow_negative_numbers = true)]
     pub train: Option<u64>,
-    /// Also run a program on the router's core that watches the network, and report how many packets it saw
+    /// Also run a program on the router's core that watches the network, and report how many
+    /// packets it saw
     #[arg(long)]
     pub monitor: bool,
     /// Seconds of load for each rate of each mode in each run: 0.01 to 60
@@ -112,11 +116,12 @@ pub enum Rates {
     List(Vec<f64>),
 }
 
-/// Shares of the generator's maximum, closer together where curves bend. Interrupts with a filter peak below a
-/// twentieth.
+/// Shares of the generator's maximum, closer together where curves bend. Interrupts with a filter
+/// peak below a twentieth.
 pub(super) const SHARES: [f64; 11] = [0.02, 0.035, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8];
 
-/// Valid rates in thousands of packets per second. Chosen by us: ten times the rate of any system so far.
+/// Valid rates in thousands of packets per second. Chosen by us: ten times the rate of any system
+/// so far.
 const RATES: std::ops::RangeInclusive<f64> = 0.1..=100_000.0;
 
 impl FromStr for Rates {

@@ -85,8 +85,8 @@ impl CasePlots<'_> {
         self.draw(kind, title, caption, (x, "packets out (thousands per second)"), lines)
     }
 
-    /// Returns the shapes of curves and of the paper's, each measured by its own peak: machines whose speeds differ a
-    /// thousand times cannot be compared otherwise.
+    /// Returns the shapes of curves and of the paper's, each measured by its own peak: machines
+    /// whose speeds differ a thousand times cannot be compared otherwise.
     fn shapes(&self, curves: &[&Curve], filter: bool) -> Option<Plot> {
         let mut lines = Vec::new();
         let published = published::curves(filter);
@@ -157,7 +157,8 @@ impl CasePlots<'_> {
     }
 }
 
-/// Returns the thousands of packets per second that were offered in the run of the median, with their words.
+/// Returns the thousands of packets per second that were offered in the run of the median, with
+/// their words.
 fn offered(point: &SeriesPoint<RatePoint>) -> (f64, String) {
     let kpps = typical(point).offered / 1e3;
     (kpps, format!("{} kpps in", short(kpps)))
@@ -211,7 +212,8 @@ mod tests {
     use super::*;
     use crate::livelock::curve::made_up::{Made, curve};
 
-    /// Returns a curve of two rates, 1,000 and 4,000 packets per second, with the outputs of each run.
+    /// Returns a curve of two rates, 1,000 and 4,000 packets per second, with the outputs of each
+    /// run.
     fn made(mode: Mode, filter: bool, runs: &[[f64; 2]]) -> Curve {
         let points = |outputs: &[f64; 2]| vec![Made(1e3, outputs[0]), Made(4e3, outputs[1])];
         curve(mode, filter, &runs.iter().map(points).collect::<Vec<_>>())

@@ -57,7 +57,8 @@ pub(super) struct RatePoint {
 /// Time from the start order to the first packet.
 const LEAD: Duration = Duration::from_millis(60);
 
-/// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times the time of 400 packets.
+/// Time for the router to empty its queues after the last packet. Chosen by us: a hundred times the
+/// time of 400 packets.
 const DRAIN: Duration = Duration::from_millis(40);
 
 /// Longest time of processes beyond the load itself, including the pauses between trains.
@@ -104,7 +105,8 @@ impl Bench<'_> {
         Duration::from_secs_f64(self.seconds + train)
     }
 
-    /// Returns the tasks: generator, application, router, monitor, filter. The order identifies the results.
+    /// Returns the tasks: generator, application, router, monitor, filter. The order identifies the
+    /// results.
     fn tasks(&self, case: Case) -> Vec<(Spawner, Task)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let [generator, router] = self.cores;

@@ -8,8 +8,8 @@ use apus_testbed::fabric::Tool;
 /// The urgency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Priority {
-    /// `SCHED_FIFO` at that level, 1 to 99: preempts all lower threads as soon as it has work, and is preempted by higher
-    /// levels only.
+    /// `SCHED_FIFO` at that level, 1 to 99: preempts all lower threads as soon as it has work, and
+    /// is preempted by higher levels only.
     RealTime(u8),
     /// The default of programs.
     Ordinary,
@@ -18,7 +18,8 @@ pub(super) enum Priority {
 }
 
 impl Priority {
-    /// Gives the calling thread this priority, with the system's `chrt`: no safe library has the call.
+    /// Gives the calling thread this priority, with the system's `chrt`: no safe library has the
+    /// call.
     ///
     /// # Errors
     ///

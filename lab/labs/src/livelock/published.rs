@@ -53,8 +53,8 @@ pub(super) static USER_SHARES: LazyLock<Vec<UserShare>> =
 mod tests {
     use super::*;
 
-    /// Returns the output of the model in docs/reference/papers.md, *Livelock cost model*, for the peak and the rate of
-    /// livelock.
+    /// Returns the output of the model in docs/reference/papers.md, *Livelock cost model*, for the
+    /// peak and the rate of livelock.
     fn model(input: f64, peak: f64, livelock: f64) -> f64 {
         let urgent = 1.0 / livelock;
         let rest = 1.0 / peak - urgent;
@@ -102,7 +102,8 @@ mod tests {
     fn more_for_the_router_is_less_for_programs() {
         assert!(USER_SHARES.is_sorted_by(|a, b| a.percent < b.percent && a.share > b.share));
         for &UserShare { percent, share } in &*USER_SHARES {
-            // Time that is not charged to the router is missing as well: docs/reference/papers.md, *Livelock curves*.
+            // Time that is not charged to the router is missing as well: docs/reference/papers.md,
+            // *Livelock curves*.
             assert!(share <= 1.0 - f64::from(percent) / 100.0, "{percent}");
         }
     }

@@ -20,8 +20,8 @@ pub(super) struct Routes {
     table: PrefixMap<Ipv4Net, Hop>,
 }
 
-/// The neighbour that every packet of the experiment is sent to. It does not exist, like the paper's phantom entry in
-/// the ARP table.
+/// The neighbour that every packet of the experiment is sent to. It does not exist, like the
+/// paper's phantom entry in the ARP table.
 pub(super) const PHANTOM: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0xff, 0xff];
 
 /// Number of destination networks, of the form 10.2.N.0/24.
@@ -33,8 +33,8 @@ impl Routes {
         Self { table: routes.into_iter().collect() }
     }
 
-    /// Returns the experiment's table: each network has a route, below wider routes that lead nowhere, so the first match
-    /// is never the longest.
+    /// Returns the experiment's table: each network has a route, below wider routes that lead
+    /// nowhere, so the first match is never the longest.
     pub(super) fn of_experiment() -> Self {
         let net = |address: [u8; 4], len| {
             Ipv4Net::new(Ipv4Addr::from(address), len).expect("at most 32 bits")

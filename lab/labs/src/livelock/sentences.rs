@@ -6,11 +6,13 @@ use super::point::RatePoint;
 use super::published;
 use apus_report::result::short;
 
-/// Shares of the peak below which the output at the highest rate, and the least output after the peak, have a verdict.
+/// Shares of the peak below which the output at the highest rate, and the least output after the
+/// peak, have a verdict.
 const LIVELOCK_BELOW: f64 = 0.2;
 const DECLINE_BELOW: f64 = 0.95;
 
-/// Share of the peak by which the least output must be below the output at the highest rate to be mentioned.
+/// Share of the peak by which the least output must be below the output at the highest rate to be
+/// mentioned.
 const WORTH_MENTION: f64 = 0.005;
 
 /// Least percentage of the packets that is mentioned.

@@ -35,8 +35,8 @@ impl Experiment for LivelockOptions {
 ///
 /// # Errors
 ///
-/// An option is out of range; this user may not create namespaces or have real-time priority; there is only one core; or
-/// a process failed.
+/// An option is out of range; this user may not create namespaces or have real-time priority; there
+/// is only one core; or a process failed.
 pub fn run(options: &LivelockOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let cores = two_cores()?;
@@ -109,8 +109,8 @@ fn rates(
     }
 }
 
-/// Measures all curves, mode by mode within each run. A run of a mode that lost a point is left out, and so is a mode
-/// without a run.
+/// Measures all curves, mode by mode within each run. A run of a mode that lost a point is left
+/// out, and so is a mode without a run.
 fn curves(
     options: &LivelockOptions,
     bench: &Bench<'_>,
@@ -136,8 +136,8 @@ fn curves(
 }
 
 impl Bench<'_> {
-    /// Searches for the highest rate without loss, between the last point without losses and the next. The search ends
-    /// early, with the best rate so far, if a point is lost.
+    /// Searches for the highest rate without loss, between the last point without losses and the
+    /// next. The search ends early, with the best rate so far, if a point is lost.
     fn loss_free(
         &self,
         case: Case,

@@ -1,7 +1,8 @@
 //! A tap: access of a program to the packets of an interface.
 //!
-//! A tap is a packet socket (packet(7)). The sending thread puts packets for the interface into the socket's buffer, on
-//! its own core, and drops packets if the buffer is full. It stands for a network card with its ring of buffers.
+//! A tap is a packet socket (packet(7)). The sending thread puts packets for the interface into the
+//! socket's buffer, on its own core, and drops packets if the buffer is full. It stands for a
+//! network card with its ring of buffers.
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -41,7 +42,8 @@ impl Tap {
             .doing(|| "set a time limit".to_owned())
     }
 
-    /// Takes the next packet, and sleeps until it arrives; `false` if none arrived before the timeout.
+    /// Takes the next packet, and sleeps until it arrives; `false` if none arrived before the
+    /// timeout.
     pub(super) fn wait_and_take(&self, frame: &mut Frame) -> Result<bool, Error> {
         self.receive(frame, RecvFlags::TRUNC)
     }

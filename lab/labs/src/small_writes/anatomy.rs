@@ -1,10 +1,10 @@
 //! The anatomy of an exchange: its packets, and the waits of its sides.
 //!
-//! The order and the distances of the packets show whether a second piece left before or after the first one was
-//! acknowledged, and how long that took.
+//! The order and the distances of the packets show whether a second piece left before or after the
+//! first one was acknowledged, and how long that took.
 //!
-//! The first exchange is left out. A new connection acknowledges immediately (up to 16 segments, until its first
-//! reply: `TCP_MAX_QUICKACKS`), so it is not representative.
+//! The first exchange is left out. A new connection acknowledges immediately (up to 16 segments,
+//! until its first reply: `TCP_MAX_QUICKACKS`), so it is not representative.
 
 use super::counters::Counters;
 use super::cut::{CapturedEvent, cut, is_whole};
@@ -18,7 +18,8 @@ pub(super) struct Anatomy {
     pub(super) exchanges: usize,
     /// Exchanges that were left out in addition to the first: a packet was missing or duplicated.
     pub(super) irregular: usize,
-    /// Packets of an exchange: all, with a piece of the command, with a piece of the reply, and with neither.
+    /// Packets of an exchange: all, with a piece of the command, with a piece of the reply, and
+    /// with neither.
     pub(super) packets: f64,
     pub(super) command: f64,
     pub(super) reply: f64,
@@ -79,7 +80,8 @@ impl std::fmt::Display for Unclear {
 }
 
 impl Anatomy {
-    /// Returns the anatomy of the packets to and from the server at port `server`, which should be `expected` exchanges.
+    /// Returns the anatomy of the packets to and from the server at port `server`, which should be
+    /// `expected` exchanges.
     pub(super) fn of(seen: &Captured, server: u16, expected: usize) -> Result<Self, Unclear> {
         let ours =
             seen.packets.iter().filter(|packet| packet.to == server || packet.from == server);
@@ -128,7 +130,8 @@ impl Anatomy {
 struct ExchangeTimes {
     /// From the first piece of the command to the second, if there is one.
     second: Option<u64>,
-    /// From the first piece to its ACK, and from the ACK to the second piece, if the ACK arrived between them.
+    /// From the first piece to its ACK, and from the ACK to the second piece, if the ACK arrived
+    /// between them.
     waits: Option<(u64, u64)>,
     to_reply: u64,
     total: u64,
@@ -240,7 +243,8 @@ mod tests {
     #[test]
     fn incomplete_exchanges_are_not_explained() {
         let mut seen = tcp(&vec![stalled(7); 3]);
-        // Three packets open the connection, four are the first exchange; the next is the first piece of the second.
+        // Three packets open the connection, four are the first exchange; the next is the first
+        // piece of the second.
         let again = seen.packets[8];
         assert!(matches!(again.content, Content::Tcp { bytes: 0, .. }), "an ACK");
         let again = seen.packets[7];

@@ -1,7 +1,7 @@
 //! The capture of the packets of a variant.
 //!
-//! The interface is the loopback of a network namespace that contains only both sides and a watcher. An ordinary user may
-//! create one and capture its packets if user namespaces are allowed.
+//! The interface is the loopback of a network namespace that contains only both sides and a
+//! watcher. An ordinary user may create one and capture its packets if user namespaces are allowed.
 
 use std::path::Path;
 
@@ -21,12 +21,13 @@ pub(super) struct Capture {
     host: Spawner,
 }
 
-/// Captured exchanges. Chosen by us: enough for a median, and a variant that waits for a timer in each exchange takes a
-/// second.
+/// Captured exchanges. Chosen by us: enough for a median, and a variant that waits for a timer in
+/// each exchange takes a second.
 const EXCHANGES: u64 = 20;
 
 impl Capture {
-    /// Creates the namespace. `program` is an agent if its first argument is [`apus_testbed::process::AGENT`].
+    /// Creates the namespace. `program` is an agent if its first argument is
+    /// [`apus_testbed::process::AGENT`].
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Counters of the kernel.
 //!
-//! They count TCP segments, and delayed ACKs sent by the timer, for all programs of a network namespace together. In a
-//! namespace with one program they are that program's.
+//! They count TCP segments, and delayed ACKs sent by the timer, for all programs of a network
+//! namespace together. In a namespace with one program they are that program's.
 
 use std::fs;
 
@@ -39,7 +39,8 @@ impl Counters {
     }
 }
 
-/// Returns a value from one of these tables: a line of names, followed by a line of values. Source: proc_pid_net(5).
+/// Returns a value from one of these tables: a line of names, followed by a line of values. Source:
+/// proc_pid_net(5).
 fn find(table: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(group));
     let (names, values) = (lines.next()?, lines.next()?);

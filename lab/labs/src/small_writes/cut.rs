@@ -1,7 +1,8 @@
 //! Cutting a capture into exchanges.
 //!
-//! An exchange starts with the first byte of a command. On a connection, the number of that byte is a multiple of a
-//! command's length; over apus, where every command is a call, a new call starts an exchange.
+//! An exchange starts with the first byte of a command. On a connection, the number of that byte is
+//! a multiple of a command's length; over apus, where every command is a call, a new call starts an
+//! exchange.
 
 use super::message::LENGTH;
 use super::packet::{Content, Packet, kind_name};
@@ -28,8 +29,8 @@ pub(super) fn is_whole(events: &[CapturedEvent]) -> bool {
     bytes(true) == LENGTH as u32 && bytes(false) == LENGTH as u32
 }
 
-/// Returns the packets of each exchange with the server at that port; `None` if the beginning of the connection is
-/// missing.
+/// Returns the packets of each exchange with the server at that port; `None` if the beginning of
+/// the connection is missing.
 pub(super) fn cut<'a>(
     packets: impl Iterator<Item = &'a Packet> + Clone,
     server: u16,
@@ -51,8 +52,8 @@ pub(super) fn cut<'a>(
 
 /// Recognises the start of an exchange.
 enum Cutter {
-    /// Sequence numbers of the client's first byte and of the first byte of the next command; whether the connection
-    /// is closed.
+    /// Sequence numbers of the client's first byte and of the first byte of the next command;
+    /// whether the connection is closed.
     Tcp { server: u16, first: u32, begun: u32, over: bool },
     /// The latest call.
     Apus { server: u16, last: Option<u64> },
@@ -70,7 +71,8 @@ impl Cutter {
         })
     }
 
-    /// Returns a packet as an event, and whether it starts an exchange; `None` if it belongs to none.
+    /// Returns a packet as an event, and whether it starts an exchange; `None` if it belongs to
+    /// none.
     fn event(&mut self, packet: &Packet) -> Option<(bool, CapturedEvent)> {
         match (self, packet.content) {
             (

@@ -33,7 +33,8 @@ const FIGURES: &[RowFigure<Measured>] = &[
     RowFigure::hidden("explanation", |it| Some(Figure::Detail(explanation(it)))),
 ];
 
-/// The variants whose median exchanges have a ratio as well: it ignores the few exchanges that other programs delayed.
+/// The variants whose median exchanges have a ratio as well: it ignores the few exchanges that
+/// other programs delayed.
 const WITH_MEDIAN_RATIO: [&str; 2] = ["tcp split", "apus split"];
 
 /// Returns the result, for people and machines.
@@ -138,7 +139,7 @@ fn scaled(options: &SmallWritesOptions, measured: &[Measured]) -> Option<String>
         text
     } else {
         format!(
-            "{text}; {} s allowed only {least} or more for: {}",
+            "{text}; {} s allowed fewer, at least {least}, for: {}",
             options.repetition.seconds,
             few.join(", ")
         )
@@ -218,7 +219,8 @@ pub(super) mod sample_findings {
     use super::*;
     use apus_report::stats::Latencies;
 
-    /// Returns a variant whose runs took these milliseconds per thousand exchanges; each run has 50 exchanges.
+    /// Returns a variant whose runs took these milliseconds per thousand exchanges; each run has 50
+    /// exchanges.
     pub(in crate::small_writes) fn measured(
         name: &str,
         runs: &[f64],

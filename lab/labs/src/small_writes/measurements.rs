@@ -24,8 +24,8 @@ impl Measured {
         self.runs.median(PER_THOUSAND).expect("at least one run")
     }
 
-    /// Returns the segments and the delayed ACKs per exchange that the kernel counted for all programs while times were
-    /// taken; `None` if it does not count, or for apus.
+    /// Returns the segments and the delayed ACKs per exchange that the kernel counted for all
+    /// programs while times were taken; `None` if it does not count, or for apus.
     pub(super) fn counted(&self) -> Option<(f64, f64)> {
         let exchanges: u64 = self.runs.results().map(|run| run.exchanges).sum();
         let counted: Vec<_> = self.runs.results().map(|run| run.counted).collect::<Option<_>>()?;

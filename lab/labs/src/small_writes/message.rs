@@ -1,6 +1,7 @@
 //! Commands and replies.
 //!
-//! A command has 64 bytes; the first 4 hold its length, as in the file system of 2008. The server echoes it.
+//! A command has 64 bytes; the first 4 hold its length, as in the file system of 2008. The server
+//! echoes it.
 
 use apus::Bytes;
 use apus_workload::{Stream, rng};
@@ -14,7 +15,8 @@ pub(super) const LENGTH: usize = 64;
 /// Bytes of its first piece.
 pub(super) const HEAD: usize = 4;
 
-/// Number of different commands, used in turn, so that a late reply is not mistaken for the next one.
+/// Number of different commands, used in turn, so that a late reply is not mistaken for the next
+/// one.
 const DIFFERENT: usize = 16;
 
 /// Commands, created before times are taken.

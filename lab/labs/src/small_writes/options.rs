@@ -11,17 +11,19 @@ use apus_testbed::error::{Error, require};
 
 /// The cost of writing a short message in two pieces
 ///
-/// A command of 64 bytes and its echo, one at a time, over TCP on the loopback interface: `tcp whole` writes it in one
-/// send, `tcp split` as 4 bytes and 60, like programs that send a length first. In `receive split` both sides read 4
-/// bytes and then 60, in `both split` they also write it so. Split commands take thousands of times as long, since
-/// Nagle's algorithm in the client and the delayed ACK in the server wait for each other; in 2008 the cause took weeks to
-/// find. The cures are measured as well: `+nodelay` (TCP_NODELAY), `+more` (MSG_MORE), `+cork` (TCP_CORK), `+quickack`
-/// (TCP_QUICKACK at the server), and `gather` (sendmsg with two slices); and `apus` over UDP with the message passed
-/// whole, as two slices (`apus split`), and read in pieces.
+/// A command of 64 bytes and its echo, one at a time, over TCP on the loopback interface: `tcp
+/// whole` writes it in one send, `tcp split` as 4 bytes and 60, like programs that send a length
+/// first. In `receive split` both sides read 4 bytes and then 60, in `both split` they also write
+/// it so. Split commands take thousands of times as long, since Nagle's algorithm in the client and
+/// the delayed ACK in the server wait for each other; in 2008 the cause took weeks to find. The
+/// cures are measured as well: `+nodelay` (TCP_NODELAY), `+more` (MSG_MORE), `+cork` (TCP_CORK),
+/// `+quickack` (TCP_QUICKACK at the server), and `gather` (sendmsg with two slices); and `apus`
+/// over UDP with the message passed whole, as two slices (`apus split`), and read in pieces.
 ///
-/// Times are measured first. Then each variant runs again in a separate network namespace where its packets are captured:
-/// the number of segments, and which side waited for an ACK, and for how long. That needs root, or user namespaces, and
-/// iproute2; without them the result says so, and has the counters of the kernel instead.
+/// Times are measured first. Then each variant runs again in a separate network namespace where its
+/// packets are captured: the number of segments, and which side waited for an ACK, and for how
+/// long. That needs root, or user namespaces, and iproute2; without them the result says so, and
+/// has the counters of the kernel instead.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(
     mut_arg("seconds", |argument| argument.default_value("1.5")),
@@ -31,8 +33,8 @@ use apus_testbed::error::{Error, require};
   apus lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
 )]
 pub struct SmallWritesOptions {
-    /// Exchanges of each variant in each run, 10 to 10000000; fewer if they take longer than --seconds. Times are given
-    /// per thousand
+    /// Exchanges of each variant in each run, 10 to 10000000; fewer if they take longer than
+    /// --seconds. Times are given per thousand
     #[arg(long, value_name = "EXCHANGES", default_value_t = 20_000, allow_negative_numbers = true)]
     pub exchanges: u64,
     /// Bytes of a command.

@@ -1,7 +1,7 @@
 //! Commands over apus.
 //!
-//! Two endpoints over UDP, for comparison with TCP. A message is passed as one slice or two and arrives as one; a reader
-//! takes pieces of it without a copy.
+//! Two endpoints over UDP, for comparison with TCP. A message is passed as one slice or two and
+//! arrives as one; a reader takes pieces of it without a copy.
 
 use std::hint::black_box;
 use std::net::SocketAddr;

@@ -9,7 +9,8 @@ const CLIENT: u16 = 40_000;
 /// So close to the maximum that sequence numbers wrap.
 const FIRST: u32 = u32::MAX - 100;
 
-/// A packet: its sender, the microseconds since the previous packet, and its bytes, or the bytes that it acknowledges.
+/// A packet: its sender, the microseconds since the previous packet, and its bytes, or the bytes
+/// that it acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
     Client(u64, u32),

@@ -21,7 +21,8 @@ pub(super) fn sentences(measured: &[Measured]) -> Vec<String> {
     sentences
 }
 
-/// Returns the explanation of a variant: from its packets, or without them from the counters of the kernel.
+/// Returns the explanation of a variant: from its packets, or without them from the counters of the
+/// kernel.
 pub(super) fn of_variant(measured: &Measured) -> String {
     let Measured { variant, anatomy, .. } = measured;
     let explained = match anatomy {
@@ -120,7 +121,8 @@ fn timers(anatomy: &Anatomy) -> String {
     )
 }
 
-/// Explains a variant without its packets, from the counters of the whole kernel while times were taken.
+/// Explains a variant without its packets, from the counters of the whole kernel while times were
+/// taken.
 fn of_counters(measured: &Measured) -> String {
     let Some((segments, delayed_acks)) = measured.counted() else {
         return "its packets were not captured.".to_owned();

@@ -90,7 +90,8 @@ mod tests {
     use super::*;
     use apus::PollMode;
 
-    /// TCP's timers decide about segments; this test only shows that every variant completes with the right replies.
+    /// TCP's timers decide about segments; this test only shows that every variant completes with
+    /// the right replies.
     #[test]
     fn every_variant_exchanges_its_commands() {
         let host = Spawner::Threads(crate::agent::run);

@@ -32,11 +32,13 @@ impl Experiment for SmallWritesOptions {
     }
 }
 
-/// Runs the experiment. `program` is an agent if its first argument is [`apus_testbed::process::AGENT`].
+/// Runs the experiment. `program` is an agent if its first argument is
+/// [`apus_testbed::process::AGENT`].
 ///
 /// # Errors
 ///
-/// An option is out of range, or a side failed. It is no error if packets cannot be captured: the result says so.
+/// An option is out of range, or a side failed. It is no error if packets cannot be captured: the
+/// result says so.
 pub fn run(options: &SmallWritesOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();

@@ -15,8 +15,8 @@ pub(super) struct Plan {
     pub(super) exchanges: u64,
     /// Measured nanoseconds; the exchange that is outstanding at the end is the last.
     pub(super) time: u64,
-    /// Most exchanges of the warm-up, which has a tenth of the time. At least one is made, since a connection
-    /// acknowledges its first segments immediately.
+    /// Most exchanges of the warm-up, which has a tenth of the time. At least one is made, since a
+    /// connection acknowledges its first segments immediately.
     pub(super) warm_up: u64,
     /// Seed of the bytes.
     pub(super) seed: u64,
@@ -35,12 +35,14 @@ pub(super) struct Tally {
     pub(super) latencies: Latencies,
     /// Number of exchanges that took longer than [`STALL`].
     pub(super) stalled: u64,
-    /// Counters of the kernel in this time, of all programs in the network namespace; `None` if it has none.
+    /// Counters of the kernel in this time, of all programs in the network namespace; `None` if it
+    /// has none.
     pub(super) counted: Option<Counters>,
 }
 
-/// Nanoseconds beyond which an exchange has waited for a timer. Source: the least delayed ACK is 40 ms (`TCP_DELACK_MIN`,
-/// docs/reference/papers.md, *Small TCP writes*), and nothing else on loopback takes a hundredth of that.
+/// Nanoseconds beyond which an exchange has waited for a timer. Source: the least delayed ACK is 40
+/// ms (`TCP_DELACK_MIN`, docs/reference/papers.md, *Small TCP writes*), and nothing else on
+/// loopback takes a hundredth of that.
 pub(super) const STALL: u64 = 30_000_000;
 
 impl Tally {

@@ -147,7 +147,8 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Checks that the socket took all bytes. Its buffer is empty before each exchange, so it takes 64 bytes or none.
+/// Checks that the socket took all bytes. Its buffer is empty before each exchange, so it takes 64
+/// bytes or none.
 fn all(sent: Result<usize, Errno>, length: usize) -> Result<(), Error> {
     match sent.doing(|| "send".to_owned())? {
         sent if sent == length => Ok(()),

@@ -37,7 +37,8 @@ pub enum Writing {
     More,
     /// Two calls, with `TCP_CORK` set before and cleared after them.
     Cork,
-    /// Two calls, and a server that requests quick acknowledgements (`TCP_QUICKACK`) after each read.
+    /// Two calls, and a server that requests quick acknowledgements (`TCP_QUICKACK`) after each
+    /// read.
     QuickAck,
     /// Two slices in one call: `sendmsg`, or the payload of a call of apus.
     Gather,

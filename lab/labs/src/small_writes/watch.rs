@@ -1,7 +1,7 @@
 //! The watcher: captures the packets of an interface.
 //!
-//! The kernel stores each packet with its time in the socket's buffer, which is read at the end. So the watcher sleeps
-//! during the exchanges, and times are arrival times, not read times.
+//! The kernel stores each packet with its time in the socket's buffer, which is read at the end. So
+//! the watcher sleeps during the exchanges, and times are arrival times, not read times.
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd;
@@ -28,8 +28,8 @@ pub(super) struct Captured {
     pub(super) counted: Option<Counters>,
 }
 
-/// Requested bytes of the buffer; the system may grant less. Chosen by us: ten times the packets of a capture with the
-/// kernel's overhead.
+/// Requested bytes of the buffer; the system may grant less. Chosen by us: ten times the packets of
+/// a capture with the kernel's overhead.
 const BUFFER: usize = 2 << 20;
 
 /// The longest packet of interest.

@@ -82,7 +82,8 @@ impl Audit {
     ) -> io::Result<()> {
         let ended = ledger.ended(client, index)?;
         let mut executed = vec![Executed::default(); ended.len()];
-        // One life at a time: an hour has hundreds of lives, each with a byte per call of the client.
+        // One life at a time: an hour has hundreds of lives, each with a byte per call of the
+        // client.
         for life in lives {
             let by_life = ledger.executed(*life, client)?;
             executed.resize(executed.len().max(by_life.len()), Executed::default());

@@ -230,8 +230,8 @@ impl Campaign<'_> {
         Ok(self.record)
     }
 
-    /// Starts a fault and ends it. Returns the affected process, host or clock, the time of its end, and the affected
-    /// pairs.
+    /// Starts a fault and ends it. Returns the affected process, host or clock, the time of its
+    /// end, and the affected pairs.
     fn happen(&mut self, drawn: Drawn) -> Result<(String, u64, Pairs), Error> {
         let Drawn { fault, side, index, hold, .. } = drawn;
         match fault {
@@ -370,7 +370,8 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Sleeps while all processes run, and samples the long-lived ones. An interrupt ends the sleep early.
+    /// Sleeps while all processes run, and samples the long-lived ones. An interrupt ends the sleep
+    /// early.
     fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
         let began = Instant::now();
         loop {

@@ -34,12 +34,13 @@ impl Experiment for SoakOptions {
     }
 }
 
-/// Runs the soak. `program` is an agent if its first argument is [`AGENT`](apus_testbed::process::AGENT).
+/// Runs the soak. `program` is an agent if its first argument is
+/// [`AGENT`](apus_testbed::process::AGENT).
 ///
 /// # Errors
 ///
-/// An option is out of range, a process cannot be started or ended unexpectedly, or this user may not use the only
-/// transport in `--only`.
+/// An option is out of range, a process cannot be started or ended unexpectedly, or this user may
+/// not use the only transport in `--only`.
 pub fn run(options: &SoakOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let interrupt = Interrupt::catch()?;
@@ -63,7 +64,8 @@ pub fn run(options: &SoakOptions, program: &Path) -> Result<Findings, Error> {
 /// The network of each transport.
 type Networks = Vec<(Transport, TestNetwork)>;
 
-/// Creates the networks of the transports. Also returns what is left out, and reports it on standard error.
+/// Creates the networks of the transports. Also returns what is left out, and reports it on
+/// standard error.
 fn networks(options: &SoakOptions) -> Result<(Networks, Vec<String>), Error> {
     let (mut networks, mut left_out) = (Vec::new(), Vec::new());
     for transport in options.transports() {

@@ -21,14 +21,15 @@ use apus_testbed::process::{Control, Stop};
 /// Time within which a call must end. A pause of a process is longer.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time to wait for the end of the last calls. Chosen by us: five times their timeout, so that even on a busy machine only
-/// a call that never ends is still outstanding.
+/// Time to wait for the end of the last calls. Chosen by us: five times their timeout, so that even
+/// on a busy machine only a call that never ends is still outstanding.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// Calls outstanding to each server.
 const OUTSTANDING: usize = 16;
 
-/// Time without calls to a server after a failure: some failures are immediate, and would repeat by the million.
+/// Time without calls to a server after a failure: some failures are immediate, and would repeat by
+/// the million.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
 /// Longest wait for a completion between two checks for the stop order.

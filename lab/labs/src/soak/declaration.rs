@@ -1,4 +1,5 @@
-//! The report of the soak, declared: a row for each transport, tables of faults and processes, broken promises.
+//! The report of the soak, declared: a row for each transport, tables of faults and processes,
+//! broken promises.
 
 use std::io;
 
@@ -16,7 +17,8 @@ use apus_report::result::{Figure, Table, rounded, short};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Doing, Error};
 
-/// Time from the end of a fault, or from when plain UDP passes, until the next answer, beyond which a recovery is slow.
+/// Time from the end of a fault, or from when plain UDP passes, until the next answer, beyond which
+/// a recovery is slow.
 const SLOW_RECOVERY_MS: f64 = 1_000.0;
 
 /// The watched figures of a process: the name in JSON, and the unit.

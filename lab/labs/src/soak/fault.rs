@@ -55,7 +55,8 @@ impl Fault {
         Self::NETWORK.contains(&self)
     }
 
-    /// Returns the faults that are possible in a network; with `clock`, including steps of the wall clock.
+    /// Returns the faults that are possible in a network; with `clock`, including steps of the wall
+    /// clock.
     pub(super) fn possible(network: &TestNetwork, clock: bool) -> Vec<Self> {
         let mut all = Self::PROCESSES.to_vec();
         if network.has_hosts() {
@@ -75,7 +76,8 @@ impl Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) fault: Fault,
-    /// The side of a fault of a host. A step of the clock is forward for the clients' side, and back for the servers'.
+    /// The side of a fault of a host. A step of the clock is forward for the clients' side, and
+    /// back for the servers'.
     pub(super) side: Side,
     /// Which of the side's two processes a pause affects.
     pub(super) index: usize,

@@ -1,7 +1,8 @@
 //! The heap of this process: the allocated bytes, as counted by the allocator.
 //!
-//! The memory of a process also grows by freed pieces between pieces in use. That depends on the order of allocations, and
-//! rises in steps towards the greatest need (docs/perf-log.md, 2026-11-27). A leak shows in the allocated bytes.
+//! The memory of a process also grows by freed pieces between pieces in use. That depends on the
+//! order of allocations, and rises in steps towards the greatest need (docs/perf-log.md,
+//! 2026-11-27). A leak shows in the allocated bytes.
 
 #![expect(unsafe_code, reason = "mallinfo2 of the C library, for which there is no safe function")]
 
@@ -16,8 +17,8 @@ use apus_testbed::clock;
 /// Time between two records.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Records the heap of this process in the ledger until the process ends, in a separate thread. Does nothing with a C
-/// library that does not count.
+/// Records the heap of this process in the ledger until the process ends, in a separate thread.
+/// Does nothing with a C library that does not count.
 pub(super) fn record(ledger: &Ledger, life: u32) -> io::Result<()> {
     if allocated().is_none() {
         return Ok(());
@@ -39,7 +40,8 @@ fn write(mut writer: HeapWriter) {
 /// Returns the allocated bytes, in the heap and outside it.
 #[cfg(target_env = "gnu")]
 fn allocated() -> Option<u64> {
-    // SAFETY: mallinfo2 takes nothing, may be called at any time, and returns numbers (mallinfo(3)).
+    // SAFETY: mallinfo2 takes nothing, may be called at any time, and returns numbers
+    // (mallinfo(3)).
     let info = unsafe { libc::mallinfo2() };
     Some((info.uordblks + info.hblkhd) as u64)
 }

@@ -1,4 +1,5 @@
-//! The ledger: files with the records of clients and servers about every call. They outlive the processes.
+//! The ledger: files with the records of clients and servers about every call. They outlive the
+//! processes.
 //!
 //! | file | content |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `passed` | times at which plain UDP carried a datagram between the hosts: the first of each millisecond |
 //! | `heap-L` | heap sizes of the process in its life `L` |
 //!
-//! A server records an execution before it replies. A record may be missing if the server was killed before writing it;
-//! that can hide a broken promise but not invent one.
+//! A server records an execution before it replies. A record may be missing if the server was
+//! killed before writing it; that can hide a broken promise but not invent one.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -33,8 +34,8 @@ pub(super) const REPEATED: u8 = 2;
 /// Record of a request with wrong contents.
 pub(super) const WRONG_REQUEST: u8 = 3;
 
-/// Number of clients whose pages a server keeps open: two running ones, and two whose packets may be late. A page for
-/// every killed client would itself be the growth that the lab looks for.
+/// Number of clients whose pages a server keeps open: two running ones, and two whose packets may
+/// be late. A page for every killed client would itself be the growth that the lab looks for.
 const OPEN: usize = 4;
 
 /// Kinds of failures of unsent calls, after [`FailureKind::NAMES`].
@@ -90,7 +91,8 @@ impl Ending {
         }
     }
 
-    /// Returns the ending for a byte of the file; `None` for 0, which is another server's call, or a call without an end.
+    /// Returns the ending for a byte of the file; `None` for 0, which is another server's call, or
+    /// a call without an end.
     pub(super) fn of_byte(byte: u8) -> Option<Self> {
         match byte {
             0 | 3 => None,
@@ -147,7 +149,8 @@ impl Ledger {
         })
     }
 
-    /// Returns a byte for each call of a client's life; 0 if this life of the server did not execute it.
+    /// Returns a byte for each call of a client's life; 0 if this life of the server did not
+    /// execute it.
     pub(super) fn executed(&self, server: u32, client: u32) -> io::Result<Vec<u8>> {
         self.read(&format!("executed-{server}-{client}"))
     }
@@ -193,8 +196,8 @@ impl Ledger {
         self.create(PASSED).map(TimesWriter::new)
     }
 
-    /// Returns the first time at or after `time` at which plain UDP carried a datagram; `None` if there is no witness, or
-    /// it ended before.
+    /// Returns the first time at or after `time` at which plain UDP carried a datagram; `None` if
+    /// there is no witness, or it ended before.
     pub(super) fn first_pass(&self, time: u64) -> io::Result<Option<u64>> {
         self.first_since(PASSED, time)
     }

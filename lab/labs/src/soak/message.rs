@@ -1,5 +1,5 @@
-//! Messages: their contents are a function of the call and of their length, so that a byte of another call, or of another
-//! offset, is detected.
+//! Messages: their contents are a function of the call and of their length, so that a byte of
+//! another call, or of another offset, is detected.
 
 use std::sync::LazyLock;
 
@@ -15,8 +15,8 @@ const MAGIC: u32 = 0x5350_4130;
 /// Bytes that are copied together.
 const BLOCK: usize = 4_096;
 
-/// Random bytes. Each block of a message is copied from a different offset; copies are cheap and leave the processor to
-/// the transport.
+/// Random bytes. Each block of a message is copied from a different offset; copies are cheap and
+/// leave the processor to the transport.
 static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut noise = vec![0; 64 * BLOCK];
     SmallRng::seed_from_u64(MAGIC.into()).fill_bytes(&mut noise);
@@ -91,8 +91,8 @@ impl Call {
     }
 }
 
-/// Returns the lengths of request and reply of a call: most are short, some take several packets, few need grants.
-/// `least` is the shortest reply that the transport carries.
+/// Returns the lengths of request and reply of a call: most are short, some take several packets,
+/// few need grants. `least` is the shortest reply that the transport carries.
 pub(super) fn lengths(seed: u64, client: u32, number: u64, least: u32) -> (usize, u32) {
     let drawn = mixed(seed ^ mixed(u64::from(client) << 40 ^ number));
     let length = |drawn: u64, least: u64| {

@@ -1,5 +1,5 @@
-//! The soak: real processes over each transport, while processes are killed, paused and restarted, links fail, addresses
-//! and MTUs change, and disks fill up.
+//! The soak: real processes over each transport, while processes are killed, paused and restarted,
+//! links fail, addresses and MTUs change, and disks fill up.
 //!
 //! ```text
 //!   client 1 ──┐      ┌── server 1     never killed: their memory and descriptors are watched
@@ -11,8 +11,8 @@
 //!                audit                 at the end: checks every byte and statement against the ledger
 //! ```
 //!
-//! The transports have concurrent campaigns, each in its own network. A campaign has one fault at a time; the next starts
-//! when every affected pair has had an answer.
+//! The transports have concurrent campaigns, each in its own network. A campaign has one fault at a
+//! time; the next starts when every affected pair has had an answer.
 //!
 //! | file | content |
 //! |---|---|
@@ -33,8 +33,8 @@
 //!
 //! # Invariants
 //!
-//! - **SOAK-1** The lab signals and ends only processes that it started; namespaces and disks end with the last process in
-//!   them.
+//! - **SOAK-1** The lab signals and ends only processes that it started; namespaces and disks end
+//!   with the last process in them.
 //! - **SOAK-2** The records of a process outlive its death.
 //! - **SOAK-3** A fault that is impossible in a network is named in the result.
 

@@ -1,4 +1,5 @@
-//! The network of a transport: two hosts in namespaces, one isolated host, or the loopback interface.
+//! The network of a transport: two hosts in namespaces, one isolated host, or the loopback
+//! interface.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,8 +31,8 @@ pub(super) enum TestNetwork {
 /// Rate of the links: more than the processes of a small machine use.
 const LINK_MBPS: u64 = 1_000;
 
-/// Mounts a small disk on the folder `$0`, and executes the program in the other arguments. The mount belongs to the
-/// namespace of the process and ends with it.
+/// Mounts a small disk on the folder `$0`, and executes the program in the other arguments. The
+/// mount belongs to the namespace of the process and ends with it.
 const WITH_DISK: &str = "mount -t tmpfs -o size=16m,mode=0700 apus-soak \"$0\" && exec \"$@\"";
 
 impl TestNetwork {
@@ -71,7 +72,8 @@ impl TestNetwork {
         (address, port).into()
     }
 
-    /// Returns the spawner of a side's processes. With `disk`, each process has its own small disk on that folder.
+    /// Returns the spawner of a side's processes. With `disk`, each process has its own small disk
+    /// on that folder.
     pub(super) fn spawner(
         &self,
         side: Side,

@@ -9,23 +9,28 @@ use apus_testbed::error::{Error, require};
 
 /// Promises under faults: real processes that are killed, paused, cut off and restarted
 ///
-/// For each transport (UDP, shared memory, raw IP in the kernel profile) two client processes keep calls to two server
-/// processes outstanding, in network namespaces that the command creates and removes. Faults happen one at a time, in an
-/// order drawn from the seed: kill -9 of a client or a server, SIGSTOP of one for longer than a call may take, restart of
-/// a server on its port; between hosts also link down, another MTU, another address; and a full disk for time traces. One
-/// client and one server of each transport are never killed: their memory, allocated bytes and descriptors are watched.
+/// For each transport (UDP, shared memory, raw IP in the kernel profile) two client processes keep
+/// calls to two server processes outstanding, in network namespaces that the command creates and
+/// removes. Faults happen one at a time, in an order drawn from the seed: kill -9 of a client or a
+/// server, SIGSTOP of one for longer than a call may take, restart of a server on its port; between
+/// hosts also link down, another MTU, another address; and a full disk for time traces. One client
+/// and one server of each transport are never killed: their memory, allocated bytes and descriptors
+/// are watched.
 ///
-/// Every reply is compared with its expected content, and every statement about execution with the records of the servers.
-/// The exit status is 1 if a promise was broken: a wrong byte, a call that never ends, a call executed twice within one
-/// life of a server, a false statement about execution, no answer within 10 s after a fault. Growth and recoveries above
-/// a second are reported but are no failure, since a busy machine has them as well. After a network fault the recovery
-/// time starts when plain UDP between the two hosts passes again; a kernel may hold its first datagram for a second.
+/// Every reply is compared with its expected content, and every statement about execution with the
+/// records of the servers. The exit status is 1 if a promise was broken: a wrong byte, a call that
+/// never ends, a call executed twice within one life of a server, a false statement about
+/// execution, no answer within 10 s after a fault. Growth and recoveries above a second are
+/// reported but are no failure, since a busy machine has them as well. After a network fault the
+/// recovery time starts when plain UDP between the two hosts passes again; a kernel may hold its
+/// first datagram for a second.
 ///
-/// Without root or user namespaces, UDP and shared memory run on the loopback interface, without faults of links,
-/// addresses and disks, and the output says so. Not covered: a step of the wall clock, unless `--clock-steps` is given; a
-/// lower MTU inside the network, since the lab changes both hosts; exact replay, since the seed draws faults and messages
-/// but not their timing. A pause exceeds every timeout of a call, but not the time after which idle peers are forgotten
-/// (up to 120 s). The first Ctrl-C ends the soak early, with a report of what ran.
+/// Without root or user namespaces, UDP and shared memory run on the loopback interface, without
+/// faults of links, addresses and disks, and the output says so. Not covered: a step of the wall
+/// clock, unless `--clock-steps` is given; a lower MTU inside the network, since the lab changes
+/// both hosts; exact replay, since the seed draws faults and messages but not their timing. A pause
+/// exceeds every timeout of a call, but not the time after which idle peers are forgotten (up to
+/// 120 s). The first Ctrl-C ends the soak early, with a report of what ran.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
   apus lab soak
@@ -35,11 +40,12 @@ pub struct SoakOptions {
     /// Seconds of calls and faults: 1 to 604800
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Seed of everything random: the same seed draws the same messages and the same order of faults
+    /// Seed of everything random: the same seed draws the same messages and the same order of
+    /// faults
     #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Also step the wall clock of the machine, 200 s forward or back, for about a second at a time. It stays wrong if the
-    /// soak is killed in this time. Needs root, or CAP_SYS_TIME
+    /// Also step the wall clock of the machine, 200 s forward or back, for about a second at a
+    /// time. It stays wrong if the soak is killed in this time. Needs root, or CAP_SYS_TIME
     #[arg(long)]
     pub clock_steps: bool,
     /// 1: a soak is not repeated.

@@ -17,7 +17,8 @@ impl Interrupt {
     pub(super) fn catch() -> Result<Self, Error> {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
-            // The order matters: at the first signal the conditional shutdown must still see `false`.
+            // The order matters: at the first signal the conditional shutdown must still see
+            // `false`.
             flag::register_conditional_shutdown(signal, 1, interrupt.0.clone())
                 .and_then(|_| flag::register(signal, interrupt.0.clone()))
                 .doing(|| "catch signals".to_owned())?;
@@ -30,7 +31,8 @@ impl Interrupt {
     }
 }
 
-/// Lets a client or server continue when the terminal interrupts its process group: its parent ends it after its report.
+/// Lets a client or server continue when the terminal interrupts its process group: its parent ends
+/// it after its report.
 pub(super) fn ignore_interrupts() -> Result<(), Error> {
     flag::register(SIGINT, Arc::default()).map(drop).doing(|| "catch signals".to_owned())
 }

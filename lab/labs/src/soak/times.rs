@@ -20,7 +20,8 @@ impl TimesWriter {
         Self { file, last: 0 }
     }
 
-    /// Appends the time `now`, unless the file has a time of this millisecond. Times must not decrease.
+    /// Appends the time `now`, unless the file has a time of this millisecond. Times must not
+    /// decrease.
     pub(super) fn add(&mut self, now: u64) -> io::Result<()> {
         if now / MILLISECOND == self.last {
             return Ok(());

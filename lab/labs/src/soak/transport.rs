@@ -25,8 +25,9 @@ pub(super) enum Transport {
 /// Duration of a call beyond which a time trace is written, so that the folder of traces is in use.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// Sessions of silent clients that a server remembers. The default of 100,000 would fill throughout a soak, some hundred
-/// bytes per killed client, and look like a leak; this number is reached before the warm-up ends.
+/// Sessions of silent clients that a server remembers. The default of 100,000 would fill throughout
+/// a soak, some hundred bytes per killed client, and look like a leak; this number is reached
+/// before the warm-up ends.
 const DORMANT_SESSIONS: u64 = 8;
 
 impl Transport {
@@ -49,7 +50,8 @@ impl Transport {
         }
     }
 
-    /// Opens an endpoint at `port` of the address `at`; 0 is any free port. Time traces are written to `traces`.
+    /// Opens an endpoint at `port` of the address `at`; 0 is any free port. Time traces are written
+    /// to `traces`.
     pub(super) fn open(
         self,
         at: Ipv4Addr,

@@ -10,8 +10,8 @@ use apus_report::result::rounded;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProcessSample {
     pub(super) seconds: f64,
-    /// Anonymous memory. Pages of the program, loaded on first use, and rings shared with other processes do not count:
-    /// the process does not keep them.
+    /// Anonymous memory. Pages of the program, loaded on first use, and rings shared with other
+    /// processes do not count: the process does not keep them.
     pub(super) anonymous_kb: f64,
     pub(super) descriptors: f64,
 }
@@ -40,14 +40,16 @@ pub(super) struct Trend {
     pub(super) grows: bool,
 }
 
-/// Share of the run that is not counted, and its least number of seconds: tables and buffers grow to their usual size.
+/// Share of the run that is not counted, and its least number of seconds: tables and buffers grow
+/// to their usual size.
 const WARM_UP: f64 = 0.25;
 const WARM_UP_SECONDS: f64 = 20.0;
 
-/// Number of blocks; the line is fitted to the least value of each, which is the memory that a process keeps. Memory in
-/// temporary use, for calls that wait for a paused server, comes and goes: with block means, the line of one side or the
-/// other rose by 20 kB per minute in each run, while the least values were the same to the page (docs/perf-log.md,
-/// 2026-11-26). Neighbouring samples are correlated; single samples would make the noise look too small.
+/// Number of blocks; the line is fitted to the least value of each, which is the memory that a
+/// process keeps. Memory in temporary use, for calls that wait for a paused server, comes and goes:
+/// with block means, the line of one side or the other rose by 20 kB per minute in each run, while
+/// the least values were the same to the page (docs/perf-log.md, 2026-11-26). Neighbouring samples
+/// are correlated; single samples would make the noise look too small.
 const BLOCKS: usize = 10;
 
 impl Trend {

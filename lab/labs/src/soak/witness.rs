@@ -1,7 +1,8 @@
-//! The witness: plain UDP between the hosts of a campaign, which shows when the network carries datagrams again.
+//! The witness: plain UDP between the hosts of a campaign, which shows when the network carries
+//! datagrams again.
 //!
-//! A kernel may hold the first datagram after *link up* for a second, while it resolves the address of its neighbour
-//! again. No transport can recover before that.
+//! A kernel may hold the first datagram after *link up* for a second, while it resolves the address
+//! of its neighbour again. No transport can recover before that.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,8 +17,8 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// Time between two datagrams: short compared with a second, and a negligible load compared with the calls of the
-/// clients.
+/// Time between two datagrams: short compared with a second, and a negligible load compared with
+/// the calls of the clients.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The instructions for an end of the witness.

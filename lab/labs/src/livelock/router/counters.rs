@@ -66,7 +66,8 @@ impl Counters {
         }
     }
 
-    /// Returns the packets that the router dropped after it had taken them, by reason, without the filter's decisions.
+    /// Returns the packets that the router dropped after it had taken them, by reason, without the
+    /// filter's decisions.
     pub(in crate::livelock) const fn thrown_away(&self) -> [(&'static str, u64); 4] {
         [
             ("the IP queue was full", self.ip_queue_full),

@@ -39,7 +39,8 @@ impl Forwarder {
         false
     }
 
-    /// Routes a packet. Returns whether to send it now; otherwise it was dropped, or passed to the filter.
+    /// Routes a packet. Returns whether to send it now; otherwise it was dropped, or passed to the
+    /// filter.
     pub(super) fn handle(&mut self, frame: &mut Frame) -> Result<bool, Error> {
         if !self.route(frame) {
             return Ok(false);

@@ -1,8 +1,9 @@
 //! The interrupt-driven router: input preempts everything else.
 //!
-//! As in 4.2BSD, the driver takes each packet from the card as soon as it arrives, at the highest priority, and puts it
-//! into a queue of fixed length; IP works behind the queue at a lower priority. While packets arrive faster than the
-//! driver can take them, no other stage gets the core: the queue is full, and all work is wasted.
+//! As in 4.2BSD, the driver takes each packet from the card as soon as it arrives, at the highest
+//! priority, and puts it into a queue of fixed length; IP works behind the queue at a lower
+//! priority. While packets arrive faster than the driver can take them, no other stage gets the
+//! core: the queue is full, and all work is wasted.
 //!
 //! There are no artificial delays.
 

@@ -6,8 +6,8 @@
 //!                                           └──────────────────┴─▶ filter's queue ─▶ verdicts ─▶ out
 //! ```
 //!
-//! `verdicts` runs at the priority of programs in every mode: in the paper, a system call of `screend` sends accepted
-//! packets.
+//! `verdicts` runs at the priority of programs in every mode: in the paper, a system call of
+//! `screend` sends accepted packets.
 
 mod counters;
 mod forward;
@@ -83,7 +83,8 @@ pub(super) fn agent(task: &RouterTask, control: &mut Control) -> Result<Value, E
         control.stop().ask();
     }
     if let Some(stream) = stream {
-        // Ends the filter and the threads that read from it. This fails if the filter has already ended.
+        // Ends the filter and the threads that read from it. This fails if the filter has already
+        // ended.
         let _ = stream.shutdown(Shutdown::Both);
     }
     let mut counters = Counters::default();

@@ -1,6 +1,7 @@
 //! The polling router: it takes packets when it has time for them.
 //!
-//! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much of each.
+//! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much
+//! of each.
 
 use std::thread;
 

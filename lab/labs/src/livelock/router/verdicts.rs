@@ -1,7 +1,7 @@
 //! Verdicts: the exchange of packets with the filter.
 //!
-//! The filter receives the headers of packets and answers with a byte for each, in order. Until then the packets wait in
-//! the filter's queue.
+//! The filter receives the headers of packets and answers with a byte for each, in order. Until
+//! then the packets wait in the filter's queue.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -42,7 +42,8 @@ impl ToFilter {
         if !self.inlet.push(frame) {
             return Ok(false);
         }
-        // The buffer of a socket is far larger than the records of the queue, so this does not block.
+        // The buffer of a socket is far larger than the records of the queue, so this does not
+        // block.
         match self.stream.write_all(&record) {
             Ok(()) => Ok(true),
             // The end of the experiment.
@@ -51,10 +52,11 @@ impl ToFilter {
         }
     }
 
-    /// Requests a wake-up of the calling thread when the queue is short; `false` if it is short already.
+    /// Requests a wake-up of the calling thread when the queue is short; `false` if it is short
+    /// already.
     pub(super) fn request_wakeup(&self) -> bool {
-        // Sequentially consistent here and in `wake_if_short`: either this side sees the short queue, or the other side
-        // sees the flag.
+        // Sequentially consistent here and in `wake_if_short`: either this side sees the short
+        // queue, or the other side sees the flag.
         self.backlog.stopped.store(true, Ordering::SeqCst);
         std::sync::atomic::fence(Ordering::SeqCst);
         self.inlet.len() > SHORT
@@ -64,7 +66,8 @@ impl ToFilter {
 /// Number of packets in the queue at which reception resumes.
 const SHORT: usize = QUEUE * Feedback::RESUME_PERCENT / 100;
 
-/// Starts the stage that executes the filter's verdicts. `poller` is the thread that stops while the queue is long.
+/// Starts the stage that executes the filter's verdicts. `poller` is the thread that stops while
+/// the queue is long.
 pub(super) fn start(
     stream: UnixStream,
     outlet: Outlet,
