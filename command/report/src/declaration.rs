@@ -1,8 +1,8 @@
-//! Declarations: what an experiment reports, as data.
+//! Declarations: the report of an experiment as data.
 //!
-//! An experiment declares its texts, the figures of its rows, its ratios and the published figures
-//! beside them. [`Declaration::findings`] makes [`Findings`] of that; text, JSON and page are
-//! rendered from these.
+//! An experiment declares its texts, the figures of its rows, its ratios, and published figures to
+//! compare with. [`Declaration::findings`] turns that into [`Findings`], the source of text, JSON and
+//! page.
 
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ pub struct Declaration<'a, C> {
     pub plots: Vec<Plot>,
     /// Sentences about the figures.
     pub sentences: Vec<String>,
-    /// Tables beside the rows.
+    /// More tables.
     pub tables: Vec<Table>,
     /// Sections at the end.
     pub closing: Vec<Section>,
@@ -126,9 +126,9 @@ impl<'a, C> Declaration<'a, C> {
         outcome.ratios = self.quotients.into_iter().filter_map(ratio).collect();
         outcome.comparisons = self.comparisons;
         outcome.notes = self.notes;
+        let mut findings = Findings::new(outcome, self.title, self.lead);
         let shown = self.figures.iter().filter(|figure| figure.is_shown);
-        let findings = Findings::new(outcome, self.title, self.lead)
-            .with_columns(shown.map(|figure| figure.name).collect::<Vec<_>>());
+        findings.columns = Some(shown.map(|figure| figure.name).collect());
         let findings = self.opening.into_iter().fold(findings, Findings::with);
         let findings = findings.with_all(self.plots, self.sentences, self.tables);
         self.closing.into_iter().fold(findings, Findings::with)

@@ -142,8 +142,8 @@ impl Findings {
 
     /// Sets the columns of the rows on a terminal.
     #[must_use]
-    pub fn with_columns(self, columns: impl Into<Vec<&'static str>>) -> Self {
-        Self { columns: Some(columns.into()), ..self }
+    pub fn with_columns(self, columns: &'static [&'static str]) -> Self {
+        Self { columns: Some(columns.to_vec()), ..self }
     }
 
     /// Adds a section, unless it is empty.

@@ -1,6 +1,6 @@
 //! Published figures: tables and curves that others measured, read from CSV.
 //!
-//! The tables are files beside the experiments that show them. Lines that start with `#` name the
+//! The tables are files next to the experiments that show them. Lines that start with `#` name the
 //! source.
 
 use serde::de::DeserializeOwned;

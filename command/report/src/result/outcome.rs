@@ -186,7 +186,7 @@ mod tests {
         assert!(table.contains(" tcp             no result "), "{table}");
         assert!(table.contains("tcp, run 1: no result after 3 attempts: no answer"), "{table}");
         assert_eq!(outcome.missing().collect::<Vec<_>>(), ["tcp"]);
-        assert!(outcome.is_answered(), "apus beside udp");
+        assert!(outcome.is_answered(), "apus and udp");
     }
 
     #[test]

@@ -61,8 +61,11 @@ enum At {
     Most,
 }
 
+/// A contender at a number of workers.
+type Operand = (Contender, At);
+
 /// The ratios of rates: name, dividend, divisor.
-const RATIOS: [(&str, (Contender, At), (Contender, At)); 7] = {
+const RATIOS: [(&str, Operand, Operand); 7] = {
     use At::{Most, One};
     use Contender::{FineGrained, GlobalLock, Unix};
     [
@@ -167,7 +170,7 @@ impl<'a> TaskCurves<'a> {
             let curve = self.get(contender)?;
             Some(if matches!(at, At::One) { curve.first() } else { curve.last() })
         };
-        let quotient = |(name, of, against): (&str, (Contender, At), (Contender, At))| {
+        let quotient = |(name, of, against): (&str, Operand, Operand)| {
             let (dividend, divisor) = (point(of)?, point(against)?);
             let is_trivial = of.0 == against.0 && dividend.key == divisor.key;
             (!is_trivial).then(|| Quotient {

@@ -112,7 +112,8 @@ impl<W: Word> Drop for Locked<W> {
     }
 }
 
-#[cfg(all(test, apus_loom))]
+#[cfg(test)]
+#[cfg(apus_loom)]
 mod model {
     use super::*;
     use std::sync::Arc;

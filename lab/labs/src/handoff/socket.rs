@@ -175,7 +175,8 @@ impl SocketState {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(test)]
+#[cfg(not(apus_loom))]
 mod tests {
     use super::*;
     use std::sync::mpsc;

@@ -7,10 +7,10 @@ use super::published::IN_2008;
 use super::variant::{Carrier, Variant, Writing};
 use apus_report::result::short;
 
-/// Delayed ACKs per exchange from which on the second piece is explained by them.
+/// Delayed ACKs per exchange above which they explain the delay of the second piece.
 const MANY_DELAYED_ACKS: f64 = 0.5;
 
-/// Packets without payload per exchange from which on they are mentioned.
+/// Least number of packets without payload per exchange that is mentioned.
 const WORTH_MENTION: f64 = 0.05;
 
 /// Returns the explanation of each variant, then a summary, then the published figures.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::campaign::{self, CampaignRecord, Plan};
+use super::campaign::{self, CampaignRecord};
+use super::crew::Plan;
 use super::declaration::findings;
 use super::network::TestNetwork;
 use super::options::SoakOptions;
@@ -58,7 +59,7 @@ pub fn run(options: &SoakOptions, program: &Path) -> Result<Findings, Error> {
         faults: &faults,
     };
     let records = all(&plan, networks, folder.path())?;
-    findings(options, &records, left_out, interrupt.is_caught())
+    findings(options, &records, &left_out, interrupt.is_caught())
 }
 
 /// The network of each transport.

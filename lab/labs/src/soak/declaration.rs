@@ -6,7 +6,8 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::audit::{Audit, Recovery};
-use super::campaign::{CampaignRecord, FaultRecord, RECOVERY_LIMIT, Watched};
+use super::campaign::{CampaignRecord, FaultRecord, RECOVERY_LIMIT};
+use super::crew::Watched;
 use super::ledger::Ledger;
 use super::options::SoakOptions;
 use super::transport::Transport;
@@ -100,7 +101,7 @@ const GROWTH: [&str; 10] = [
 pub(super) fn findings(
     options: &SoakOptions,
     records: &[CampaignRecord],
-    left_out: Vec<String>,
+    left_out: &[String],
     interrupted: bool,
 ) -> Result<Findings, Error> {
     let campaigns: Vec<AuditedCampaign<'_>> =

@@ -52,7 +52,8 @@ const fn allocated() -> Option<u64> {
     None
 }
 
-#[cfg(all(test, target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(target_env = "gnu")]
 mod tests {
     use super::*;
 

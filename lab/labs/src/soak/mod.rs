@@ -24,7 +24,8 @@
 //! | `witness` | plain UDP on the same network |
 //! | `process` | what each process runs |
 //! | `network` | namespaces, or the loopback interface |
-//! | `fault`, `campaign` | the faults and their order; processes of one transport under faults |
+//! | `fault` | the faults and their order |
+//! | `crew`, `campaign` | the processes of one transport; their faults |
 //! | `wall_clock` | steps of the wall clock |
 //! | `signals` | Ctrl-C |
 //! | `audit`, `trend` | checks of statements against the ledger; growth |
@@ -42,6 +43,7 @@ mod audit;
 mod campaign;
 mod campaigns;
 mod client;
+mod crew;
 mod declaration;
 mod fault;
 mod heap;

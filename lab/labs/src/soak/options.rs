@@ -26,7 +26,7 @@ use apus_testbed::error::{Error, require};
 /// first datagram for a second.
 ///
 /// Without root or user namespaces, UDP and shared memory run on the loopback interface, without
-/// faults of links, addresses and disks, and the output says so. Not covered: a step of the wall
+/// faults of links, addresses and disks, and the output says so. Left out: a step of the wall
 /// clock, unless `--clock-steps` is given; a lower MTU inside the network, since the lab changes
 /// both hosts; exact replay, since the seed draws faults and messages but not their timing. A pause
 /// exceeds every timeout of a call, but not the time after which idle peers are forgotten (up to
