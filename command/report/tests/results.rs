@@ -1,4 +1,5 @@
-//! The page of results says what the stored results say. In a packaged crate there is no page: the tests say so and pass.
+//! The page of results agrees with the stored results. A packaged crate has no page: the tests
+//! report that and pass.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use serde_json::json;
 mod page;
 
 #[test]
-fn the_committed_page_is_made_of_the_stored_results() {
+fn the_committed_page_is_generated_from_the_stored_results() {
     let folder = page::folder();
     let Ok(committed) = fs::read_to_string(folder.join("tables.md")) else {
         eprintln!("SKIPPED: no docs/results/tables.md; this is not a checkout of the workspace");

@@ -1,5 +1,5 @@
-//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak --clock-steps` steps it; here is
-//! what holds without root.
+//! The wall clock is read for dates only, so that stepping it changes no call. `apus lab soak
+//! --clock-steps` steps it; here is what holds without root.
 
 use apus_architecture::packages::packages;
 use apus_architecture::repository::workspace;

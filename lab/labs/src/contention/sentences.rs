@@ -1,13 +1,16 @@
 //! Sentences about the curves.
 
-use super::curve::{Curve, Points, count};
+use super::contender::Contender;
+use super::crew::CrewResult;
+use super::curve::{Curve, TAKEN, WAIT_MEAN, WAIT_P99, count, median_kops};
 use super::forecast::Forecast;
-use super::published::{self, Published};
-use super::{Contender, Tasks};
+use super::options::Tasks;
+use super::published;
+use apus_report::published::PublishedCurve;
 use apus_report::result::short;
-use apus_report::stats::Spread;
+use apus_report::series::SeriesPoint;
 
-/// Returns all that is seen.
+/// Returns the sentences: of each curve, of pairs of curves, of models, of published figures.
 pub(super) fn sentences(curves: &[Curve], forecasts: &[Forecast]) -> Vec<String> {
     let mut sentences: Vec<String> = curves.iter().map(of_curve).collect();
     for tasks in [Tasks::Processes, Tasks::Threads] {
@@ -18,48 +21,43 @@ pub(super) fn sentences(curves: &[Curve], forecasts: &[Forecast]) -> Vec<String>
     sentences
 }
 
-/// Thousand operations a second, of all runs.
-fn kops(points: &Points) -> f64 {
-    Spread::over(&points.kops()).median
-}
-
-/// Returns what more workers bring, and how long they wait.
+/// Returns a sentence about the effect of more workers, and about lock waits.
 fn of_curve(curve: &Curve) -> String {
     let (first, last) = (curve.first(), curve.last());
-    let mut said = format!("{curve}: {} kops with one", short(kops(first)));
-    if last.workers > 1 {
-        let times = kops(last) / kops(first);
-        said += &format!(
-            ", {} with {}, {} times as many",
-            short(kops(last)),
-            last.workers,
-            short(times)
+    let (one, most) = (median_kops(first), median_kops(last));
+    let mut text = format!("{curve}: {} kops with one", short(one));
+    if last.key > 1 {
+        let times = short(most / one);
+        text += &format!(", {} with {}: {times} times as many", short(most), last.key);
+    }
+    if let (Contender::GlobalLock, Some(wait), Some(p99), Some(taken)) = {
+        let median = |measure| last.runs.median(measure);
+        (curve.contender, median(WAIT_MEAN), median(WAIT_P99), median(TAKEN))
+    } {
+        text += &format!(
+            ". The lock is found taken {:.1} % of the time; the mean wait is {} ns (p99 {} ns)",
+            100.0 * taken,
+            short(wait),
+            short(p99)
         );
     }
-    if let (Contender::GlobalLock, Some(wait), Some(p99), Some(taken)) =
-        (curve.contender, last.wait_mean(), last.wait_p99(), last.taken())
-    {
-        let [wait, p99] = [wait, p99].map(|spread| short(spread.median));
-        let taken = 100.0 * taken.median;
-        said += &format!(
-            ". The lock is then found taken {taken:.1} % of the time, and waited for {wait} ns in the mean (p99 {p99} ns)"
-        );
-    }
-    said + "."
+    text + "."
 }
 
-/// Returns the product and the one lock.
+/// Returns a sentence that compares fine-grained with the global lock.
 fn side_by_side(curves: &[Curve], tasks: Tasks) -> Option<String> {
     let find = |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);
-    let (ours, theirs) = (find(Contender::FineGrained)?, find(Contender::GlobalLock)?);
-    let times = |ours: &Points, theirs: &Points| short(kops(ours) / kops(theirs));
-    let workers = ours.last().workers;
+    let (fine, global) = (find(Contender::FineGrained)?, find(Contender::GlobalLock)?);
+    let times = |fine: &SeriesPoint<CrewResult>, global: &SeriesPoint<CrewResult>| {
+        short(median_kops(fine) / median_kops(global))
+    };
+    let workers = fine.last().key;
     let with_all = format!(
-        "With {} fine-grained carries {} times what global-lock does",
+        "With {}, fine-grained does {} times the operations of global-lock",
         count(workers, tasks),
-        times(ours.last(), theirs.last())
+        times(fine.last(), global.last())
     );
-    let with_one = times(ours.first(), theirs.first());
+    let with_one = times(fine.first(), global.first());
     Some(if workers == 1 {
         with_all + "."
     } else {
@@ -67,20 +65,19 @@ fn side_by_side(curves: &[Curve], tasks: Tasks) -> Option<String> {
     })
 }
 
-/// Returns the expectation, and what it was computed from.
+/// Returns the expectation of the model, and the values that it was computed from.
 fn of_forecast(forecast: &Forecast) -> String {
     let Forecast { tasks, lock, fitted_at, .. } = forecast;
     let last = forecast.last();
     let handover = if *fitted_at > 1 {
-        format!("handing it over costs {} ns, as {fitted_at} {tasks} show", short(lock.handover))
+        format!("a handover costs {} ns, fitted to {fitted_at} {tasks}", short(lock.handover))
     } else {
-        "what handing it over costs was not measured, for lack of cores, and counts as nothing"
-            .to_owned()
+        "the cost of a handover was not measured, for lack of cores, and counts as 0".to_owned()
     };
     format!(
-        "A model, not measured: with {} {tasks} on as many cores one lock lets {} kops through, {} times what one has, and \
-         each waits {} ns for it; without it {} kops at best. The lock is held for {} ns, twice in an operation, with {} ns \
-         between, and {handover}.",
+        "A model, not measured: with {} {tasks} on as many cores, one lock allows {} kops, {} times the rate of one, and \
+         each waits {} ns for it; without the lock, {} kops at best. The lock is held for {} ns twice in an operation, \
+         {} ns apart; {handover}.",
         last.workers,
         short(last.global),
         short(last.global / forecast.points[0].global),
@@ -91,18 +88,19 @@ fn of_forecast(forecast: &Forecast) -> String {
     )
 }
 
-/// Returns what was measured elsewhere with many cores.
+/// Returns a sentence about the measurements of FreeBSD with many cores.
 fn freebsd() -> String {
     let [before, after] = published::freebsd();
     let kops =
-        |published: &Published| published.at(96).map_or_else(String::new, |it| short(it / 1e3));
+        |curve: &PublishedCurve| curve.at(96.0).map_or_else(String::new, |it| short(it / 1e3));
+    let times = |curve: &PublishedCurve| short(curve.at(96.0).unwrap_or(0.0) / curve.first().1);
     format!(
-        "Published: FreeBSD with 96 processes, {} kops with one lock, {} times what one process had; {} with a lock for \
-         each socket, {} times.",
+        "Published: FreeBSD with 96 processes, {} kops with one lock, {} times the rate of one process; {} with a lock \
+         per socket, {} times.",
         kops(before),
-        short(before.at(96).unwrap_or(0.0) / before.one()),
+        times(before),
         kops(after),
-        short(after.at(96).unwrap_or(0.0) / after.one()),
+        times(after),
     )
 }
 
@@ -117,12 +115,12 @@ mod tests {
         let made = |contender| curve(contender, Tasks::Processes, &[(1, &[4e3; 3]), (2, runs)]);
         assert_eq!(
             of_curve(&made(Contender::GlobalLock)),
-            "global-lock, processes: 4000 kops with one, 2000 with 2, 0.500 times as many. The lock is then found \
-             taken 50.0 % of the time, and waited for 200 ns in the mean (p99 2000 ns)."
+            "global-lock, processes: 4000 kops with one, 2000 with 2: 0.500 times as many. The lock is found taken \
+             50.0 % of the time; the mean wait is 200 ns (p99 2000 ns)."
         );
         assert_eq!(
             of_curve(&made(Contender::Unix)),
-            "unix, processes: 4000 kops with one, 2000 with 2, 0.500 times as many."
+            "unix, processes: 4000 kops with one, 2000 with 2: 0.500 times as many."
         );
         let one = curve(Contender::Unix, Tasks::Threads, &[(1, &[400.0])]);
         assert_eq!(of_curve(&one), "unix, threads: 400 kops with one.");
@@ -136,7 +134,7 @@ mod tests {
         ];
         assert_eq!(
             side_by_side(&curves, Tasks::Threads).unwrap(),
-            "With 2 threads fine-grained carries 4.50 times what global-lock does, with one 1.25 times."
+            "With 2 threads, fine-grained does 4.50 times the operations of global-lock, with one 1.25 times."
         );
         assert_eq!(side_by_side(&curves, Tasks::Processes), None);
     }
@@ -150,9 +148,9 @@ mod tests {
         let said = |cores| of_forecast(&Forecast::of(Tasks::Processes, &curves, cores).unwrap());
         for expected in [
             "A model, not measured: with 96 processes on as many cores",
-            "without it 576000 kops at best",
-            "held for 50.0 ns, twice in an operation, with 50.0 ns between",
-            "as 2 processes show",
+            "without the lock, 576000 kops at best",
+            "held for 50.0 ns twice in an operation, 50.0 ns apart",
+            "fitted to 2 processes",
         ] {
             assert!(said(2).contains(expected), "{expected}: {}", said(2));
         }
@@ -163,8 +161,8 @@ mod tests {
     fn what_was_published_is_told() {
         assert_eq!(
             freebsd(),
-            "Published: FreeBSD with 96 processes, 1694 kops with one lock, 1.41 times what one process had; 70663 with a \
-             lock for each socket, 58.6 times."
+            "Published: FreeBSD with 96 processes, 1694 kops with one lock, 1.41 times the rate of one process; 70663 \
+             with a lock per socket, 58.6 times."
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Where clients and servers of a transport run: two hosts that are namespaces, one isolated host, or this host's loopback
+//! The network of a transport: two hosts in namespaces, one isolated host, or the loopback
 //! interface.
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use apus_testbed::fabric::{Fabric, IsolatedHost, Spec, Tool};
 use apus_testbed::process::Spawner;
 use apus_workload::Rate;
 
-/// The two hosts of a fabric.
+/// The two sides of a network; in a fabric, its two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Clients,
@@ -19,29 +19,29 @@ pub(super) enum Side {
 }
 
 /// A network for one transport. Dropping it removes it.
-pub(super) enum Place {
-    /// Two hosts, a link and a switch.
+pub(super) enum TestNetwork {
+    /// Two hosts with links to a switch.
     Hosts(Fabric),
     /// One namespace.
     Isolated(IsolatedHost),
-    /// This host, as it is.
+    /// The loopback interface of this host.
     Loopback,
 }
 
-/// Rate of the links: above what the processes of a small machine use.
+/// Rate of the links: more than the processes of a small machine use.
 const LINK_MBPS: u64 = 1_000;
 
-/// Mounts a small disk of its own on the folder `$0`, and becomes the program that follows. The mount belongs to the namespace
-/// of the process and ends with it.
+/// Mounts a small disk on the folder `$0`, and executes the program in the other arguments. The
+/// mount belongs to the namespace of the process and ends with it.
 const WITH_DISK: &str = "mount -t tmpfs -o size=16m,mode=0700 apus-soak \"$0\" && exec \"$@\"";
 
-impl Place {
-    /// Makes the namespaces.
+impl TestNetwork {
+    /// Creates the namespaces.
     pub(super) fn make(transport: Transport) -> Result<Self, Error> {
         if transport == Transport::Memory {
             return IsolatedHost::up().map(Self::Isolated);
         }
-        let link = Rate::from_mbps(LINK_MBPS).expect("a rate that there is");
+        let link = Rate::from_mbps(LINK_MBPS).expect("a valid rate");
         Fabric::up(&Spec { nodes: 2, link, ..Spec::default() }).map(Self::Hosts)
     }
 
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// Returns where clients reach the server that listens on `port`.
+    /// Returns the address of the server that listens on `port`.
     pub(super) fn server(&self, port: u16) -> SocketAddr {
         let address = match self {
             Self::Hosts(fabric) => fabric.address(Side::Servers as usize),
@@ -72,7 +72,8 @@ impl Place {
         (address, port).into()
     }
 
-    /// Returns how processes of a side are started. With `disk` the process has a small disk of its own on that folder.
+    /// Returns the spawner of a side's processes. With `disk`, each process has its own small disk
+    /// on that folder.
     pub(super) fn spawner(
         &self,
         side: Side,
@@ -92,7 +93,7 @@ impl Place {
         Ok(Spawner::Command { prefix, program: program.as_os_str().to_owned() })
     }
 
-    /// Takes the link of a side's host down, or up again, if it is a host of its own.
+    /// Takes the link of a side's host up or down, if the side has its own host.
     pub(super) fn set_link(&self, side: Side, up: bool) -> Result<(), Error> {
         match self {
             Self::Hosts(fabric) => fabric.set_link(side as usize, up),
@@ -100,7 +101,7 @@ impl Place {
         }
     }
 
-    /// Runs lines of `ip -batch` in the host of a side, if it is a host of its own.
+    /// Runs lines of `ip -batch` in a side's host, if the side has its own host.
     pub(super) fn configure(&self, side: Side, lines: &str) -> Result<(), Error> {
         match self {
             Self::Hosts(fabric) => fabric.configure(side as usize, lines),
@@ -108,7 +109,7 @@ impl Place {
         }
     }
 
-    /// Returns the address of a side's host.
+    /// Returns the address of a side's host, if the side has its own host.
     pub(super) fn address(&self, side: Side) -> Option<Ipv4Addr> {
         match self {
             Self::Hosts(fabric) => Some(fabric.address(side as usize)),

@@ -1,4 +1,4 @@
-//! The phases: capacity, calls without an attack, calls under each attack.
+//! The order of measurement: capacity, calls without an attack, calls under each attack.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,42 +6,66 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::JOB;
 use super::attack::Attack;
 use super::attacker::{Attacked, AttackerSide};
-use super::options::Options;
-use super::report::{self, Found};
-use super::sides::{Calls, Details, Phase, Served, Side};
+use super::declaration::{AttackRun, findings, name};
+use super::options::HostileOptions;
+use super::sides::{Calls, HostileTask, JOB, Phase, Served, Side};
+use crate::turns::Turns;
 use apus_bench::contenders::keys::ThrowAwayKeys;
+use apus_report::experiment::Experiment;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
+use apus_report::runs::Runs;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::fabric::IsolatedHost;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Agent, Spawner, Task};
 use apus_testbed::repeat::Repeater;
 
-/// Warm-up before anything counts. Chosen by us: the attacker starts in it, and has filled what it can fill.
+/// Warm-up before the measurement. Chosen by us: the attacker starts in it, and has filled what it
+/// can fill at its end.
 const WARM: Duration = Duration::from_millis(500);
 
 /// Duration of the measurement of capacity in each run.
 const CAPACITY: Duration = Duration::from_millis(250);
 
+/// The note for too few cores.
+const SHARED_CORE: &str =
+    "the attacker and the honest client share a core: latencies include the switches between them";
+
+impl Experiment for HostileOptions {
+    type Error = Error;
+
+    fn run(&self) -> Result<Findings, Error> {
+        self.check()?;
+        match Spawner::this_program()? {
+            Spawner::Processes(program) => run(self, &program),
+            _ => unreachable!("this program runs as processes"),
+        }
+    }
+}
+
 /// The experiment on a host.
 struct Lab<'a> {
-    options: &'a Options,
+    options: &'a HostileOptions,
     host: Spawner,
     cores: Cores,
     /// Honest calls as a share of the capacity.
     load: f64,
-    /// Whether server, client and attacker have a core each.
+    /// Whether server, client and attacker have their own cores.
     apart: bool,
     keys: Option<ThrowAwayKeys>,
     repeater: Repeater,
 }
 
-/// Runs all phases.
-pub(super) fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+/// Runs the experiment. `program` is an agent if its first argument is
+/// [`AGENT`](apus_testbed::process::AGENT).
+///
+/// # Errors
+///
+/// An option is out of range, this user may not create a namespace, or a process failed.
+pub fn run(options: &HostileOptions, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let place = IsolatedHost::up()?;
     let folder = tempfile::Builder::new().prefix("apus-hostile-").tempdir();
@@ -51,7 +75,7 @@ pub(super) fn run(options: &Options, program: &Path) -> Result<Findings, Error> 
     let apart = Cores::suffice_for(3);
     let load = options.load(apart);
     let repetition = options.repetition.on(cores);
-    let options = &Options { load: Some(load), repetition, ..options.clone() };
+    let options = &HostileOptions { load: Some(load), repetition, ..options.clone() };
     let attacks = options.attacks();
     let phases = options.repetition.runs * (2 + attacks.len());
     let lab = Lab {
@@ -65,62 +89,61 @@ pub(super) fn run(options: &Options, program: &Path) -> Result<Findings, Error> 
     };
     let rows: Vec<Option<Attack>> =
         [None].into_iter().chain(attacks.into_iter().map(Some)).collect();
-    let mut found: Vec<Vec<Found>> = rows.iter().map(|_| Vec::new()).collect();
-    for run in 0..options.repetition.runs {
-        let Some(capacity) = lab.capacity(run)? else { continue };
-        for turn in 0..rows.len() {
-            let row = (run + turn) % rows.len();
-            found[row].extend(lab.calls(run, rows[row], capacity)?);
+    // The capacity is measured at the start of each run.
+    let mut capacity = (0, None);
+    let runs = Turns::Rotating.measure(options.repetition.runs, rows.len(), |run, row| {
+        if capacity.0 != run {
+            capacity = (run, lab.capacity(run)?);
         }
-    }
-    if found.iter().all(Vec::is_empty) {
+        let Some(capacity) = capacity.1 else { return Ok(None) };
+        lab.calls(run, rows[row], capacity)
+    })?;
+    if runs.iter().all(Runs::is_empty) {
         return Err(lab.repeater.failure());
     }
-    let mut outcome = report::outcome(options, &rows, &found);
-    outcome.notes.extend(cores.note());
-    if !lab.apart {
-        let note = "the attacker and the honest client share a core: latencies contain the switches between them";
-        outcome.notes.push(note.to_owned());
-    }
-    lab.repeater.account(&mut outcome)?;
-    Ok(report::findings(outcome, &rows, &found))
+    let shared = (!lab.apart).then(|| SHARED_CORE.to_owned());
+    let notes = cores.note().into_iter().chain(shared).collect();
+    let mut findings = findings(options, &rows, &runs, notes);
+    lab.repeater.account(&mut findings.outcome)?;
+    Ok(findings)
 }
 
 impl Lab<'_> {
-    /// Returns the calls that the server answers in a second; `None` if that cannot be had.
+    /// Measures the calls per second that the server can answer; `None` if the measurement was
+    /// lost.
     fn capacity(&self, run: usize) -> Result<Option<f64>, Error> {
-        self.attempt(run, report::name(None), "capacity", || {
+        self.attempt(run, name(None), "capacity", || {
             let (server, address) = self.server()?;
             let phase = Phase::Capacity { warm: CAPACITY, measure: CAPACITY };
             let rate: f64 = self.client(address, phase)?.result(2 * CAPACITY)?;
             server.stop::<Served>()?;
-            let said = "completed nothing while its capacity was measured".to_owned();
+            let said = "answered no call while its capacity was measured".to_owned();
             let silent = Error::Agent { agent: "server".to_owned(), said };
             if rate > 0.0 { Ok(rate) } else { Err(silent) }
         })
     }
 
-    /// Returns what becomes of honest calls under an attack, or without one.
+    /// Measures honest calls under an attack, or without one.
     fn calls(
         &self,
         run: usize,
         attack: Option<Attack>,
         capacity: f64,
-    ) -> Result<Option<Found>, Error> {
+    ) -> Result<Option<AttackRun>, Error> {
         let measure = Duration::from_secs_f64(self.options.repetition.seconds);
         let rate = self.load * capacity;
-        let seed = self.options.repetition.seed + run as u64;
-        self.attempt(run, report::name(attack), "calls", || {
+        let seed = self.options.repetition.seed + run as u64 - 1;
+        self.attempt(run, name(attack), "calls", || {
             let (server, address) = self.server()?;
             let phase = Phase::Load { rate, warm: WARM, measure, seed };
             let mut client = self.client(address, phase)?;
-            let known = client.address()?;
-            let attacker = attack.map(|attack| self.attacker(attack, address, known, seed));
+            let victim = client.address()?;
+            let attacker = attack.map(|attack| self.attacker(attack, address, victim, seed));
             let attacker = attacker.transpose()?;
             let calls: Calls = client.result(WARM + measure)?;
             let attacked: Option<Attacked> = attacker.map(Agent::stop).transpose()?;
             let (attacked, served) = (attacked.unwrap_or_default(), server.stop()?);
-            Ok(Found { run, rate, calls, attacked, served })
+            Ok(AttackRun { rate, calls, attacked, served })
         })
     }
 
@@ -132,7 +155,7 @@ impl Lab<'_> {
         phase: &str,
         measure: impl FnMut() -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let (run, runs) = (run + 1, self.options.repetition.runs);
+        let runs = self.options.repetition.runs;
         self.repeater.progress().step(&format!("run {run} of {runs}, {phase}: {row}"));
         self.repeater.attempt(row, &format!("{phase}, run {run}"), measure)
     }
@@ -149,7 +172,7 @@ impl Lab<'_> {
         self.start("client", self.cores.client, side)
     }
 
-    /// Returns an attacker that has begun.
+    /// Starts an attacker. Returns it when it attacks.
     fn attacker(
         &self,
         attack: Attack,
@@ -165,7 +188,7 @@ impl Lab<'_> {
     }
 
     fn start(&self, name: &str, core: Option<usize>, side: Side) -> Result<Agent, Error> {
-        let details = json!(Details { keys: self.keys.clone(), side });
+        let details = json!(HostileTask { keys: self.keys.clone(), side });
         let (name, job) = (name.to_owned(), JOB.to_owned());
         self.host.start(Task { name, core, bind: None, job, details })
     }

@@ -1,19 +1,24 @@
 //! Sentences about the curves.
 
-use super::Mode;
-use super::curve::Curve;
-use super::point::Point;
+use super::curve::{Curve, FORWARDED, USER_SHARE, typical};
+use super::mode::Mode;
+use super::point::RatePoint;
 use super::published;
 use apus_report::result::short;
-use apus_report::stats::Spread;
 
-/// Share of its peak below which a router's output counts as gone at the highest rate.
-const GONE: f64 = 0.2;
+/// Shares of the peak below which the output at the highest rate, and the least output after the
+/// peak, have a verdict.
+const LIVELOCK_BELOW: f64 = 0.2;
+const DECLINE_BELOW: f64 = 0.95;
 
-/// Share of its peak from which on it counts as held.
-const HELD: f64 = 0.95;
+/// Share of the peak by which the least output must be below the output at the highest rate to be
+/// mentioned.
+const WORTH_MENTION: f64 = 0.005;
 
-/// Returns one sentence or two for each curve, and then what they say together.
+/// Least percentage of the packets that is mentioned.
+const LEAST_PERCENT: f64 = 0.5;
+
+/// Returns one sentence or two for each curve, and then comparisons of curves.
 pub(super) fn sentences(curves: &[Curve]) -> Vec<String> {
     let mut sentences: Vec<String> = curves.iter().filter_map(of_curve).collect();
     sentences.extend(of_peaks(curves));
@@ -21,20 +26,20 @@ pub(super) fn sentences(curves: &[Curve]) -> Vec<String> {
 }
 
 fn of_curve(curve: &Curve) -> Option<String> {
-    let last = &curve.medians().pop()?;
-    let peak = Spread::over(&curve.peaks()).median;
+    let last = typical(curve.series.points.last()?);
+    let peak = curve.peak().median;
     if peak == 0.0 {
-        return Some(format!("{}: nothing came out at any rate.", curve.case));
+        return Some(format!("{}: no packet was forwarded at any rate.", curve.case));
     }
-    let out = Spread::over(&curve.at_most()).median;
+    let out = curve.at_most(FORWARDED).median;
     let share = out / peak;
     let least = curve.least_after_peak().map_or(share, |least| least.min(share));
     let verdict = match share {
-        share if share < GONE => "receive livelock",
-        _ if least < HELD => "it declines",
+        share if share < LIVELOCK_BELOW => "receive livelock",
+        _ if least < DECLINE_BELOW => "it declines",
         _ => "it holds",
     };
-    let between = if share - least < 0.005 {
+    let between = if share - least < WORTH_MENTION {
         String::new()
     } else {
         format!(" ({:.0} % at the worst rate after the peak)", 100.0 * least)
@@ -45,20 +50,18 @@ fn of_curve(curve: &Curve) -> Option<String> {
         "losses at every rate".to_owned()
     };
     let mut text = format!(
-        "{}: {free}, peak {}; with {} kpps offered {} come out, {:.0} % of the peak{between}: {verdict}.",
+        "{}: {free}, peak {}; of {} kpps offered, {} are forwarded, {:.0} % of the peak{between}: {verdict}.",
         curve.case,
-        kpps(peak),
+        short(peak),
         kpps(last.offered),
-        kpps(out),
+        short(out),
         100.0 * share
     );
     if let Some(lost) = lost(last) {
         text += &format!(" Of the packets offered then, {lost}.");
     }
-    text += &format!(
-        " Programs have {:.0} % of the core.",
-        100.0 * Spread::over(&curve.left_at_most()).median
-    );
+    let left = 100.0 * curve.at_most(USER_SHARE).median;
+    text += &format!(" Programs have {left:.0} % of the core.");
     if let (Mode::Share(percent), false) = (curve.case.mode, curve.case.filter) {
         let found = published::USER_SHARES.iter().find(|each| each.percent == percent);
         if let Some(theirs) = found {
@@ -72,17 +75,17 @@ fn of_curve(curve: &Curve) -> Option<String> {
     Some(text)
 }
 
-/// Returns where packets were lost: before anything was spent on them, or after.
-fn lost(point: &Point) -> Option<String> {
+/// Returns where packets were lost: before the router took them, or afterwards.
+fn lost(point: &RatePoint) -> Option<String> {
     let all = point.packets.max(1) as f64;
     let percent = |count: u64| 100.0 * count as f64 / all;
     let mut lost = Vec::new();
     let untouched = percent(point.packets.saturating_sub(point.counters.received));
-    if untouched >= 0.5 {
+    if untouched >= LEAST_PERCENT {
         lost.push(format!("{untouched:.0} % were dropped before the router took them"));
     }
     for (why, count) in point.counters.thrown_away() {
-        if percent(count) >= 0.5 {
+        if percent(count) >= LEAST_PERCENT {
             let were = if lost.is_empty() { "were dropped " } else { "" };
             lost.push(format!("{:.0} % {were}afterwards because {why}", percent(count)));
         }
@@ -90,18 +93,18 @@ fn lost(point: &Point) -> Option<String> {
     (!lost.is_empty()).then(|| lost.join(", "))
 }
 
-/// Returns the best mode against the worst.
+/// Returns the peaks of the best mode compared with the worst.
 fn of_peaks(curves: &[Curve]) -> Vec<String> {
     let peak = |mode, filter| {
         let curve =
             curves.iter().find(|curve| curve.case.mode == mode && curve.case.filter == filter)?;
-        Some(Spread::over(&curve.peaks()).median)
+        Some(curve.peak().median)
     };
     let compare = |filter: bool| {
         let (ours, theirs) = (peak(Mode::Apus, filter)?, peak(Mode::Interrupt, filter)?);
         let with = if filter { "With the filter" } else { "Without the filter" };
         let ratio = short(ours / theirs);
-        Some(format!("{with} the peak of apus is {ratio} times that of interrupt."))
+        Some(format!("{with}, the peak of apus is {ratio} times the peak of interrupt."))
     };
     [false, true].into_iter().filter_map(compare).collect()
 }
@@ -115,6 +118,7 @@ fn kpps(rate: f64) -> String {
 mod tests {
     use super::*;
     use crate::livelock::curve::made_up::{self, Made};
+    use crate::livelock::point::Case;
     use crate::livelock::router::Counters;
 
     /// Returns one run.
@@ -123,13 +127,18 @@ mod tests {
         made_up::curve(mode, false, &[points])
     }
 
-    /// Returns what is said about one curve.
+    /// Returns the first run at the first rate.
+    fn first(curve: &mut Curve) -> &mut RatePoint {
+        curve.series.points[0].runs.results_mut().next().unwrap()
+    }
+
+    /// Returns the sentences about one curve.
     fn said(curve: Curve) -> String {
         sentences(&[curve]).join(" ")
     }
 
     #[test]
-    fn livelock_decline_and_holding_are_told_apart() {
+    fn livelock_decline_and_holding_are_distinguished() {
         let said = |last| said(curve(Mode::Interrupt, &[(1e5, 1e5), (1e6, last)]));
         assert!(said(19e3).contains("19 % of the peak: receive livelock."), "{}", said(19e3));
         assert!(said(20e3).contains("20 % of the peak: it declines."));
@@ -141,10 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_says_all_that_is_known_of_a_curve() {
+    fn a_sentence_has_all_figures_of_a_curve() {
         assert_eq!(
             said(curve(Mode::PollNoQuota, &[(1e5, 1e5), (2e5, 12e4), (1e6, 6e4)])),
-            "poll-no-quota: no losses up to 100 kpps, peak 120; with 1000 kpps offered 60.0 come out, 50 % of the \
+            "poll-no-quota: no losses up to 100 kpps, peak 120; of 1000 kpps offered, 60.0 are forwarded, 50 % of the \
              peak: it declines. Of the packets offered then, 10 % were dropped before the router took them, 80 % \
              afterwards because the IP queue was full. Programs have 50 % of the core."
         );
@@ -166,7 +175,7 @@ mod tests {
     fn the_filter_and_the_reasons_of_losses_are_named() {
         let mut with = made_up::curve(Mode::PollQuota(5), true, &[vec![Made(1e5, 1e3)]]);
         let counters = Counters { received: 1_000, filter_queue_full: 990, ..Counters::default() };
-        with.runs[0][0].counters = counters;
+        first(&mut with).counters = counters;
         let text = said(with.clone());
         assert!(text.starts_with("poll-quota=5+filter: "), "{text}");
         assert!(
@@ -175,57 +184,60 @@ mod tests {
             ),
             "{text}"
         );
-        with.runs[0][0].counters = Counters { received: 1_000, sent: 1_000, ..counters };
-        with.runs[0][0].counters.filter_queue_full = 4;
-        assert!(!said(with).contains("Of the packets"), "less than half a per cent is none");
+        first(&mut with).counters = Counters { received: 1_000, sent: 1_000, ..counters };
+        first(&mut with).counters.filter_queue_full = 4;
+        assert!(
+            !said(with).contains("Of the packets"),
+            "less than half a per cent is not mentioned"
+        );
     }
 
     #[test]
-    fn who_loses_packets_at_every_rate_has_no_rate_without_losses() {
+    fn losses_at_every_rate_leave_no_rate_without_losses() {
         let mut curve = curve(Mode::Interrupt, &[(1e5, 1e4)]);
         curve.loss_free = 0.0;
         assert!(said(curve).starts_with("interrupt: losses at every rate, peak 10.0; "));
     }
 
     #[test]
-    fn nothing_at_all_has_no_share_of_a_peak() {
+    fn without_output_there_is_no_share_of_a_peak() {
         let curve = curve(Mode::Interrupt, &[(1e5, 0.0), (1e6, 0.0)]);
-        assert_eq!(said(curve), "interrupt: nothing came out at any rate.");
+        assert_eq!(said(curve), "interrupt: no packet was forwarded at any rate.");
     }
 
     #[test]
-    fn the_medians_of_several_runs_are_told() {
+    fn several_runs_are_summed_up_by_medians() {
         let run = |last| vec![Made(1e5, 1e5), Made(1e6, last)];
         let runs = [run(90e3), run(10e3), run(30e3)];
         let text = said(made_up::curve(Mode::Apus, false, &runs));
-        assert!(text.contains("30.0 come out, 30 % of the peak"), "{text}");
+        assert!(text.contains("30.0 are forwarded, 30 % of the peak"), "{text}");
         let text = said(made_up::curve(Mode::Apus, false, &runs[..2]));
-        assert!(text.contains("50.0 come out, 50 % of the peak"), "between the two: {text}");
+        assert!(text.contains("50.0 are forwarded, 50 % of the peak"), "between the two: {text}");
     }
 
     #[test]
-    fn what_programs_had_in_1996_and_what_the_monitor_saw_are_told() {
+    fn the_shares_of_1996_and_of_the_monitor_are_named() {
         let mut share = curve(Mode::Share(50), &[(1e5, 1e5)]);
         assert!(said(share.clone()).ends_with("50 % of the core. (1996: about 45 %.)"));
-        share.runs[0][0].seen = Some(250);
+        first(&mut share).seen = Some(250);
         assert!(said(share.clone()).ends_with(" The monitor saw 25 % of the packets."));
         share.case.mode = Mode::Share(40);
         assert!(!said(share.clone()).contains("1996"), "the paper has no such threshold");
-        share.case = crate::livelock::point::Case { mode: Mode::Share(50), filter: true };
-        assert!(!said(share).contains("1996"), "the paper has it without a filter");
+        share.case = Case { mode: Mode::Share(50), filter: true };
+        assert!(!said(share).contains("1996"), "the paper has this figure without a filter");
     }
 
     #[test]
-    fn peaks_are_compared_if_both_are_there() {
+    fn peaks_are_compared_if_both_were_measured() {
         let mut curves =
             vec![curve(Mode::Interrupt, &[(1e5, 1e5)]), curve(Mode::Apus, &[(1e5, 2e5)])];
         let last = |curves: &[Curve]| sentences(curves).pop().unwrap();
-        let expected = "Without the filter the peak of apus is 2.00 times that of interrupt.";
+        let expected = "Without the filter, the peak of apus is 2.00 times the peak of interrupt.";
         assert_eq!(last(&curves), expected);
         assert!(!last(&curves[..1]).contains("times"));
         curves[1].case.filter = true;
         assert!(!last(&curves).contains("times"), "one with and one without cannot be compared");
         curves[0].case.filter = true;
-        assert!(last(&curves).starts_with("With the filter the peak"));
+        assert!(last(&curves).starts_with("With the filter, the peak"));
     }
 }

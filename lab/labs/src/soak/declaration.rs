@@ -1,113 +1,149 @@
-//! The result of a soak: a row for each transport, tables of faults and processes, and the promises that were broken.
+//! The report of the soak, declared: a row for each transport, tables of faults and processes,
+//! broken promises.
 
 use std::io;
 
 use serde_json::{Value, json};
 
 use super::audit::{Audit, Recovery};
-use super::campaign::{Incident, RECOVERY_LIMIT, Record, Watched};
+use super::campaign::{CampaignRecord, FaultRecord, RECOVERY_LIMIT};
+use super::crew::Watched;
 use super::ledger::Ledger;
-use super::options::Options;
+use super::options::SoakOptions;
 use super::transport::Transport;
-use super::trend::{Sample, Trend};
-use apus_report::experiment::config;
+use super::trend::{ProcessSample, Trend};
+use apus_report::declaration::{Declaration, RowFigure};
 use apus_report::findings::{Findings, Section};
-use apus_report::result::{Figure, Outcome, Row, Table, rounded, short};
+use apus_report::result::{Figure, Table, rounded, short};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Doing, Error};
 
-/// Wanted time from the end of a fault, and from when plain UDP passes, until the next answer.
-const WANTED_MS: f64 = 1_000.0;
+/// Time from the end of a fault, or from when plain UDP passes, until the next answer, beyond which
+/// a recovery is slow.
+const SLOW_RECOVERY_MS: f64 = 1_000.0;
 
-/// What is watched of a process: the name in JSON, and the unit.
+/// The watched figures of a process: the name in JSON, and the unit.
 const MEASURES: [(&str, &str); 3] = [
     ("anonymous_kb", "kB of memory"),
-    ("allocated_kb", "kB that it has allocated"),
+    ("allocated_kb", "allocated kB"),
     ("descriptors", "descriptors"),
 ];
 
 /// A trend for each of the [`MEASURES`]; `None` if there are too few values.
 type Trends = [Option<Trend>; MEASURES.len()];
 
-/// What was found about one transport.
-struct Found<'a> {
-    record: &'a Record,
+/// A campaign, its audit, and its recoveries and trends.
+struct AuditedCampaign<'a> {
+    record: &'a CampaignRecord,
     audit: Audit,
     /// Each fault and its recovery.
-    recoveries: Vec<(&'a Incident, Recovery)>,
+    recoveries: Vec<(&'a FaultRecord, Recovery)>,
     /// The watched processes, and their [`MEASURES`].
     trends: Vec<(&'a Watched, Trends)>,
 }
 
-/// Returns the findings.
-pub(super) fn findings(
-    options: &Options,
-    records: &[Record],
-    left_out: Vec<String>,
-    interrupted: bool,
-) -> Result<Findings, Error> {
-    let found: Vec<Found<'_>> = records.iter().map(Found::of).collect::<Result<_, _>>()?;
-    let mut outcome = Outcome::new("soak", config(options));
-    outcome.rows = found.iter().map(Found::row).collect();
-    let broken: Vec<String> = found.iter().flat_map(Found::broken).collect();
-    let mut sentences = vec![match broken.len() {
-        0 => "No promise was broken.".to_owned(),
-        number => format!("{number} promises were broken:"),
-    }];
-    sentences.extend(broken.iter().cloned());
-    outcome.members.insert("broken".to_owned(), json!(broken));
-    outcome.members.insert("left_out".to_owned(), json!(left_out));
-    outcome.notes.extend(left_out.into_iter().map(|each| format!("left out: {each}")));
-    outcome.notes.extend(found.iter().flat_map(Found::notes));
-    if interrupted {
-        outcome.notes.push("interrupted: this is what ran until then".to_owned());
+/// Returns the figures of a row.
+fn figures<'a>() -> [RowFigure<AuditedCampaign<'a>>; 16] {
+    const fn count(count: u64) -> Option<Figure> {
+        Some(Figure::Count(count))
     }
-    let lead = "Clients and servers as processes, while they are killed, paused and restarted, and their links, addresses and disks fail.";
-    let faults = found.iter().flat_map(Found::fault_lines).collect();
-    let header = ["fault", "times", "plain UDP ms, longest", "recovery ms, median", "longest"];
-    let title =
-        "From the end of a fault until plain UDP passes, and from then on until the next answer";
-    let faults = Table::new(title, header, faults);
-    let grown = found.iter().flat_map(Found::process_lines).collect();
-    let header = [
-        "process",
-        "anon. kB",
-        "kB/min",
-        "noise",
-        "allocated kB",
-        "kB/min",
-        "noise",
-        "descriptors",
-        "per min",
-        "noise",
-    ];
-    let grown =
-        Table::new("Memory and descriptors of processes that are never killed", header, grown);
-    Ok(Findings::new(outcome, "Does every promise hold while everything fails?", lead)
-        .with_columns(&[
-            "calls",
-            "answered",
-            "failed",
-            "wrong_bytes",
-            "never_ended",
-            "executed_twice",
-            "untrue",
-            "faults",
-            "recovery_ms",
-        ])
-        .with(Section::new("Faults").with(faults))
-        .with(Section::new("Growth").with(grown))
-        .with_all(Vec::new(), sentences, []))
+    [
+        RowFigure::shown("calls", |it| count(it.audit.ended + it.never_ended())),
+        RowFigure::shown("answered", |it| count(it.audit.answered)),
+        RowFigure::shown("failed", |it| count(it.audit.failed.values().sum())),
+        RowFigure::shown("wrong_bytes", |it| count(it.audit.wrong_bytes)),
+        RowFigure::shown("never_ended", |it| count(it.never_ended())),
+        RowFigure::shown("executed_twice", |it| count(it.audit.executed_twice)),
+        RowFigure::hidden("executed_in_two_lives", |it| count(it.audit.executed_in_two_lives)),
+        RowFigure::shown("untrue", |it| count(it.audit.untrue)),
+        RowFigure::shown("faults", |it| count(it.recoveries.len() as u64)),
+        RowFigure::shown("recovery_ms", |it| {
+            let times: Vec<f64> = it.recovery_ms().map(rounded).collect();
+            (!times.is_empty()).then(|| Figure::Spread(Spread::over(&times)))
+        }),
+        RowFigure::hidden("slow_recoveries", |it| {
+            count(it.recovery_ms().filter(|time| *time > SLOW_RECOVERY_MS).count() as u64)
+        }),
+        RowFigure::hidden("traces_written", |it| {
+            count(it.record.reports.iter().map(|report| report.traces).sum())
+        }),
+        RowFigure::hidden("seconds", |it| Some(Figure::Detail(json!(rounded(it.record.seconds))))),
+        RowFigure::hidden("failed_by_kind", |it| Some(Figure::Detail(json!(it.audit.failed)))),
+        RowFigure::hidden("incidents", |it| Some(Figure::Detail(it.incidents()))),
+        RowFigure::hidden("processes", |it| Some(Figure::Detail(it.processes()))),
+    ]
 }
 
-impl<'a> Found<'a> {
-    fn of(record: &'a Record) -> Result<Self, Error> {
+const TITLE: &str = "The promises of apus while everything fails";
+
+const LEAD: &str = "Clients and servers as processes, while they are killed, paused and restarted, and their links, \
+                    addresses and disks fail.";
+
+/// Columns of the table of faults.
+const FAULTS: [&str; 5] =
+    ["fault", "times", "plain UDP ms, longest", "recovery ms, median", "longest"];
+
+/// Columns of the table of processes.
+const GROWTH: [&str; 10] = [
+    "process",
+    "anon. kB",
+    "kB/min",
+    "noise",
+    "allocated kB",
+    "kB/min",
+    "noise",
+    "descriptors",
+    "per min",
+    "noise",
+];
+
+/// Returns the result, for people and machines.
+pub(super) fn findings(
+    options: &SoakOptions,
+    records: &[CampaignRecord],
+    left_out: &[String],
+    interrupted: bool,
+) -> Result<Findings, Error> {
+    let campaigns: Vec<AuditedCampaign<'_>> =
+        records.iter().map(AuditedCampaign::of).collect::<Result<_, _>>()?;
+    let broken: Vec<String> = campaigns.iter().flat_map(AuditedCampaign::broken).collect();
+    let summary = match broken.len() {
+        0 => "No promise was broken.".to_owned(),
+        number => format!("{number} promises were broken:"),
+    };
+    let missing = left_out.iter().map(|each| format!("left out: {each}"));
+    let interrupted =
+        interrupted.then(|| "interrupted: the result covers the time until then".to_owned());
+    let remarks = campaigns.iter().flat_map(AuditedCampaign::notes);
+    let faults = Table::new(
+        "Time from the end of a fault until plain UDP passes, and from then on until the next answer",
+        FAULTS,
+        campaigns.iter().flat_map(AuditedCampaign::fault_lines).collect(),
+    );
+    let growth = Table::new(
+        "Memory and descriptors of processes that are never killed",
+        GROWTH,
+        campaigns.iter().flat_map(AuditedCampaign::process_lines).collect(),
+    );
+    let mut findings = Declaration {
+        notes: missing.chain(remarks).chain(interrupted).collect(),
+        opening: vec![Section::new("Faults").with(faults), Section::new("Growth").with(growth)],
+        sentences: [summary].into_iter().chain(broken.iter().cloned()).collect(),
+        ..Declaration::new("soak", TITLE, LEAD, &figures())
+    }
+    .findings(options, campaigns.iter().map(|it| (it.name().to_owned(), it)));
+    findings.outcome.members.insert("broken".to_owned(), json!(broken));
+    findings.outcome.members.insert("left_out".to_owned(), json!(left_out));
+    Ok(findings)
+}
+
+impl<'a> AuditedCampaign<'a> {
+    fn of(record: &'a CampaignRecord) -> Result<Self, Error> {
         let doing = || "read the ledger".to_owned();
         let audit = Audit::of(record).doing(doing)?;
-        let recovery = |incident: &'a Incident| {
-            Ok((incident, Recovery::of(&record.ledger, incident).doing(doing)?))
-        };
-        let recoveries = record.incidents.iter().map(recovery).collect::<Result<_, Error>>()?;
+        let recovery =
+            |fault: &'a FaultRecord| Ok((fault, Recovery::of(&record.ledger, fault).doing(doing)?));
+        let recoveries = record.faults.iter().map(recovery).collect::<Result<_, Error>>()?;
         let trends = |watched| Ok((watched, trends(&record.ledger, watched).doing(doing)?));
         let trends = record.watched.iter().map(trends).collect::<Result<_, Error>>()?;
         Ok(Self { record, audit, recoveries, trends })
@@ -121,35 +157,12 @@ impl<'a> Found<'a> {
         self.record.reports.iter().map(|report| report.never_ended).sum()
     }
 
-    fn row(&self) -> Row {
-        let audit = &self.audit;
-        let milliseconds: Vec<f64> =
-            self.recoveries.iter().filter_map(|(_, recovery)| recovery.ms).map(rounded).collect();
-        let recovery =
-            (!milliseconds.is_empty()).then(|| Figure::Spread(Spread::over(&milliseconds)));
-        let traces: u64 = self.record.reports.iter().map(|report| report.traces).sum();
-        let slow = milliseconds.iter().filter(|time| **time > WANTED_MS).count() as u64;
-        Row::new(self.name())
-            .with("calls", Figure::Count(audit.ended + self.never_ended()))
-            .with("answered", Figure::Count(audit.answered))
-            .with("failed", Figure::Count(audit.failed.values().sum()))
-            .with("wrong_bytes", Figure::Count(audit.wrong_bytes))
-            .with("never_ended", Figure::Count(self.never_ended()))
-            .with("executed_twice", Figure::Count(audit.executed_twice))
-            .with("executed_in_two_lives", Figure::Count(audit.executed_in_two_lives))
-            .with("untrue", Figure::Count(audit.untrue))
-            .with("faults", Figure::Count(self.recoveries.len() as u64))
-            .with_known("recovery_ms", recovery)
-            .with("slow_recoveries", Figure::Count(slow))
-            .with("traces_written", Figure::Count(traces))
-            .with("seconds", Figure::Detail(json!(rounded(self.record.seconds))))
-            .with("failed_by_kind", Figure::Detail(json!(audit.failed)))
-            .with("incidents", Figure::Detail(self.incidents()))
-            .with("processes", Figure::Detail(self.processes()))
+    fn recovery_ms(&self) -> impl Iterator<Item = f64> {
+        self.recoveries.iter().filter_map(|(_, recovery)| recovery.ms)
     }
 
     fn incidents(&self) -> Value {
-        let incident = |(incident, recovery): &(&Incident, Recovery)| {
+        let incident = |(incident, recovery): &(&FaultRecord, Recovery)| {
             json!({
                 "fault": incident.fault.name(),
                 "victim": incident.victim,
@@ -174,14 +187,14 @@ impl<'a> Found<'a> {
         self.trends.iter().map(process).collect()
     }
 
-    /// Returns the promises that were broken, in words.
+    /// Returns the broken promises, in words.
     fn broken(&self) -> Vec<String> {
         let (name, audit) = (self.name(), &self.audit);
         let counts = [
             (audit.wrong_bytes, "messages with wrong bytes"),
             (self.never_ended(), "calls that never ended"),
             (audit.executed_twice, "calls executed twice in one life of a server"),
-            (audit.untrue, "statements about execution that are not true"),
+            (audit.untrue, "false statements about execution"),
         ];
         let counted = counts.into_iter().filter(|(count, _)| *count > 0);
         let mut broken: Vec<String> =
@@ -189,7 +202,7 @@ impl<'a> Found<'a> {
         broken.extend(audit.examples.iter().map(|example| format!("{name}: {example}")));
         broken.extend(self.record.unended.iter().map(|why| format!("{name}: {why}")));
         let limit = RECOVERY_LIMIT.as_millis() as f64;
-        for (Incident { fault, victim, began, .. }, recovery) in &self.recoveries {
+        for (FaultRecord { fault, victim, began, .. }, recovery) in &self.recoveries {
             if recovery.ms.is_none_or(|time| time > limit) {
                 let fault = fault.name();
                 broken.push(format!("{name}: no answer after {fault} of {victim} at {began:.1} s"));
@@ -202,15 +215,15 @@ impl<'a> Found<'a> {
         broken
     }
 
-    /// Returns what is worth a remark and breaks no promise.
+    /// Returns remarks that are no broken promises.
     fn notes(&self) -> Vec<String> {
         let name = self.name();
         let mut notes = Vec::new();
-        for (Incident { fault, victim, began, .. }, recovery) in &self.recoveries {
-            if let Some(time) = recovery.ms.filter(|time| *time > WANTED_MS) {
+        for (FaultRecord { fault, victim, began, .. }, recovery) in &self.recoveries {
+            if let Some(time) = recovery.ms.filter(|time| *time > SLOW_RECOVERY_MS) {
                 let (fault, time) = (fault.name(), short(time));
                 notes.push(format!(
-                    "{name}: {time} ms until the next answer after {fault} of {victim} at {began:.1} s; wanted is a second"
+                    "{name}: {time} ms until the next answer after {fault} of {victim} at {began:.1} s; the target is a second"
                 ));
             }
         }
@@ -220,7 +233,7 @@ impl<'a> Found<'a> {
                     let (growth, noise) = (short(trend.per_minute), short(trend.noise));
                     let process = watched.name;
                     notes.push(format!(
-                        "{name}: the {process} grows by {growth} {what} in a minute; {noise} is noise"
+                        "{name}: the {process} grows by {growth} {what} per minute; {noise} is noise"
                     ));
                 }
             }
@@ -273,7 +286,7 @@ impl<'a> Found<'a> {
 
 /// Returns the trends of a process.
 fn trends(ledger: &Ledger, watched: &Watched) -> io::Result<Trends> {
-    let over = |value: fn(&Sample) -> f64| {
+    let over = |value: fn(&ProcessSample) -> f64| {
         let values: Vec<_> =
             watched.samples.iter().map(|sample| (sample.seconds, value(sample))).collect();
         Trend::fit(&values)

@@ -1,14 +1,19 @@
 //! Sentences about the packets.
 
 use super::anatomy::{Anatomy, Second};
-use super::measurements::{Measured, per_thousand};
+use super::measurements::Measured;
 use super::message::HEAD;
 use super::published::IN_2008;
-use super::{Carrier, Variant, Writing};
+use super::variant::{Carrier, Variant, Writing};
 use apus_report::result::short;
-use apus_report::stats::Spread;
 
-/// Returns what is seen of each variant, and then what it comes to.
+/// Delayed ACKs per exchange above which they explain the delay of the second piece.
+const MANY_DELAYED_ACKS: f64 = 0.5;
+
+/// Least number of packets without payload per exchange that is mentioned.
+const WORTH_MENTION: f64 = 0.05;
+
+/// Returns the explanation of each variant, then a summary, then the published figures.
 pub(super) fn sentences(measured: &[Measured]) -> Vec<String> {
     let mut sentences: Vec<String> = measured.iter().map(of_variant).collect();
     sentences.extend(of_all(measured));
@@ -16,7 +21,8 @@ pub(super) fn sentences(measured: &[Measured]) -> Vec<String> {
     sentences
 }
 
-/// Returns what is seen of a variant: in its packets, or without them in what the kernel has counted.
+/// Returns the explanation of a variant: from its packets, or without them from the counters of the
+/// kernel.
 pub(super) fn of_variant(measured: &Measured) -> String {
     let Measured { variant, anatomy, .. } = measured;
     let explained = match anatomy {
@@ -28,7 +34,7 @@ pub(super) fn of_variant(measured: &Measured) -> String {
 
 fn of_packets(variant: &Variant, anatomy: &Anatomy) -> String {
     let mut said = format!("{} in an exchange", counted(anatomy.packets, unit(variant)));
-    if anatomy.bare >= 0.05 {
+    if anatomy.bare >= WORTH_MENTION {
         said += &format!(", of which {} without payload", short(anatomy.bare));
     }
     said += ". ";
@@ -44,7 +50,7 @@ fn of_packets(variant: &Variant, anatomy: &Anatomy) -> String {
     said
 }
 
-/// Returns the command leaves in one piece.
+/// Explains a command that left in one piece.
 fn of_one(variant: &Variant) -> String {
     match (variant.carrier, variant.writing) {
         (Carrier::Apus, Writing::Gather) => {
@@ -70,7 +76,7 @@ fn of_one(variant: &Variant) -> String {
     .to_owned()
 }
 
-/// It leaves in two.
+/// Explains a command that left in two pieces.
 fn of_second(variant: &Variant, second: &Second, anatomy: &Anatomy) -> String {
     let after = time(second.after_first);
     let Some((to_ack, from_ack)) = second.waits.filter(|_| second.is_held()) else {
@@ -105,7 +111,7 @@ fn of_second(variant: &Variant, second: &Second, anatomy: &Anatomy) -> String {
     said
 }
 
-/// Returns that the kernel has counted delayed ACKs, too.
+/// Returns the number of delayed ACKs that the kernel counted.
 fn timers(anatomy: &Anatomy) -> String {
     let Some(counted) = anatomy.counted else { return String::new() };
     format!(
@@ -115,44 +121,40 @@ fn timers(anatomy: &Anatomy) -> String {
     )
 }
 
-/// Without packets: what the kernel of the whole machine has counted while times were taken.
+/// Explains a variant without its packets, from the counters of the whole kernel while times were
+/// taken.
 fn of_counters(measured: &Measured) -> String {
-    let exchanges: u64 = measured.runs.iter().map(|run| run.exchanges).sum();
-    let each = |count: u64| count as f64 / exchanges.max(1) as f64;
-    let counted: Option<Vec<_>> = measured.runs.iter().map(|run| run.counted).collect();
-    let Some(counted) = counted.filter(|_| measured.variant.carrier == Carrier::Tcp) else {
-        return "its packets were not seen.".to_owned();
+    let Some((segments, delayed_acks)) = measured.counted() else {
+        return "its packets were not captured.".to_owned();
     };
-    let segments = each(counted.iter().map(|each| each.segments).sum());
-    let delayed = each(counted.iter().map(|each| each.delayed_acks).sum());
-    let mut said = format!(
-        "its packets were not seen, but the kernel counted {} segments and {} delayed ACKs for each exchange, those of \
-         other programs among them.",
+    let mut text = format!(
+        "its packets were not captured, but the kernel counted {} segments and {} delayed ACKs per exchange, including \
+         other programs.",
         short(segments),
-        short(delayed)
+        short(delayed_acks)
     );
-    if delayed > 0.5 {
-        said += " So an ACK waits for its timer in each; and what waits for the ACK is the second piece, which Nagle's \
-                 algorithm holds in the client.";
+    if delayed_acks > MANY_DELAYED_ACKS {
+        text += " So an ACK waits for its timer in each exchange, and the second piece, held in the client by Nagle's \
+                 algorithm, waits for that ACK.";
     }
-    said
+    text
 }
 
-/// Returns how much of it is waiting.
+/// Returns the effect of splitting on TCP and on apus.
 fn of_all(measured: &[Measured]) -> Option<String> {
     let find = |name| measured.iter().find(|each| each.variant.name == name);
-    let median = |each: &Measured| Spread::over(&per_thousand(each)).median;
+    let median = Measured::per_thousand;
     let (whole, split) = (find("tcp whole")?, find("tcp split")?);
     let times = median(split) / median(whole);
     let mut said = format!(
-        "Splitting a command makes TCP {} times as slow: {} ms for a thousand exchanges in place of {}.",
+        "Splitting a command makes TCP {} times as slow: {} ms instead of {} ms per thousand exchanges.",
         short(times),
         short(median(split)),
         short(median(whole))
     );
     if let Some((whole, split)) = find("apus whole").zip(find("apus split")) {
         said += &format!(
-            " With apus it is {} times: {} ms and {}.",
+            " With apus the factor is {}: {} ms instead of {} ms.",
             short(median(split) / median(whole)),
             short(median(split)),
             short(median(whole))
@@ -161,7 +163,7 @@ fn of_all(measured: &[Measured]) -> Option<String> {
     Some(said)
 }
 
-/// Returns what was measured in 2008.
+/// Returns the measurements of 2008.
 fn published(measured: &[Measured]) -> Option<String> {
     let shown = |name: &str| measured.iter().any(|each| each.variant.name == name);
     let seconds = |name: &str| {
@@ -170,7 +172,7 @@ fn published(measured: &[Measured]) -> Option<String> {
     };
     let (whole, split) = (seconds("tcp whole")?, seconds("tcp split")?);
     Some(format!(
-        "Published in 2008: {split:.2} s for a thousand exchanges split, {whole:.2} s whole, {} times.",
+        "Published in 2008: {split:.2} s per thousand exchanges split, {whole:.2} s whole, a factor of {}.",
         short(split / whole)
     ))
 }
@@ -182,14 +184,14 @@ const fn unit(variant: &Variant) -> &'static str {
     }
 }
 
-/// `2 segments`, `2.25 packets`.
+/// Returns `2 segments`, `2.25 packets`.
 fn counted(number: f64, unit: &str) -> String {
     let number = if number.fract() == 0.0 { format!("{number}") } else { short(number) };
     let plural = if number == "1" { "" } else { "s" };
     format!("{number} {unit}{plural}")
 }
 
-/// `43.9 ms`, `12.3 us`, of nanoseconds.
+/// Returns nanoseconds as `43.9 ms`, `12.3 us`.
 pub(super) fn time(nanoseconds: u64) -> String {
     let micros = nanoseconds as f64 / 1e3;
     if micros >= 1e3 {
@@ -202,7 +204,7 @@ pub(super) fn time(nanoseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::counters::Counters;
-    use super::super::findings::sample_findings::measured;
+    use super::super::declaration::sample_findings::measured;
     use super::super::sample_packets::Made::{Client, Server};
     use super::super::sample_packets::{SERVER, apus, stalled, tcp};
     use super::*;
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_for_whom_is_told_in_full() {
+    fn waits_of_both_sides_are_explained_in_full() {
         assert_eq!(
             said("tcp split", &tcp(&vec![stalled(44_000); 3])),
             "tcp split (a send of 4 bytes and one of 60): 4 segments in an exchange, of which 1.00 without payload. The \
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn cures_are_told_by_what_was_seen() {
+    fn cures_are_explained_by_their_packets() {
         let free = tcp(&vec![vec![Client(10, 4), Client(3, 60), Server(9, 64)]; 3]);
         let nodelay = said("tcp split+nodelay", &free);
         assert!(
@@ -257,22 +259,22 @@ mod tests {
     }
 
     #[test]
-    fn without_packets_the_kernels_counters_have_to_do() {
+    fn without_packets_the_kernels_counters_explain() {
         let mut split = measured("tcp split", &[44_000.0, 45_000.0], Err("no right".to_owned()));
-        assert!(of_variant(&split).ends_with("its packets were not seen."));
-        for run in &mut split.runs {
+        assert!(of_variant(&split).ends_with("its packets were not captured."));
+        for run in split.runs.results_mut() {
             let delayed_acks = run.exchanges;
             run.counted = Some(Counters { delayed_acks, segments: 4 * run.exchanges });
         }
         let said = of_variant(&split);
-        assert!(said.contains("4.00 segments and 1.00 delayed ACKs for each exchange"), "{said}");
-        assert!(said.contains("Nagle's algorithm holds"), "{said}");
-        split.runs.iter_mut().for_each(|run| run.counted = Some(Counters::default()));
+        assert!(said.contains("4.00 segments and 1.00 delayed ACKs per exchange"), "{said}");
+        assert!(said.contains("held in the client by Nagle's"), "{said}");
+        split.runs.results_mut().for_each(|run| run.counted = Some(Counters::default()));
         assert!(!of_variant(&split).contains("Nagle"));
     }
 
     #[test]
-    fn what_it_comes_to_is_told_if_both_were_measured() {
+    fn the_summary_needs_split_and_whole() {
         let each = |name, ms| measured(name, &[ms], Err(String::new()));
         let all = [
             each("tcp whole", 15.0),
@@ -283,13 +285,13 @@ mod tests {
         let said = sentences(&all);
         assert_eq!(
             said[4],
-            "Splitting a command makes TCP 2940 times as slow: 44100 ms for a thousand exchanges in place of 15.0. With \
-             apus it is 1.05 times: 6.30 ms and 6.00."
+            "Splitting a command makes TCP 2940 times as slow: 44100 ms instead of 15.0 ms per thousand exchanges. With \
+             apus the factor is 1.05: 6.30 ms instead of 6.00 ms."
         );
         assert_eq!(
             said[5],
-            "Published in 2008: 40.43 s for a thousand exchanges split, 1.43 s whole, 28.3 times."
+            "Published in 2008: 40.43 s per thousand exchanges split, 1.43 s whole, a factor of 28.3."
         );
-        assert_eq!(sentences(&all[1..]).len(), 3, "nothing to be held against");
+        assert_eq!(sentences(&all[1..]).len(), 3, "no variant to compare with");
     }
 }

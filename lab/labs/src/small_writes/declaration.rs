@@ -1,69 +1,90 @@
-//! The findings of the small-writes lab.
+//! The report of the small-writes lab, declared: texts, figures, ratios and tables.
 
 use serde_json::{Value, json};
 
-use super::anatomy::Anatomy;
-use super::measurements::{Measured, per_thousand};
+use super::anatomy::{Anatomy, Second};
+use super::measurements::{Measured, PER_THOUSAND};
+use super::options::SmallWritesOptions;
 use super::plots::plots;
 use super::published::{IN_2008, Published};
+use super::sentences::{of_variant, sentences};
 use super::tally::Tally;
-use super::words::{of_variant, sentences};
-use super::{Carrier, Options};
-use apus_report::experiment::config;
+use super::variant::Carrier;
+use apus_report::declaration::{Declaration, Quotient, RowFigure};
 use apus_report::findings::Findings;
-use apus_report::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
-use apus_report::stats::Spread;
+use apus_report::published::figure;
+use apus_report::result::{Figure, Row, Table, rounded, short};
+use apus_report::runs::Measure;
+
+const TITLE: &str = "The cost of writing a short message in two pieces";
+
+const LEAD: &str = "A command of 64 bytes and its echo, one at a time. Written as 4 bytes and 60, by programs that send a \
+                    length and then the content, it takes TCP thousands of times as long: Nagle's algorithm holds the \
+                    second piece back until the first is acknowledged, and the delayed ACK holds the acknowledgement back \
+                    until there is a reply. The packets were captured on a separate loopback interface.";
+
+/// The figures of a row.
+const FIGURES: &[RowFigure<Measured>] = &[
+    RowFigure::shown("ms_per_1000", |it| it.runs.figure(PER_THOUSAND)),
+    RowFigure::shown("p50_us", |it| it.runs.figure(|run| Some(run.quantile_us(0.5)))),
+    RowFigure::shown("p99_us", |it| it.runs.figure(|run| Some(run.quantile_us(0.99)))),
+    RowFigure::shown("over_30_ms", |it| Some(it.runs.sum(|run| run.stalled))),
+    RowFigure::shown("exchanges", |it| Some(it.runs.sum(|run| run.exchanges))),
+    RowFigure::hidden("explanation", |it| Some(Figure::Detail(explanation(it)))),
+];
+
+/// The variants whose median exchanges have a ratio as well: it ignores the few exchanges that
+/// other programs delayed.
+const WITH_MEDIAN_RATIO: [&str; 2] = ["tcp split", "apus split"];
 
 /// Returns the result, for people and machines.
-pub(super) fn found(
-    options: &Options,
+pub(super) fn findings(
+    options: &SmallWritesOptions,
     measured: &[Measured],
     notes: impl Iterator<Item = String>,
 ) -> Findings {
-    let mut outcome = Outcome::new("small-writes", config(options));
-    outcome.rows = measured.iter().map(row).collect();
-    let shown = |it: &&Published| measured.iter().any(|each| each.variant.name == it.variant);
-    outcome.rows.extend(IN_2008.iter().filter(shown).map(published));
-    outcome.ratios = measured.iter().filter_map(|each| ratio(each, measured)).collect();
-    outcome.ratios.extend(measured.iter().filter_map(|each| median_ratio(each, measured)));
-    outcome.notes.extend(scaled(options, measured));
-    outcome.notes.extend(unseen(measured));
-    outcome.notes.extend(notes);
-    Findings::new(outcome, TITLE, LEAD)
-        .with_columns(&["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"])
-        .with_all(plots(measured), sentences(measured), seen(measured))
+    let is_measured = |it: &&Published| measured.iter().any(|each| each.variant.name == it.variant);
+    let median: Measure<Tally> = |run| Some(run.quantile_us(0.5));
+    let medians = measured.iter().filter(|it| WITH_MEDIAN_RATIO.contains(&it.variant.name));
+    let by_whole = measured.iter().filter_map(|it| by_whole("", it, measured, PER_THOUSAND));
+    let medians = medians.filter_map(|it| self::by_whole("p50 ", it, measured, median));
+    Declaration {
+        published: IN_2008.iter().filter(is_measured).map(published).collect(),
+        quotients: by_whole.chain(medians).collect(),
+        notes: scaled(options, measured).into_iter().chain(unseen(measured)).chain(notes).collect(),
+        plots: plots(measured),
+        sentences: sentences(measured),
+        tables: packets_table(measured).into_iter().collect(),
+        ..Declaration::new("small-writes", TITLE, LEAD, FIGURES)
+    }
+    .findings(options, measured.iter().map(|it| (it.variant.name.to_owned(), it)))
 }
 
-const TITLE: &str = "What does a short message cost that is written in two pieces?";
-
-const LEAD: &str = "A command of 64 bytes and its echo, one at a time. Written as 4 bytes and 60, as programs do that send \
-                    a length and then the content, it takes TCP thousands of times as long: Nagle's algorithm holds the \
-                    second piece back until the first is acknowledged, and the delayed ACK holds the acknowledgement back \
-                    until there is a reply. The packets were captured on a loopback interface of their own.";
-
-fn row(measured: &Measured) -> Row {
-    let runs = &measured.runs;
-    Row::new(measured.variant.name)
-        .with("ms_per_1000", Figure::Spread(Spread::over(&per_thousand(measured))))
-        .with_spread("p50_us", runs, |run| run.latencies.quantile(0.5) as f64 / 1e3)
-        .with_spread("p99_us", runs, |run| run.latencies.quantile(0.99) as f64 / 1e3)
-        .with_sum("over_30_ms", runs, |run| run.stalled)
-        .with_sum("exchanges", runs, |run| run.exchanges)
-        .with("explanation", Figure::Detail(explanation(measured)))
+/// Returns the quotient of a variant and the variant that splits nothing.
+fn by_whole(
+    prefix: &str,
+    measured: &Measured,
+    all: &[Measured],
+    measure: Measure<Tally>,
+) -> Option<Quotient> {
+    let variant = measured.variant;
+    let base = all.iter().find(|each| each.variant.name == variant.base())?;
+    (base.variant != variant).then(|| Quotient {
+        name: format!("{prefix}{variant}/whole"),
+        dividend: measured.runs.by_run(measure),
+        divisor: base.runs.by_run(measure),
+    })
 }
 
-/// Returns what the packets show, for machines.
+/// Returns the content of the packets, for machines.
 fn explanation(measured: &Measured) -> Value {
     let mut value = json!({ "words": of_variant(measured) });
     match &measured.anatomy {
         Err(_) => {
             value["from"] = json!("counters");
-            let exchanges: u64 = measured.runs.iter().map(|run| run.exchanges).sum();
-            let counted: Option<Vec<_>> = measured.runs.iter().map(|run| run.counted).collect();
-            if let Some(counted) = counted.filter(|_| measured.variant.carrier == Carrier::Tcp) {
-                let each = |count: u64| json!(rounded(count as f64 / exchanges.max(1) as f64));
-                value["packets"] = each(counted.iter().map(|each| each.segments).sum());
-                value["delayed_acks"] = each(counted.iter().map(|each| each.delayed_acks).sum());
+            if let Some((segments, delayed_acks)) = measured.counted() {
+                value["packets"] = json!(rounded(segments));
+                value["delayed_acks"] = json!(rounded(delayed_acks));
             }
         }
         Ok(anatomy) => packets(anatomy, &mut value),
@@ -83,8 +104,8 @@ fn packets(anatomy: &Anatomy, value: &mut Value) {
     value["to_reply_us"] = us(anatomy.to_reply);
     value["total_us"] = us(anatomy.total);
     let second = anatomy.second.as_ref();
-    value["nagle"] = json!(second.is_some_and(super::anatomy::Second::is_held));
-    value["delayed_ack"] = json!(second.is_some_and(super::anatomy::Second::is_ack_delayed));
+    value["nagle"] = json!(second.is_some_and(Second::is_held));
+    value["delayed_ack"] = json!(second.is_some_and(Second::is_ack_delayed));
     if let Some(second) = second {
         value["second_after_first_us"] = us(second.after_first);
         value["second_after_ack"] = json!(rounded(second.after_ack));
@@ -99,61 +120,33 @@ fn packets(anatomy: &Anatomy, value: &mut Value) {
     }
 }
 
-/// Returns what others measured, to be held against.
+/// Returns the row of a published figure.
 fn published(published: &Published) -> Row {
-    let value = Figure::Spread(Spread::over(&[published.per_thousand]));
     Row::new(&format!("published 2008: {}", published.variant))
-        .with("ms_per_1000", value)
+        .with("ms_per_1000", figure(published.per_thousand))
         .with("published", Figure::Detail(json!(true)))
 }
 
-/// Returns a variant against the one that is not split.
-fn ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
-    against_whole(measured, all, Tally::per_thousand)
-}
-
-/// Returns the same of the median exchange, which does not see the few that other programs had delayed: of what is only
-/// split.
-fn median_ratio(measured: &Measured, all: &[Measured]) -> Option<(String, Ratio)> {
-    let median = |run: &Tally| run.latencies.quantile(0.5) as f64;
-    let (name, ratio) = against_whole(measured, all, median)?;
-    ["tcp split", "apus split"]
-        .contains(&measured.variant.name)
-        .then(|| (format!("p50 {name}"), ratio))
-}
-
-fn against_whole(
-    measured: &Measured,
-    all: &[Measured],
-    of: fn(&Tally) -> f64,
-) -> Option<(String, Ratio)> {
-    let variant = measured.variant;
-    let base = all.iter().find(|each| each.variant.name == variant.base())?;
-    let ratio = Ratio::paired(&measured.by_run(of), &base.by_run(of))?;
-    (base.variant != variant).then(|| (format!("{variant}/whole"), ratio))
-}
-
-/// Returns that a thousand exchanges were not made where they take too long.
-fn scaled(options: &Options, measured: &[Measured]) -> Option<String> {
-    let few = |each: &&Measured| each.runs.iter().any(|run| run.exchanges < options.exchanges);
+/// Returns the note about the number of exchanges; slow variants make fewer.
+fn scaled(options: &SmallWritesOptions, measured: &[Measured]) -> Option<String> {
+    let exchanges = |each: &Measured| each.runs.results().map(|run| run.exchanges).min();
+    let few = |each: &&Measured| exchanges(each).is_some_and(|least| least < options.exchanges);
     let few: Vec<&str> = measured.iter().filter(few).map(|each| each.variant.name).collect();
-    let least = measured.iter().flat_map(|each| &each.runs).map(|run| run.exchanges).min()?;
-    let what = format!(
-        "times are given for a thousand exchanges, of up to {} in a run",
-        options.exchanges
-    );
+    let least = measured.iter().filter_map(exchanges).min()?;
+    let text =
+        format!("times are per thousand exchanges, with up to {} in a run", options.exchanges);
     Some(if few.is_empty() {
-        what
+        text
     } else {
         format!(
-            "{what}; as many as {} s allow, {least} at least, of: {}",
+            "{text}; {} s allowed fewer, at least {least}, for: {}",
             options.repetition.seconds,
             few.join(", ")
         )
     })
 }
 
-/// Returns why packets could not be seen, each reason once.
+/// Returns why packets could not be captured, each reason once.
 fn unseen(measured: &[Measured]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for each in measured {
@@ -163,17 +156,17 @@ fn unseen(measured: &[Measured]) -> Vec<String> {
             None => notes.push((why.clone(), vec![each.variant.name])),
         }
     }
-    let whole = measured.len();
+    let all = measured.len();
     let note = |(why, names): (String, Vec<&str>)| {
         let of =
-            if names.len() == whole { String::new() } else { format!(" of {}", names.join(", ")) };
-        format!("the packets{of} could not be seen: {why}")
+            if names.len() == all { String::new() } else { format!(" of {}", names.join(", ")) };
+        format!("the packets{of} could not be captured: {why}")
     };
     notes.into_iter().map(note).collect()
 }
 
-/// Returns what was seen in the packets, side by side.
-fn seen(measured: &[Measured]) -> Option<Table> {
+/// Returns the table of the captured packets.
+fn packets_table(measured: &[Measured]) -> Option<Table> {
     let header = [
         "",
         "packets",
@@ -192,7 +185,7 @@ fn seen(measured: &[Measured]) -> Option<Table> {
             nanoseconds.map_or_else(String::new, |it| short(it as f64 / 1e3))
         };
         let second = anatomy.second.as_ref();
-        // Where hardly any waited, it is not what made the second piece late.
+        // If hardly any second piece waited for an ACK, the wait is not what delayed it.
         let waits = second.filter(|second| second.is_held()).and_then(|second| second.waits);
         let of_tcp = |it: bool| match (each.variant.carrier, it) {
             (Carrier::Tcp, true) => "yes".to_owned(),
@@ -208,12 +201,12 @@ fn seen(measured: &[Measured]) -> Option<Table> {
             us(second.map(|second| second.after_first)),
             us(waits.map(|(to_ack, _)| to_ack)),
             us(waits.map(|(_, from_ack)| from_ack)),
-            of_tcp(second.is_some_and(super::anatomy::Second::is_held)),
-            of_tcp(second.is_some_and(super::anatomy::Second::is_ack_delayed)),
+            of_tcp(second.is_some_and(Second::is_held)),
+            of_tcp(second.is_some_and(Second::is_ack_delayed)),
         ])
     };
     let lines: Vec<Vec<String>> = measured.iter().filter_map(line).collect();
-    let title = "packets in an exchange, and who waited for whose acknowledgement (medians)";
+    let title = "packets of an exchange, and waits for acknowledgements (medians)";
     (!lines.is_empty()).then(|| Table::new(title, header, lines))
 }
 
@@ -222,11 +215,12 @@ pub(super) mod sample_findings {
     use super::super::sample_packets::Made::{Client, Server};
     use super::super::sample_packets::{SERVER, apus, stalled, tcp};
     use super::super::tally::{STALL, Tally};
-    use super::super::{Variant, Writing};
+    use super::super::variant::{Variant, Writing};
     use super::*;
     use apus_report::stats::Latencies;
 
-    /// Returns a variant whose runs took these milliseconds for a thousand exchanges; each run has 50 of them.
+    /// Returns a variant whose runs took these milliseconds per thousand exchanges; each run has 50
+    /// exchanges.
     pub(in crate::small_writes) fn measured(
         name: &str,
         runs: &[f64],
@@ -240,11 +234,10 @@ pub(super) mod sample_findings {
             Tally { exchanges: 50, elapsed: 50 * each, latencies, stalled, counted: None }
         };
         let variant = Variant::named(name).unwrap();
-        let numbers = (1..=runs.len()).collect();
-        Measured { variant, runs: runs.iter().map(tally).collect(), numbers, anatomy }
+        Measured { variant, runs: (1..).zip(runs.iter().map(tally)).collect(), anatomy }
     }
 
-    /// Returns all variants, in two runs, with what their packets should look like.
+    /// Returns two runs of all variants, with the packets to be expected.
     pub(in crate::small_writes) fn all() -> Vec<Measured> {
         let each = |variant: &Variant| {
             let (ms, seen) = match (variant.carrier, variant.writing) {
@@ -263,9 +256,9 @@ pub(super) mod sample_findings {
     }
 
     pub(in crate::small_writes) fn findings() -> Findings {
-        let mut options = Options::default();
+        let mut options = SmallWritesOptions::default();
         options.repetition.runs = 2;
-        found(&options, &all(), ["others were busy".to_owned()].into_iter())
+        super::findings(&options, &all(), ["others were busy".to_owned()].into_iter())
     }
 }
 
@@ -273,7 +266,7 @@ pub(super) mod sample_findings {
 mod tests {
     use super::sample_findings::{all, findings};
     use super::*;
-    use crate::small_writes::Variant;
+    use crate::small_writes::variant::Variant;
     use apus_report::findings::read;
 
     #[test]
@@ -304,26 +297,28 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_could_not_be_seen_are_told_with_the_reason() {
+    fn packets_that_could_not_be_captured_have_a_note_with_the_reason() {
         let mut measured = all();
         measured[1].anatomy = Err("of 21 exchanges only 7 were seen as a whole".to_owned());
-        let of =
-            |measured: &[Measured]| found(&Options::default(), measured, [].into_iter()).outcome;
-        let notes = of(&measured).notes.join("\n");
-        assert!(notes.contains("the packets of tcp split could not be seen: of 21"), "{notes}");
+        let of = |measured: &[Measured]| {
+            super::findings(&SmallWritesOptions::default(), measured, [].into_iter())
+        };
+        let notes = of(&measured).outcome.notes.join("\n");
+        assert!(notes.contains("the packets of tcp split could not be captured: of 21"), "{notes}");
         measured.iter_mut().for_each(|each| each.anatomy = Err("no right".to_owned()));
-        let outcome = of(&measured);
-        assert_eq!(outcome.notes.iter().filter(|note| note.contains("no right")).count(), 1);
-        assert!(outcome.notes.iter().any(|note| note == "the packets could not be seen: no right"));
-        let text = found(&Options::default(), &measured, [].into_iter()).to_string();
-        assert!(!text.contains("who waited for whose"), "no table of nothing");
+        let findings = of(&measured);
+        let notes = findings.outcome.notes.iter().filter(|note| note.contains("no right"));
+        let notes: Vec<&String> = notes.collect();
+        assert_eq!(notes, ["the packets could not be captured: no right"]);
+        assert!(!findings.to_string().contains("waits for acknowledgements"), "no empty table");
     }
 
     #[test]
-    fn what_is_measured_alone_has_no_ratios() {
+    fn a_single_variant_has_no_ratios() {
         let alone =
             &all()[Variant::ALL.iter().position(|it| it.name == "apus split").unwrap()..][..1];
-        let outcome = found(&Options::default(), alone, [].into_iter()).outcome;
+        let options = SmallWritesOptions::default();
+        let outcome = super::findings(&options, alone, [].into_iter()).outcome;
         assert_eq!((outcome.rows.len(), outcome.ratios.len()), (1, 0));
     }
 }
