@@ -1,4 +1,4 @@
-//! The layers of the crate: which module may import which, and no circle of files.
+//! The layers of the crate: the imports that each module may have, and no circle of files.
 
 #[path = "../../apus/tests/imports/mod.rs"]
 mod imports;

@@ -11,14 +11,17 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Time between two checks of how old keys are, in nanoseconds: a minute.
-const AGE_CHECK: u64 = 60_000_000_000;
+/// Interval between two checks of the keys' age.
+const AGE_CHECK: Duration = Duration::from_secs(60);
+
+/// The value of a timer that is not set.
+const NEVER: u64 = u64::MAX;
 
 /// Handshakes and peers of a sealed driver. Any thread may use it.
 pub struct SealHandle {
-    state: Mutex<State>,
+    state: Mutex<SealState>,
     counters: Arc<SealCounters>,
     clock: SealClock,
     /// Whether there are changes for the transmitting half, or packets to send.
@@ -29,12 +32,12 @@ pub struct SealHandle {
     for_reports: AtomicBool,
     /// Whether there are sessions for the protocol.
     for_protocol: AtomicBool,
-    /// When a timer is due, in nanoseconds since the origin; `u64::MAX` if none is.
+    /// When a timer is due, in nanoseconds since the clock's origin; [`NEVER`] if none is.
     due: AtomicU64,
 }
 
 /// The state behind the lock. Taken for handshakes, never for a packet of an established peer.
-pub(super) struct State {
+pub(super) struct SealState {
     pub(super) handshakes: Handshakes,
     /// New keys for sending, or `None` for a peer that has lost its keys of this session.
     pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
@@ -45,7 +48,7 @@ pub(super) struct State {
     pub(super) known: VecDeque<(Datagram, u64)>,
     /// Packets that were not sent because their peer refuses this end or is refused, with their first bytes.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
-    next_age_check: u64,
+    next_age_check: Duration,
 }
 
 /// A change of the keys with a peer.
@@ -72,7 +75,7 @@ impl SealHandle {
         let handshakes = Handshakes::new(negotiator, port, limits, clock.now());
         Self {
             counters: handshakes.counters().clone(),
-            state: Mutex::new(State {
+            state: Mutex::new(SealState {
                 handshakes,
                 sealers: VecDeque::new(),
                 openers: VecDeque::new(),
@@ -87,7 +90,7 @@ impl SealHandle {
             for_receive: AtomicBool::new(false),
             for_reports: AtomicBool::new(false),
             for_protocol: AtomicBool::new(false),
-            due: AtomicU64::new(u64::MAX),
+            due: AtomicU64::new(NEVER),
         }
     }
 
@@ -132,12 +135,12 @@ impl SealHandle {
         self.lock().handshakes.take_refusals()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SealState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state at the present time, and tells both halves and the protocol what concerns them.
-    pub(super) fn change<R>(&self, change: impl FnOnce(u64, &mut State) -> R) -> R {
+    pub(super) fn change<R>(&self, change: impl FnOnce(Duration, &mut SealState) -> R) -> R {
         let mut state = self.lock();
         let result = change(self.clock.now(), &mut state);
         state.sort_out();
@@ -147,12 +150,13 @@ impl SealHandle {
         self.for_receive.store(!state.openers.is_empty(), Ordering::Release);
         self.for_reports.store(!state.refused.is_empty(), Ordering::Release);
         self.for_protocol.store(!state.sessions.is_empty(), Ordering::Release);
-        self.due.store(state.next_due(), Ordering::Relaxed);
+        let due = state.next_due().and_then(|due| u64::try_from(due.as_nanos()).ok());
+        self.due.store(due.unwrap_or(NEVER), Ordering::Relaxed);
         result
     }
 
-    /// Does what is due. Returns the time of `Handshakes` if the age of keys is to be checked.
-    pub(super) fn handle_timeout(&self) -> Option<u64> {
+    /// Runs the timers that are due. Returns the time if the keys' age must be checked.
+    pub(super) fn handle_timeout(&self) -> Option<Duration> {
         self.change(|now, state| {
             state.handshakes.handle_timeout(now);
             let is_due = now >= state.next_age_check;
@@ -163,11 +167,11 @@ impl SealHandle {
         })
     }
 
-    /// Returns when the driver's timer is due, in nanoseconds of its clock; `None` if none is.
+    /// Returns when the driver's timer is due, since the origin of its clock; `None` if none is.
     #[must_use]
-    pub fn next_due(&self) -> Option<u64> {
+    pub fn next_due(&self) -> Option<Duration> {
         let due = self.due.load(Ordering::Relaxed);
-        (due != u64::MAX).then_some(due)
+        (due != NEVER).then(|| Duration::from_nanos(due))
     }
 
     /// Returns when [`SealHandle::handle_timeout`] is due, on the system's clock.
@@ -196,7 +200,7 @@ impl SealHandle {
     }
 }
 
-impl State {
+impl SealState {
     /// Sorts what handshakes have led to.
     fn sort_out(&mut self) {
         while let Some(event) = self.handshakes.poll_event() {
@@ -218,9 +222,10 @@ impl State {
         }
     }
 
-    fn next_due(&self) -> u64 {
-        let age = if self.handshakes.peers() > 0 { self.next_age_check } else { u64::MAX };
-        self.handshakes.next_timeout().unwrap_or(u64::MAX).min(age)
+    /// Returns when the next timer is due.
+    fn next_due(&self) -> Option<Duration> {
+        let age_check = (self.handshakes.peers() > 0).then_some(self.next_age_check);
+        self.handshakes.next_timeout().into_iter().chain(age_check).min()
     }
 }
 

@@ -227,14 +227,18 @@ impl AsFd for OpenedReceive {
 #[cfg(test)]
 mod tests {
     use super::super::clock::SealClock;
+    use super::super::handle::SealState;
     use super::*;
     use apus_seal::stub::{StubNegotiator, StubPolicy};
     use apus_seal::{Handshakes, Limits, SealEvent, Sealer};
     use std::net::UdpSocket;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     type Queue = Arc<Mutex<Vec<Vec<u8>>>>;
+
+    const START: Duration = Duration::ZERO;
 
     const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7);
 
@@ -285,7 +289,7 @@ mod tests {
             let queue = Queue::default();
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let inner = Box::new(FromQueue(queue.clone(), socket));
-            let peer = Handshakes::new(stub(2), 7, Limits::default(), 0);
+            let peer = Handshakes::new(stub(2), 7, Limits::default(), START);
             Self { half: OpenedReceive::new(inner, handle), time, queue, peer }
         }
 
@@ -300,13 +304,12 @@ mod tests {
         /// A handshake that the peer begins; its keys.
         fn connect(&mut self) -> Sealer {
             let here = SocketAddr::from(([127, 0, 0, 1], 9));
-            self.peer.want(0, here, None).unwrap();
+            self.peer.want(START, here, None).unwrap();
             for _ in 0..4 {
                 let packets = std::iter::from_fn(|| self.peer.poll_transmit());
                 let packets = packets.map(|datagram| datagram.packet).collect();
                 self.receive(packets);
-                let take =
-                    |state: &mut super::super::handle::State| std::mem::take(&mut state.outbox);
+                let take = |state: &mut SealState| std::mem::take(&mut state.outbox);
                 let answers = self.half.opening.handle.change(|_, state| take(state));
                 for mut datagram in answers {
                     if SealedHeader::parse(&datagram.packet).unwrap().kind == Some(SealKind::Ready)
@@ -314,7 +317,7 @@ mod tests {
                         let id = SealedHeader::parse(&datagram.packet).unwrap().id;
                         self.peer.handle_ready(here, id, &[]);
                     }
-                    self.peer.handle(0, here, None, &mut datagram.packet);
+                    self.peer.handle(START, here, None, &mut datagram.packet);
                 }
             }
             match self.peer.poll_event() {

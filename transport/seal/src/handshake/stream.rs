@@ -1,17 +1,20 @@
-//! The byte streams of a handshake: what arrives in pieces, and what is sent in pieces until it is answered.
+//! The byte streams of a handshake: reassembles incoming pieces, and repeats outgoing ones until
+//! they are answered.
 
 use std::collections::BTreeMap;
 
-/// Bytes of one level of a handshake that an end keeps at most: TLS allows certificates of 64 KiB, clusters use a few.
+/// Maximum bytes of one level of a handshake. TLS allows certificates of 64 KiB; clusters use a few
+/// KiB.
 pub(super) const MAX_STREAM: usize = 32 * 1024;
 
-/// Bytes of a handshake in one packet, so that each fits the smallest path (1,280 bytes of IPv6) with its headers.
+/// Bytes of a handshake in one packet, so that each fits the smallest path (1,280 bytes of IPv6)
+/// with its headers.
 pub(super) const MAX_PIECE: usize = 1_100;
 
-/// Incoming bytes of one level, put in order.
+/// Incoming bytes of one level, delivered in order.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// Bytes that have been read.
+    /// Bytes read so far.
     read: usize,
     /// Pieces ahead of them, by offset.
     ahead: BTreeMap<usize, Vec<u8>>,
@@ -19,8 +22,8 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Takes a piece. Returns the bytes that are in order now; they count as read. Pieces beyond [`MAX_STREAM`], or too many of
-    /// them, are dropped.
+    /// Adds a piece. Returns the bytes that are now in order; they count as read. Pieces beyond
+    /// [`MAX_STREAM`], and excess pieces, are dropped.
     pub(super) fn take(&mut self, offset: usize, piece: &[u8]) -> Vec<u8> {
         let mut ready = Vec::new();
         if offset > self.read {
@@ -56,7 +59,7 @@ impl Incoming {
     }
 }
 
-/// Outgoing bytes of one level: kept whole, so that they can be sent again.
+/// Outgoing bytes of one level, kept for retransmission.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: Vec<u8>,

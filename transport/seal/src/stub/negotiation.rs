@@ -1,4 +1,4 @@
-//! Handshakes that protect nothing: three messages with the numbers that both ends draw.
+//! Handshakes without protection: three messages with the random numbers of both ends.
 
 use super::cipher::{StubKeys, mix};
 use crate::failure::Failure;
@@ -8,18 +8,18 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the ends of stub handshakes trust.
+/// Identity and trust of one end of stub handshakes.
 #[derive(Clone, Copy, Debug)]
 pub struct StubPolicy {
     /// Name of this end.
     pub name: u64,
-    /// A number that all ends that trust each other share: it stands for the CA.
+    /// A number shared by all ends that trust each other, in place of a CA.
     pub trust: u64,
     /// Packets that a key may seal.
     pub limit: u64,
 }
 
-/// Begins stub handshakes. All numbers follow from the seed.
+/// Creates stub handshakes. All random numbers follow from the seed.
 #[derive(Debug)]
 pub struct StubNegotiator {
     policy: StubPolicy,
@@ -28,17 +28,17 @@ pub struct StubNegotiator {
 }
 
 impl StubNegotiator {
-    /// Returns a negotiator that draws its numbers from `seed`.
+    /// Creates a negotiator whose random numbers follow from `seed`.
     #[must_use]
     pub const fn new(policy: StubPolicy, seed: u64) -> Self {
         Self { policy, state: AtomicU64::new(mix(seed, 0xd1ce)), revoked: Mutex::new(Vec::new()) }
     }
 
-    /// Trusts the end of this name no more.
+    /// Revokes the end with this name.
     ///
     /// # Panics
     ///
-    /// If a thread has panicked here before.
+    /// If a thread panicked here earlier.
     pub fn revoke(&self, name: u64) {
         self.revoked.lock().unwrap().push(name);
     }
@@ -98,12 +98,12 @@ impl Negotiator for StubNegotiator {
     }
 }
 
-/// What an end does next.
+/// The next step of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Client: say hello.
     Hello,
-    /// Client: await the server's number, then (handshake keys) its proof.
+    /// Client: await the server's number, then, with the handshake keys, its proof.
     AwaitServer,
     AwaitProof,
     /// Client: send the proof.
@@ -220,7 +220,7 @@ impl Negotiation for StubNegotiation {
                 None
             }
             Step::AwaitProof if self.peer.is_none() && self.input.is_empty() => {
-                // Once: the key change is repeated without harm.
+                // Set once; repeating the key change would be harmless.
                 self.peer = Some(u64::MAX);
                 Some(self.handshake_keys())
             }
