@@ -4,12 +4,11 @@
 
 #![allow(unsafe_code)]
 
-use crate::message::Message;
-use apus::{Bytes, Payload};
+use apus::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::PyBytes;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -17,46 +16,17 @@ use std::mem::MaybeUninit;
 /// the copy costs less than an owner that must be released under the GIL later.
 const WITHOUT_COPY: usize = 16 << 10;
 
-/// Returns the payload that Python passed: a bytes-like object, or a list or tuple of them, which
-/// are not joined.
-///
-/// # Errors
-///
-/// `TypeError` for anything else, `BufferError` for a buffer that is not contiguous.
-pub(crate) fn payload(object: &Bound<'_, PyAny>) -> PyResult<Payload> {
-    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
-        return Ok(of_bytes(bytes).into());
-    }
-    if let Ok(list) = object.cast_exact::<PyList>() {
-        return list.iter().map(|item| slice(&item)).collect::<PyResult<Payload>>();
-    }
-    if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        return tuple.iter().map(|item| slice(&item)).collect::<PyResult<Payload>>();
-    }
-    Ok(slice(object)?.into())
-}
-
-fn slice(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
-        return Ok(of_bytes(bytes));
-    }
-    if let Ok(message) = object.cast_exact::<Message>() {
-        return Ok(message.get().bytes().clone());
-    }
-    copy(object)
-}
-
 /// Returns whether a bytes-like object has this content; `None` for an object that is not like bytes.
 pub(crate) fn equals(object: &Bound<'_, PyAny>, content: &[u8]) -> Option<bool> {
     if let Ok(bytes) = object.cast_exact::<PyBytes>() {
         return Some(bytes.as_bytes() == content);
     }
-    slice(object).ok().map(|bytes| bytes == content)
+    copy(object).ok().map(|bytes| bytes == content)
 }
 
 /// `bytes` never change, so that a long one is not copied. Not for subclasses, whose end may run
 /// code of the application.
-fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
+pub(crate) fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
     struct Owner(
         #[expect(dead_code, reason = "keeps the bytes alive")] Py<PyBytes>,
         *const u8,
@@ -78,7 +48,7 @@ fn of_bytes(bytes: &Bound<'_, PyBytes>) -> Bytes {
 }
 
 /// Copies any other buffer, such as a `bytearray` or an array, which may change.
-fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+pub(crate) fn copy(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     let mut view = MaybeUninit::<ffi::Py_buffer>::uninit();
     // SAFETY: `object` is alive, and `view` is memory for a view. The GIL is held.
     let result =

@@ -1,12 +1,12 @@
 //! Endpoints.
 
 use crate::address::{Address, target};
-use crate::buffers::payload;
 use crate::completion::Completion;
 use crate::errors;
 use crate::fork::Owned;
 use crate::message::Message;
 use crate::options;
+use crate::payload::payload;
 use crate::request::Request;
 use apus::{CallId, Closed};
 use apus_bindings::{Failure, Patience};
@@ -226,14 +226,19 @@ impl Endpoint {
         limit: usize,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.wait_for_many(py, limit, timeout, apus_bindings::Endpoint::recv_completions, Completion::new)
+        self.wait_for_many(
+            py,
+            limit,
+            timeout,
+            apus_bindings::Endpoint::recv_completions,
+            Completion::new,
+        )
     }
 
     /// Waits for a request. Returns `None` if none has arrived in time.
     #[pyo3(signature = (timeout = None))]
     fn recv_request(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
-        let mut received =
-            self.wait(py, 1, timeout, apus_bindings::Endpoint::recv_requests)?;
+        let mut received = self.wait(py, 1, timeout, apus_bindings::Endpoint::recv_requests)?;
         received.pop().map(|request| Request::new(py, request)).transpose()
     }
 

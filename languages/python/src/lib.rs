@@ -15,6 +15,7 @@ mod errors;
 mod fork;
 mod message;
 mod options;
+mod payload;
 mod request;
 
 use pyo3::prelude::*;

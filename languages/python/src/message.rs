@@ -32,7 +32,11 @@ impl Message {
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Py<PyAny> {
-        match buffers::equals(other, &self.0) {
+        let equal = match other.cast_exact::<Self>() {
+            Ok(message) => Some(message.get().0 == self.0),
+            Err(_) => buffers::equals(other, &self.0),
+        };
+        match equal {
             Some(equal) => PyBool::new(py, equal).to_owned().into_any().unbind(),
             None => py.NotImplemented(),
         }

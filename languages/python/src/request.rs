@@ -1,10 +1,10 @@
 //! Requests at a server.
 
 use crate::address::Address;
-use crate::buffers;
 use crate::errors;
 use crate::fork::Owned;
 use crate::message::Message;
+use crate::payload::payload;
 use apus_bindings::{Failure, Status};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +52,7 @@ impl Request {
     /// Sends the response.
     fn reply(&self, py: Python<'_>, response: &Bound<'_, PyAny>) -> PyResult<()> {
         // First: a response of a wrong type leaves the request as it is.
-        let response = buffers::payload(response)?;
+        let response = payload(response)?;
         let request = self.take(py)?;
         let result = py.detach(|| request.reply(response));
         result.map_err(|failure| errors::raise(py, &failure))
@@ -77,7 +77,7 @@ pub(crate) fn reply_all(
     replies: Vec<(Bound<'_, Request>, Bound<'_, PyAny>)>,
 ) -> PyResult<usize> {
     let payloads: PyResult<Vec<_>> =
-        replies.iter().map(|(_, response)| buffers::payload(response)).collect();
+        replies.iter().map(|(_, response)| payload(response)).collect();
     let requests: PyResult<Vec<_>> =
         replies.iter().map(|(request, _)| request.get().take(py)).collect();
     let (payloads, requests) = (payloads?, requests?);

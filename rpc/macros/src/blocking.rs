@@ -1,7 +1,8 @@
 //! The client for threads.
 
-use crate::expand::{arguments_type, method_function, option_setters};
+use crate::methods::{arguments_type, method_function};
 use crate::model::{Method, Service};
+use crate::setters::option_setters;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 

@@ -1,6 +1,8 @@
 //! The code of a service: the trait, its client, and its handler.
 
+use crate::methods::{arguments_type, expand_methods, method_function, wire_name};
 use crate::model::{Method, Output, Service};
+use crate::setters::option_setters;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -68,57 +70,6 @@ fn types_of(method: &Method) -> impl Iterator<Item = &Type> {
     arguments.chain(stream).chain([&method.result.value]).chain(&method.result.error)
 }
 
-fn methods_module(service: &Service) -> Ident {
-    format_ident!("__{}_methods", service.item.ident.to_string().to_lowercase())
-}
-
-fn method_static(method: &Method) -> Ident {
-    format_ident!("{}", method.ident.to_string().trim_start_matches("r#").to_uppercase())
-}
-
-fn wire_name(method: &Method) -> String {
-    method.ident.to_string().trim_start_matches("r#").to_owned()
-}
-
-/// A function for each method, with its static: types are named as in the trait's own scope.
-fn expand_methods(service: &Service) -> TokenStream {
-    let (krate, codec, module) = (&service.krate, &service.codec, methods_module(service));
-    let statics = service.methods.iter().map(|method| {
-        let path = format!("{}/{}", service.name, wire_name(method));
-        let name = format_ident!("{}_{}", module, wire_name(method));
-        let upper = method_static(method);
-        let idempotent = method.idempotent;
-        let arguments = arguments_type(method);
-        let parts = method.stream.as_ref().map_or_else(|| quote!(()), |(_, of)| quote!(#of));
-        let Output { value, is_stream, error } = &method.result;
-        let value = if *is_stream { quote!((u8, #value)) } else { quote!((#value,)) };
-        let error = error.as_ref().map_or_else(|| quote!(()), |of| quote!(#of));
-        quote_spanned! {method.span=>
-            #[doc(hidden)]
-            #[allow(non_snake_case)]
-            fn #name() -> &'static #krate::typed::Method {
-                static #upper: #krate::typed::Method = #krate::typed::Method::new(
-                    #path,
-                    #idempotent,
-                    #krate::typed::Shape::<#codec, #arguments, #parts, #value, #error>::signature,
-                );
-                &#upper
-            }
-        }
-    });
-    quote!(#(#statics)*)
-}
-
-pub(crate) fn method_function(service: &Service, method: &Method) -> Ident {
-    format_ident!("{}_{}", methods_module(service), wire_name(method))
-}
-
-/// The arguments but a stream, as a tuple.
-pub(crate) fn arguments_type(method: &Method) -> TokenStream {
-    let types = method.arguments.iter().map(|(_, of)| of);
-    quote!((#(#types,)*))
-}
-
 fn expand_client(service: &Service) -> TokenStream {
     let krate = &service.krate;
     let (the_trait, visibility) = (&service.item.ident, &service.item.vis);
@@ -173,26 +124,6 @@ fn expand_client(service: &Service) -> TokenStream {
             #accessors
 
             #(#methods)*
-        }
-    }
-}
-
-/// The methods with which the clients for tasks and for threads set the options of their calls.
-pub(crate) fn option_setters(service: &Service) -> TokenStream {
-    let (krate, visibility) = (&service.krate, &service.item.vis);
-    quote! {
-        /// Sets the time after which a call fails. A call that a handler makes also ends with the call that it serves.
-        #[must_use]
-        #visibility fn with_timeout(mut self, timeout: ::core::time::Duration) -> Self {
-            self.options.timeout = ::core::option::Option::Some(timeout);
-            self
-        }
-
-        /// Sets the metadata that is sent with each call.
-        #[must_use]
-        #visibility fn with_metadata(mut self, metadata: #krate::Metadata) -> Self {
-            self.options.metadata = metadata;
-            self
         }
     }
 }

@@ -6,8 +6,10 @@
 mod blocking;
 mod check;
 mod expand;
+mod methods;
 mod model;
 mod options;
+mod setters;
 
 use proc_macro::TokenStream;
 

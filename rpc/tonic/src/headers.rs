@@ -1,6 +1,5 @@
 //! Headers and metadata: two ways to write names and values.
 
-use crate::status::GRPC_HEADERS;
 use crate::timeout::GRPC_TIMEOUT;
 use apus_rpc::{Code, Metadata, Status};
 use bytes::Bytes;
@@ -9,6 +8,9 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AG
 /// The header that a trace travels in over HTTP; here it is in the envelope.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
+/// Headers of gRPC that carry a status.
+const STATUS_HEADERS: [&str; 3] = ["grpc-status", "grpc-message", "grpc-status-details-bin"];
+
 /// The type of all bodies.
 pub(crate) const APPLICATION_GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -16,7 +18,7 @@ pub(crate) const APPLICATION_GRPC: HeaderValue = HeaderValue::from_static("appli
 fn is_own(name: &HeaderName) -> bool {
     [CONTENT_TYPE, TE, USER_AGENT].contains(name)
         || [GRPC_TIMEOUT, TRACEPARENT].contains(&name.as_str())
-        || GRPC_HEADERS.contains(&name.as_str())
+        || STATUS_HEADERS.contains(&name.as_str())
 }
 
 /// Returns headers as metadata.

@@ -4,10 +4,6 @@ use apus_rpc::{Code, Execution, Metadata, Status};
 use http::HeaderMap;
 use tonic::metadata::{Ascii, MetadataValue};
 
-/// Headers of gRPC that a status is made of.
-pub(crate) const GRPC_HEADERS: [&str; 3] =
-    ["grpc-status", "grpc-message", "grpc-status-details-bin"];
-
 /// Name of the metadata of a failed call that says whether it was executed; [`execution`] reads it.
 pub const EXECUTION: &str = "apus-execution";
 

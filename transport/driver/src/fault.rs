@@ -23,11 +23,11 @@
 //!
 //! # Invariants
 //!
-//! - **FAULT-1** A driver with [`Faults::none`] in both directions changes nothing.
+//! - **FAULT-1** A driver with [`Faults::none`] in both directions passes all packets unchanged.
 //! - **FAULT-2** No packet is delayed forever: an incoming packet at most until a `receive` finds
 //!   no packet behind it (DRIVER-6 guarantees that), an outgoing packet at most until `flush`.
-//! - **FAULT-3** The number of packets that leave a lane is the number that entered, minus the lost
-//!   ones, plus the duplicates.
+//! - **FAULT-3** The number of packets that leave a lane is the number that entered, minus losses,
+//!   plus duplicates.
 
 mod config;
 mod counters;

@@ -28,7 +28,7 @@ struct State {
     /// The first error of the file. No packet is written after it, because the last record may be
     /// incomplete.
     broken: Option<io::ErrorKind>,
-    /// The packet under construction, retained for its allocation.
+    /// The packet under construction, kept for its allocation.
     frame: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! The time of handshakes and keys.
+//! The clock of handshakes and keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What both halves of a sealed driver share, and what others may ask.
+//! State shared by both halves of a sealed driver, with the operations for other threads.
 
 use super::clock::SealClock;
 use apus_seal::{
@@ -36,26 +36,27 @@ pub struct SealHandle {
     due: AtomicU64,
 }
 
-/// The state behind the lock. Taken for handshakes, never for a packet of an established peer.
+/// The state behind the lock, which is taken for handshakes but never for a packet of an
+/// established peer.
 pub(super) struct SealState {
     pub(super) handshakes: Handshakes,
-    /// New keys for sending, or `None` for a peer that has lost its keys of this session.
+    /// Changes of the keys for sending.
     pub(super) sealers: VecDeque<(SocketAddr, Change<Sealer>)>,
     pub(super) openers: VecDeque<(SocketAddr, Change<Opener>)>,
     pub(super) sessions: VecDeque<(SocketAddr, u64)>,
     pub(super) outbox: VecDeque<Datagram>,
-    /// READY packets to be sealed with the keys of these sessions.
+    /// READY packets, and the sessions whose keys must seal them.
     pub(super) known: VecDeque<(Datagram, u64)>,
-    /// Packets that were not sent because their peer refuses this end or is refused, with their first bytes.
+    /// First bytes of packets that were not sent because the handshake with their peer failed.
     pub(super) refused: VecDeque<(SocketAddr, [u8; HEADER_LEN])>,
     next_age_check: Duration,
 }
 
-/// A change of the keys with a peer.
+/// A change of the keys of a peer.
 pub(super) enum Change<T> {
-    /// These are the keys.
+    /// The peer has these keys.
     Set(T),
-    /// Keys of this session are not used any more.
+    /// Keys of this session must not be used any more.
     Remove(u64),
 }
 
@@ -100,7 +101,7 @@ impl SealHandle {
         &self.counters
     }
 
-    /// Returns the identity that `peer` has shown in the handshake that led to `session`.
+    /// Returns the identity that `peer` proved in the handshake that led to `session`.
     #[must_use]
     pub fn identity(&self, peer: SocketAddr, session: u64) -> Option<Arc<Identity>> {
         self.lock().handshakes.identity(canonical(peer), session)
@@ -113,24 +114,25 @@ impl SealHandle {
         state.handshakes.identities().map(|(peer, identity)| (peer, identity.clone())).collect()
     }
 
-    /// Returns why the last handshake with `peer` has failed, if that was within the last seconds.
+    /// Returns why the last handshake with `peer` failed, if that was within the last two seconds.
     #[must_use]
     pub fn failure(&self, peer: SocketAddr) -> Option<HandshakeError> {
         self.lock().handshakes.failure(canonical(peer))
     }
 
-    /// Uses another identity and trust from now on. Peers that are not admitted by it lose their keys at once. Returns their
-    /// number.
+    /// Replaces the local identity and the trust. Peers that these do not admit lose their keys at
+    /// once. Returns the number of removed peers.
     pub fn replace_negotiator(&self, negotiator: Arc<dyn Negotiator>) -> usize {
         self.change(|_, state| state.handshakes.replace_negotiator(negotiator))
     }
 
-    /// Removes the peers that are not admitted any more, because their certificates have expired. Returns their number.
+    /// Removes the peers that are no longer admitted because their certificates have expired.
+    /// Returns the number of removed peers.
     pub fn recheck(&self) -> usize {
         self.change(|_, state| state.handshakes.recheck())
     }
 
-    /// Takes the handshakes as server that have failed since the last call.
+    /// Returns the handshakes that failed at this end as server since the last call.
     pub(super) fn take_refusals(&self) -> Vec<Refusals> {
         self.lock().handshakes.take_refusals()
     }
@@ -139,7 +141,8 @@ impl SealHandle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state at the present time, and tells both halves and the protocol what concerns them.
+    /// Changes the state at the present time, and signals the results to both halves and the
+    /// protocol.
     pub(super) fn change<R>(&self, change: impl FnOnce(Duration, &mut SealState) -> R) -> R {
         let mut state = self.lock();
         let result = change(self.clock.now(), &mut state);
@@ -191,7 +194,7 @@ impl SealHandle {
         self.for_receive.load(Ordering::Acquire)
     }
 
-    /// Returns a session of which the protocol does not know yet.
+    /// Returns a session that was not passed to the protocol yet.
     pub(super) fn take_session(&self) -> Option<(SocketAddr, u64)> {
         if !self.for_protocol.load(Ordering::Acquire) {
             return None;
@@ -201,7 +204,7 @@ impl SealHandle {
 }
 
 impl SealState {
-    /// Sorts what handshakes have led to.
+    /// Sorts the output of the handshakes into the queues of its receivers.
     fn sort_out(&mut self) {
         while let Some(event) = self.handshakes.poll_event() {
             match event {
