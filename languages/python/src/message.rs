@@ -1,4 +1,4 @@
-//! Bytes that were received.
+//! Received bytes.
 
 use crate::buffers;
 use apus::Bytes;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 use std::ffi::c_int;
 
-/// Bytes that were received: a bytes-like object that owns the message without a copy.
+/// Received bytes: a bytes-like object that owns the message without a copy.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Message(Bytes);
 
@@ -43,7 +43,7 @@ impl Message {
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        // That of equal `bytes`.
+        // Equal to the hash of equal `bytes`.
         PyBytes::new(py, &self.0).hash()
     }
 

@@ -1,4 +1,4 @@
-//! Payloads: requests and responses that Python passes.
+//! Payloads: requests and responses passed from Python.
 
 use crate::buffers::{copy, of_bytes};
 use crate::message::Message;
@@ -6,8 +6,8 @@ use apus::{Bytes, Payload};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-/// Returns the payload that Python passed: a bytes-like object, or a list or tuple of them, which
-/// are not joined.
+/// Converts a payload from Python: a bytes-like object, or a list or tuple of these, which are not
+/// joined.
 ///
 /// # Errors
 ///

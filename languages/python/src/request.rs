@@ -9,10 +9,10 @@ use apus_bindings::{Failure, Status};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// A request that has arrived, to be answered once.
+/// A received request, to be answered once.
 #[pyclass(frozen, module = "apus")]
 pub(crate) struct Request {
-    /// `None` once it is answered.
+    /// `None` after the reply.
     request: Owned<Mutex<Option<apus_bindings::Request>>>,
     payload: Py<Message>,
     peer: Address,
@@ -51,7 +51,7 @@ impl Request {
 
     /// Sends the response.
     fn reply(&self, py: Python<'_>, response: &Bound<'_, PyAny>) -> PyResult<()> {
-        // First: a response of a wrong type leaves the request as it is.
+        // Convert first, so that a response of a wrong type leaves the request unchanged.
         let response = payload(response)?;
         let request = self.take(py)?;
         let result = py.detach(|| request.reply(response));
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// Sends the responses of several requests. Returns the number of clients that do not wait any more.
+/// Sends the responses of several requests. Returns the number of clients that no longer wait.
 #[pyfunction]
 pub(crate) fn reply_all(
     py: Python<'_>,

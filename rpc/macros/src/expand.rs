@@ -16,7 +16,8 @@ pub(crate) fn expand(service: &Service) -> TokenStream {
     let blocking = crate::blocking::expand(service);
     let server = expand_server(service);
     quote! {
-        // First, so that the compiler reports a type that cannot be sent there, in words, before anything else.
+        // First, so that the compiler reports a type that cannot be sent here, with a clear
+        // message, before other errors.
         const _: () = {
             #checks
         };
@@ -49,7 +50,7 @@ fn expand_trait(item: &ItemTrait) -> TokenStream {
     quote!(#item)
 }
 
-/// Says at each type whether it can be sent.
+/// Generates a check, at each type, that it can be sent.
 fn expand_checks(service: &Service) -> TokenStream {
     let krate = &service.krate;
     let types = service.methods.iter().flat_map(types_of).map(|of| {
@@ -77,7 +78,7 @@ fn expand_client(service: &Service) -> TokenStream {
     let summary = format!("Client of [`{the_trait}`].");
     let methods = service.methods.iter().map(|method| expand_client_method(service, method));
     let notifies = service.methods.iter().any(|method| method.notify);
-    // In the client and not in its options: `typed` is below notifications.
+    // Part of the client rather than of its options: `typed` is below notifications.
     let (field, start) = match notifies {
         true => (
             quote!(notifications: #krate::Notifications,),
@@ -87,14 +88,16 @@ fn expand_client(service: &Service) -> TokenStream {
     };
     let accessors = notifies.then(|| {
         quote! {
-            /// Sets what sends the notifications, and limits and counts them. Clones of a client share it.
+            /// Sets the sender of notifications, which limits and counts them. Clones of a client
+            /// share it.
             #[must_use]
             #visibility fn with_notifications(mut self, notifications: #krate::Notifications) -> Self {
                 self.notifications = notifications;
                 self
             }
 
-            /// Returns what sends the notifications of this client and its clones, and counts how they end.
+            /// Returns the sender of notifications of this client and its clones, which counts
+            /// their outcomes.
             #visibility const fn notifications(&self) -> &#krate::Notifications {
                 &self.notifications
             }
@@ -104,7 +107,7 @@ fn expand_client(service: &Service) -> TokenStream {
     quote! {
         #[doc = #summary]
         ///
-        /// A clone is cheap, and any number of tasks may call at a time.
+        /// Clones are cheap, and any number of tasks may call at the same time.
         #[derive(Clone, Debug)]
         #visibility struct #client<S = #krate::Channel> {
             service: S,
@@ -114,7 +117,8 @@ fn expand_client(service: &Service) -> TokenStream {
 
         #[allow(dead_code, reason = "an application may use a part of what is generated")]
         impl<S: #krate::typed::Service> #client<S> {
-            /// Returns a client that sends its calls through `service`: a channel, or layers around one.
+            /// Returns a client that sends its calls through `service`: a channel, or layers around
+            /// one.
             #visibility fn new(service: S) -> Self {
                 Self { service, options: ::core::default::Default::default(), #start }
             }
@@ -164,7 +168,8 @@ fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
         return quote_spanned! {method.span=>
             #(#docs)*
             ///
-            /// Returns when the request is sent, and does not wait for its answer: `notifications` counts how it ends.
+            /// Returns when the request is sent, without waiting for the response: `notifications`
+            /// counts the outcome.
             ///
             /// # Errors
             ///
@@ -178,9 +183,9 @@ fn expand_client_method(service: &Service, method: &Method) -> TokenStream {
         };
     }
     let errors = if error.is_some() {
-        "The method's own error, or the status of a call that failed. `execution` says whether it may have been executed."
+        "The method's own error, or the status of a failed call. `execution` returns whether it may have been executed."
     } else {
-        "The status of a call that failed; its `execution` says whether it may have been executed."
+        "The status of a failed call; its `execution` returns whether it may have been executed."
     };
     quote_spanned! {method.span=>
         #(#docs)*

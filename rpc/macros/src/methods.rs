@@ -1,5 +1,5 @@
-//! Descriptions of the methods: a function for each, and the names and types that the generated code
-//! shares.
+//! Descriptions of the methods: a function for each, and the names and types that the generated
+//! code shares.
 
 use crate::model::{Method, Output, Service};
 use proc_macro2::{Ident, TokenStream};
@@ -17,7 +17,8 @@ pub(crate) fn wire_name(method: &Method) -> String {
     method.ident.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// A function for each method, with its static: types are named as in the trait's own scope.
+/// Generates a function with a static for each method, in the scope of the trait, where its types
+/// resolve.
 pub(crate) fn expand_methods(service: &Service) -> TokenStream {
     let (krate, codec, module) = (&service.krate, &service.codec, methods_module(service));
     let statics = service.methods.iter().map(|method| {
@@ -50,7 +51,7 @@ pub(crate) fn method_function(service: &Service, method: &Method) -> Ident {
     format_ident!("{}_{}", methods_module(service), wire_name(method))
 }
 
-/// The arguments but a stream, as a tuple.
+/// Returns the arguments except a stream, as a tuple.
 pub(crate) fn arguments_type(method: &Method) -> TokenStream {
     let types = method.arguments.iter().map(|(_, of)| of);
     quote!((#(#types,)*))

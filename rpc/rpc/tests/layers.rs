@@ -1,11 +1,11 @@
-//! Layers of `apus-rpc`: imports go downward only, and no files import each other in a circle.
+//! Layers of `apus-rpc`: imports point downward, and no files import each other in a circle.
 
 #[path = "../../../transport/apus/tests/imports/mod.rs"]
 mod imports;
 
 use imports::Modules;
 
-/// Modules, and what each may import.
+/// Modules, and the modules that each may import.
 const ALLOWED: [(&str, &[&str]); 19] = [
     ("byte_str", &[]),
     ("code", &[]),

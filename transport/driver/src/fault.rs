@@ -105,7 +105,7 @@ impl<D: Driver> Driver for Faulty<D> {
 
 /// Metadata of an outgoing packet.
 #[derive(Clone, Copy, Debug)]
-struct Outgoing {
+struct OutgoingFrame {
     to: SocketAddr,
     from: Option<IpAddr>,
     traffic_class: u8,
@@ -113,13 +113,13 @@ struct Outgoing {
 
 struct FaultyTransmit {
     inner: Box<dyn TransmitHalf>,
-    lane: Lane<Outgoing>,
+    lane: Lane<OutgoingFrame>,
     counters: Arc<FaultCounters>,
 }
 
 impl FaultyTransmit {
-    fn forward(inner: &mut dyn TransmitHalf, frame: &Frame<Outgoing>) -> io::Result<()> {
-        let Outgoing { to, from, traffic_class } = frame.metadata;
+    fn forward(inner: &mut dyn TransmitHalf, frame: &Frame<OutgoingFrame>) -> io::Result<()> {
+        let OutgoingFrame { to, from, traffic_class } = frame.metadata;
         inner.send(&Burst { from, traffic_class, ..Burst::single(to, &frame.bytes) })
     }
 }
@@ -131,7 +131,7 @@ impl TransmitHalf for FaultyTransmit {
             return self.inner.send(burst);
         }
         let metadata =
-            Outgoing { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
+            OutgoingFrame { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
         for packet in burst.each() {
             let frame = Frame { metadata, bytes: packet.to_vec() };
             let mut result = Ok(());

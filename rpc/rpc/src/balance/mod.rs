@@ -1,4 +1,4 @@
-//! Balancing: calls to any of several servers, and the names that they come from.
+//! Balancing: distributes calls over several servers, and resolves their names.
 
 mod balancer;
 #[cfg(feature = "discover")]
@@ -12,7 +12,7 @@ mod servers;
 
 pub use balancer::Balance;
 
-/// Where the addresses of servers come from.
+/// Sources of server addresses.
 pub mod names {
     #[cfg(feature = "discover")]
     pub use super::discover::Discover;

@@ -13,8 +13,8 @@ use crate::{
     TransmitHalf,
 };
 
-/// A host of a [`LoopbackNetwork`](super::LoopbackNetwork). When the host is dropped, or after [`Driver::split`] its
-/// receiving half, its port is closed.
+/// A host of a [`LoopbackNetwork`](super::LoopbackNetwork). When the host is dropped, or after
+/// [`Driver::split`] its receiving half, its port is closed.
 #[derive(Debug)]
 pub struct LoopbackHost {
     transmit: Sender,

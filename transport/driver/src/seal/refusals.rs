@@ -9,10 +9,10 @@ const CALLS_PER_LINE: u32 = 30;
 
 /// The reasons logged recently.
 #[derive(Debug, Default)]
-pub(super) struct RefusalLog(Vec<Entry>);
+pub(super) struct RefusalLog(Vec<LoggedReason>);
 
 #[derive(Debug)]
-struct Entry {
+struct LoggedReason {
     error: HandshakeError,
     /// Refusals since the last line.
     since: Option<Refusals>,
@@ -29,13 +29,13 @@ impl RefusalLog {
         });
         for refusals in new {
             match self.0.iter_mut().find(|entry| entry.error == refusals.error) {
-                Some(Entry { since: Some(known), .. }) => {
+                Some(LoggedReason { since: Some(known), .. }) => {
                     *known = Refusals { count: known.count + refusals.count, ..refusals };
                 }
                 Some(entry) => entry.since = Some(refusals),
                 None => {
                     let (error, since) = (refusals.error, Some(refusals));
-                    self.0.push(Entry { error, since, rest: 0 });
+                    self.0.push(LoggedReason { error, since, rest: 0 });
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! packets.
 
 use super::cookie::COOKIE_LEN;
-use super::stream::{Incoming, Outgoing};
+use super::stream::{IncomingStream, OutgoingStream};
 use crate::cipher::{KeyPair, KeySchedule, TAG_LEN};
 use crate::failure::Failure;
 use crate::negotiation::{KeyChange, Negotiation};
@@ -65,8 +65,8 @@ pub(super) struct Flight {
     /// The local port and the peer's, for headers.
     ports: (u16, u16),
     pub(super) negotiation: Box<dyn Negotiation>,
-    initial: (Incoming, Outgoing),
-    sealed: (Incoming, Outgoing),
+    initial: (IncomingStream, OutgoingStream),
+    sealed: (IncomingStream, OutgoingStream),
     keys: Option<KeyPair>,
     numbers: PacketNumbers,
     application: Option<ApplicationKeys>,
@@ -80,8 +80,8 @@ impl Flight {
             id,
             ports,
             negotiation,
-            initial: (Incoming::default(), Outgoing::default()),
-            sealed: (Incoming::default(), Outgoing::default()),
+            initial: (IncomingStream::default(), OutgoingStream::default()),
+            sealed: (IncomingStream::default(), OutgoingStream::default()),
             keys: None,
             numbers: PacketNumbers::new(),
             application: None,

@@ -13,7 +13,7 @@ pub(super) const MAX_PIECE: usize = 1_100;
 
 /// Incoming bytes of one level, delivered in order.
 #[derive(Debug, Default)]
-pub(super) struct Incoming {
+pub(super) struct IncomingStream {
     /// Bytes read so far.
     read: usize,
     /// Pieces ahead of them, by offset.
@@ -21,7 +21,7 @@ pub(super) struct Incoming {
     ahead_bytes: usize,
 }
 
-impl Incoming {
+impl IncomingStream {
     /// Adds a piece. Returns the bytes that are now in order; they count as read. Pieces beyond
     /// [`MAX_STREAM`], and excess pieces, are dropped.
     pub(super) fn take(&mut self, offset: usize, piece: &[u8]) -> Vec<u8> {
@@ -61,11 +61,11 @@ impl Incoming {
 
 /// Outgoing bytes of one level, kept for retransmission.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingStream {
     bytes: Vec<u8>,
 }
 
-impl Outgoing {
+impl OutgoingStream {
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -92,7 +92,7 @@ mod tests {
             order in prop::collection::vec((0usize..5000, 1usize..900), 1..80),
         ) {
             let stream: Vec<u8> = (0..len).map(|n| n as u8 ^ (n >> 8) as u8).collect();
-            let (mut incoming, mut read) = (Incoming::default(), Vec::new());
+            let (mut incoming, mut read) = (IncomingStream::default(), Vec::new());
             for (from, count) in order {
                 let from = from.min(len);
                 let piece = &stream[from..(from + count).min(len)];
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_bounded() {
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingStream::default();
         for n in 0..1000 {
             incoming.take(100_000 * n + 1, &[0; 1000]);
             incoming.take(1000 * n + 1, &[0; 1000]);

@@ -43,8 +43,8 @@ impl Failures {
         error
     }
 
-    /// Records that the server's handshake with `peer` failed. The peer is not held back: its address
-    /// may be forged.
+    /// Records that the server's handshake with `peer` failed. The peer is not held back: its
+    /// address may be forged.
     pub(super) fn fail_server(&mut self, peer: SocketAddr, cause: Failure, found_by: FoundBy) {
         self.counters.count_failure(cause);
         self.refusals.add(HandshakeError { cause, found_by }, peer);

@@ -11,7 +11,8 @@ use std::time::Duration;
 const DOUBT_WAIT: Duration = Duration::from_millis(1);
 
 impl Handshakes {
-    /// Reports a sealed packet that no keys of its sender open: asks the sender for a new handshake.
+    /// Reports a sealed packet that no keys of its sender open: asks the sender for a new
+    /// handshake.
     pub fn without_key(
         &mut self,
         now: Duration,
@@ -20,9 +21,9 @@ impl Handshakes {
         packet: &[u8],
     ) {
         let Some(header) = SealedHeader::parse(packet) else { return };
-        // A handshake that the peer seems to have started does not suppress NO_KEY: its HELLO may be
-        // forged or old, and a peer in a handshake ignores NO_KEY. Neither does a handshake of this end
-        // whose keys are in use here and do not open the packet.
+        // A handshake that the peer seems to have started does not suppress NO_KEY: its HELLO may
+        // be forged or old, and a peer in a handshake ignores NO_KEY. Neither does a handshake of
+        // this end whose keys are in use here and do not open the packet.
         let is_busy = self.clients.get(&peer).is_some_and(|client| !client.is_complete);
         if is_busy || !self.no_keys.take(now, peer, self.local.limits.in_progress) {
             return;

@@ -38,9 +38,9 @@ pub enum SealEvent {
         /// The session of the keys.
         session: u64,
     },
-    /// A READY packet, to be sealed with the keys of the peer's present session, and sent before the
-    /// datagrams of [`Handshakes::poll_transmit`](super::Handshakes::poll_transmit): the peer starts a
-    /// handshake although this end has keys.
+    /// A READY packet, to be sealed with the keys of the peer's present session, and sent before
+    /// the datagrams of [`Handshakes::poll_transmit`](super::Handshakes::poll_transmit): the peer
+    /// starts a handshake although this end has keys.
     Known {
         /// The packet, without its tag.
         ready: Datagram,

@@ -82,8 +82,8 @@ impl Peers {
         self.by_address.get(&peer).is_some_and(|known| known.phases.take_heard())
     }
 
-    /// Returns whether the peer's keys are so new that packets of the previous association may still
-    /// be in flight.
+    /// Returns whether the peer's keys are so new that packets of the previous association may
+    /// still be in flight.
     pub(super) fn is_new(&self, now: Duration, peer: SocketAddr) -> bool {
         let known = self.by_address.get(&peer);
         known.is_some_and(|known| now.saturating_sub(known.began) < LATE)
@@ -148,8 +148,8 @@ impl Peers {
         (!self.by_address.is_empty()).then_some(self.swept + SWEEP_INTERVAL)
     }
 
-    /// Removes the peers from which no packet was opened since the sweep before the last one. Returns
-    /// whether a sweep was due.
+    /// Removes the peers from which no packet was opened since the sweep before the last one.
+    /// Returns whether a sweep was due.
     pub(super) fn sweep(&mut self, now: Duration, output: &mut Output) -> bool {
         if now.saturating_sub(self.swept) < SWEEP_INTERVAL {
             return false;
