@@ -31,7 +31,7 @@ fn main() {
     let example = tonic.join("examples/helloworld");
     generate("helloworld.proto", &example);
     rename(&example, "helloworld.rs", "generated.rs");
-    let bench = tonic.join("../../tools/bench/src/rpc/generated");
+    let bench = tonic.join("../../lab/bench/src/rpc/generated");
     generate("bench.proto", &bench);
     rename(&bench, "bench.rs", "echo.rs");
 }
