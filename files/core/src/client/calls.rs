@@ -127,6 +127,13 @@ impl Calls {
         self.outstanding.get_mut(&call)
     }
 
+    /// Has an operation wait for a call.
+    pub(super) fn add_waiter(&mut self, call: ClientCall, token: OpToken) {
+        if let Some(outstanding) = self.outstanding.get_mut(&call) {
+            outstanding.waiters.push(token);
+        }
+    }
+
     /// Removes a call that has returned; `None` if it was dropped before.
     pub(super) fn remove(&mut self, call: ClientCall) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&call)?;

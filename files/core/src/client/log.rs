@@ -11,7 +11,6 @@ use crate::wire::limits::MAX_NODES;
 use crate::wire::{Batch, Data, Handle, Ino, NewNode, Record, Time};
 use bytes::Bytes;
 
-use super::cancellation::DirectoryBefore;
 use super::effect::{ClientCall, OpToken};
 
 /// Bytes from which a batch leaves (FS-6).
@@ -44,6 +43,16 @@ enum Change {
         pieces: Vec<Bytes>,
         time: Time,
     },
+}
+
+/// State of a directory before the open batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirectoryBefore {
+    pub(super) directory: Ino,
+    /// The last batch that had changed it.
+    pub(super) last_batch: u64,
+    pub(super) mtime: Time,
+    pub(super) ctime: Time,
 }
 
 /// The batch to which changes are added.
@@ -172,7 +181,7 @@ impl Log {
 
     /// Drops the open batch, if it creates a file in a directory and changes nothing else, and returns what the directory was like before.
     pub(super) fn cancel_creation(&mut self, directory: Ino, file: Ino) -> Option<DirectoryBefore> {
-        let before = self.open.before.filter(|before| before.is_of(directory))?;
+        let before = self.open.before.filter(|before| before.directory == directory)?;
         let is_of_file = |change: &Change| match change {
             Change::Record(Record::Create { ino, node: NewNode::File, .. }) => *ino == file,
             Change::Record(Record::SetAttributes { node, .. }) => node.ino == file,

@@ -10,21 +10,11 @@
 //!   FSCLIENT-5.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::wire::{Ino, NodeRange, SessionRequest};
-
-use super::Client;
-use super::calls::Purpose;
-use super::effect::Clock;
+use crate::wire::Ino;
 
 /// Bytes of one call. Chosen by us: long enough that calls cost little, short enough that the first bytes arrive early.
-const MOST_CALL: u64 = 512 << 10;
-/// Bytes of one call to a server that is far away. Rationale: a receiver grants 400,000 bytes a round trip (GRANT-5), and up to 60,000
-/// of each message need no grant. At 2.3 ms, calls of 512 KiB thus bring 200 MB/s at most, and these 330.
-const MOST_FAR_CALL: u64 = 128 << 10;
-/// Round-trip time from which a server is far away.
-const FAR: Duration = Duration::from_micros(500);
+pub(super) const MOST_CALL: u64 = 512 << 10;
 /// Bytes ahead of the reader of one file. Rationale: hides a round trip of 10 ms at 400 MB/s.
 const MOST_WINDOW: u64 = 4 << 20;
 /// Bytes ahead of all readers.
@@ -97,7 +87,7 @@ pub(super) struct ReadAhead {
 
 impl ReadAhead {
     /// Notes a read. Returns a file of which nothing is read ahead any more.
-    fn note(&mut self, file: Ino, offset: u64, end: u64) -> Option<Ino> {
+    pub(super) fn note(&mut self, file: Ino, offset: u64, end: u64) -> Option<Ino> {
         self.reads += 1;
         let now = self.reads;
         if let Some(stream) = self.streams.get_mut(&file) {
@@ -114,7 +104,7 @@ impl ReadAhead {
     }
 
     /// Takes the range of a file that is asked for now.
-    fn take_due(&mut self, file: Ino, size: u64) -> (u64, u64) {
+    pub(super) fn take_due(&mut self, file: Ino, size: u64) -> (u64, u64) {
         if self.streams.get(&file).is_none_or(|stream| !stream.is_sequence) {
             return (0, 0);
         }
@@ -135,7 +125,7 @@ impl ReadAhead {
     }
 
     /// Notes that what was asked for ahead did not come, or was dropped.
-    fn restart(&mut self, file: Ino) {
+    pub(super) fn restart(&mut self, file: Ino) {
         if let Some(stream) = self.streams.get_mut(&file) {
             stream.ahead = stream.next;
         }
@@ -144,44 +134,6 @@ impl ReadAhead {
     /// Forgets the reads of a file.
     pub(super) fn forget(&mut self, file: Ino) {
         self.streams.remove(&file);
-    }
-}
-
-impl Client {
-    /// Notes a read of a long file. `is_missing` says that it has to wait for bytes that are not under way.
-    pub(super) fn note_read(&mut self, file: Ino, offset: u64, end: u64, is_missing: bool) {
-        let dropped = self.read_ahead.note(file, offset, end);
-        if let Some(node) = dropped.and_then(|file| self.nodes.get_mut(&file)) {
-            node.contents.forget_read();
-        }
-        if is_missing {
-            self.read_ahead.restart(file);
-        }
-    }
-
-    /// Asks for what the reader of a file will want next.
-    pub(super) fn read_on(&mut self, clock: &Clock, file: Ino) {
-        let applied = self.log.applied();
-        let Some(node) = self.nodes.get(&file) else { return };
-        if node.recall.is_some() || node.barrier > applied {
-            return;
-        }
-        let (mut at, until) = self.read_ahead.take_due(file, node.attributes.size);
-        let is_far = self.session.round_trip.is_some_and(|time| time >= FAR);
-        let most = if is_far { MOST_FAR_CALL } else { MOST_CALL };
-        while at < until {
-            let part = most.min(until - at);
-            let (next, handle) = (at + part, self.nodes[&file].handle);
-            if let Err((from, length)) = self.nodes[&file].contents.read(at, part)
-                && let Some(length) = self.calls.unread(file, from, length)
-            {
-                self.counters.read_ahead += 1;
-                let purpose = Purpose::Read(file, from, length);
-                let range = NodeRange { file: handle, offset: from, length };
-                self.call(clock, purpose, SessionRequest::Read { ranges: vec![range] });
-            }
-            at = next;
-        }
     }
 }
 

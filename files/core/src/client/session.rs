@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::{Hello, Ino, InoRange, WireVersion};
+use crate::wire::{Hello, Ino, InoRange, LeaseKind, WireVersion};
 use bytes::Bytes;
 
 use crate::store::ClientId;
@@ -77,8 +77,10 @@ pub(super) struct Session {
     ranges: Vec<InoRange>,
     /// Next Hello at the earliest.
     pub(super) greet_at: Duration,
-    /// How often the client has greeted anew.
+    /// Number of greetings after the first one.
     pub(super) greeting: u64,
+    /// Leases of the previous session, to be reclaimed in this one; the next one last.
+    pub(super) to_reclaim: Vec<(Ino, LeaseKind)>,
 }
 
 /// The part of a term in which a client does not use its leases any more, because the server's clock may be faster than its own. Chosen
@@ -108,6 +110,7 @@ impl Session {
             ranges: Vec::new(),
             greet_at: now,
             greeting: 0,
+            to_reclaim: Vec::new(),
         }
     }
 
