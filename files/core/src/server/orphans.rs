@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::wire::{Ino, LeaseKind};
-
-use super::Server;
-use crate::store::Store;
+use crate::wire::Ino;
 
 /// An orphan.
 #[derive(Debug, Default)]
@@ -18,7 +15,7 @@ struct Orphan {
 
 /// In place of the clients of an earlier life of the server among the undecided sessions, until the grace period
 /// ends. No session has this number.
-const ABSENT: u64 = 0;
+pub(super) const ABSENT: u64 = 0;
 
 /// All orphans.
 #[derive(Debug, Default)]
@@ -69,46 +66,10 @@ impl Orphans {
     }
 
     /// Takes out a node that no session has open.
-    fn take_unused(&mut self, ino: Ino) -> bool {
+    pub(super) fn take_unused(&mut self, ino: Ino) -> bool {
         let orphan = self.nodes.get(&ino);
         let is_unused =
             orphan.is_some_and(|node| node.holders.is_empty() && node.undecided.is_empty());
         is_unused && self.nodes.remove(&ino).is_some()
-    }
-}
-
-impl<S: Store> Server<S> {
-    /// Keeps a node without a name until each session that has it open has closed it: asks all that may have.
-    pub(super) fn keep_orphan(&mut self, ino: Ino, remover: Option<u64>, is_closed: bool) {
-        let others = self.sessions.iter();
-        let mut undecided: BTreeSet<u64> = others
-            .filter(|(number, session)| Some(*number) != remover && session.has_heard_of(ino))
-            .map(|(number, _)| number)
-            .collect();
-        for session in &undecided {
-            self.recalls.request(*session, ino, LeaseKind::None, true, self.now);
-        }
-        if self.is_grace() {
-            undecided.insert(ABSENT);
-        }
-        self.orphans.insert(ino, remover.filter(|_| !is_closed), undecided);
-        self.drop_if_unused(ino);
-    }
-
-    /// Asks about all orphans, when all clients that have one open have returned.
-    pub(super) fn ask_about_orphans(&mut self) {
-        for ino in self.store.orphans() {
-            self.keep_orphan(ino, None, true);
-            self.orphans.decide(ABSENT, ino, false);
-            self.drop_if_unused(ino);
-        }
-    }
-
-    /// Removes an orphan if no session has it open any more.
-    pub(super) fn drop_if_unused(&mut self, ino: Ino) {
-        if self.orphans.take_unused(ino) {
-            self.store.drop_orphan(ino);
-            self.forget_node(ino);
-        }
     }
 }
