@@ -14,7 +14,7 @@ fn every_patch_applies() {
     for patch in patches {
         let check = ["apply", "--check"];
         let git = Command::new("git")
-            .current_dir(here.join("../../../tools"))
+            .current_dir(here.join("../.."))
             .args(check)
             .arg(&patch)
             .output();

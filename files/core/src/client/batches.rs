@@ -20,7 +20,7 @@ pub(super) fn handle_batch_done(core: &mut Core, clock: &Clock, done: &BatchDone
     }
     if let Some((record, error)) = done.failed {
         let failed = FailedBatch { number: done.applied, record, error };
-        if is_news(&core.link.log, &failed) {
+        if is_new(&core.link.log, &failed) {
             handle_failed(core, clock, &failed);
         }
         return;
@@ -31,8 +31,8 @@ pub(super) fn handle_batch_done(core: &mut Core, clock: &Clock, done: &BatchDone
     handle_applied(&mut core.link, &mut core.cache, &mut core.waiting, done.applied);
 }
 
-/// Marks batches up to `number` as applied: bytes of long files are dropped, and operations that waited
-/// continue.
+/// Marks batches up to `number` as applied: bytes of long files are dropped, and operations that
+/// waited continue.
 pub(super) fn handle_applied(
     link: &mut Link,
     cache: &mut Cache,
@@ -59,7 +59,8 @@ pub(super) fn handle_applied(
     waiting.wake_for(Event::Room);
 }
 
-/// Drops the names of both directories of a rename that the server has decided: they are read again.
+/// Drops the names of both directories of a rename that the server has decided: they are read
+/// again.
 fn forget_renamed(calls: &mut Calls, cache: &mut Cache, rename: &Rename) {
     for ino in rename.directories {
         calls.void(ino);
@@ -72,13 +73,13 @@ fn forget_renamed(calls: &mut Calls, cache: &mut Cache, rename: &Rename) {
     }
 }
 
-/// Returns whether the failure of a batch is not known yet.
-pub(super) fn is_news(log: &Log, failed: &FailedBatch) -> bool {
+/// Returns whether a failure is new: its batch is neither applied nor dropped.
+pub(super) fn is_new(log: &Log, failed: &FailedBatch) -> bool {
     failed.number > log.applied() && log.sealed(failed.number).is_some()
 }
 
-/// Ends the operations of a batch that failed. Earlier batches have succeeded, and later ones are not
-/// applied until the next greeting.
+/// Ends the operations of a batch that failed. Earlier batches have succeeded, and later ones are
+/// not applied until the next greeting.
 pub(super) fn handle_failed(core: &mut Core, clock: &Clock, failed: &FailedBatch) {
     let FailedBatch { number, record, error } = *failed;
     let log = &core.link.log;

@@ -1,8 +1,10 @@
-//! Cancellation: a file that is created and removed again before it has left the client never leaves it.
+//! Cancellation: a file that is created and removed before its batch is sent never reaches the
+//! server.
 //!
-//! Programs make such files as locks: `git status` creates and removes `index.lock`, and makes no call with this. Only a batch with nothing
-//! else in it is cancelled. Then the server's state with and without the batch is the same but for times of the directory, and
-//! no operation waits for the batch, because the one that waits for a batch seals it.
+//! Programs use such files as locks: `git status` creates and removes `index.lock`, without a
+//! single call. Only a batch with no other change is cancelled. The server's state with and without
+//! that batch differs only in times of the directory, and no operation waits for the batch, because
+//! waiting seals it.
 
 use crate::wire::{Ino, LeaseKind};
 
@@ -16,8 +18,8 @@ pub(super) fn before_creation(log: &Log, cache: &Cache, directory: Ino) -> Optio
     Some(DirectoryBefore { directory, last_batch: node.last_batch, mtime, ctime })
 }
 
-/// Drops the open batch in place of removing a file from a directory, if the batch only creates that
-/// file there. Returns whether it was dropped.
+/// Drops the open batch in place of removing a file from a directory, if the batch only creates
+/// that file there. Returns whether it was dropped.
 pub(super) fn cancel_creation(log: &mut Log, cache: &mut Cache, directory: Ino, ino: Ino) -> bool {
     let Some(node) = cache.get_mut(ino) else { return false };
     let is_unused = node.openings == 0 && node.lock_owners.is_empty() && node.attributes.links == 1;

@@ -1,7 +1,7 @@
 //! The state of a client, by owner.
 //!
-//! Only handlers of events that concern every group take all of it: responses, callbacks, and the start
-//! and end of sessions. Other functions take the groups that they change.
+//! Only handlers of events that concern every group take all of it: responses, callbacks, and the
+//! start and end of sessions. Other functions take the groups that they change.
 
 use super::cache::Cache;
 use super::link::Link;

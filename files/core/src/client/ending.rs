@@ -1,5 +1,5 @@
-//! The end of a session: its leases and locks are reclaimed in the next one (FS-13), or its changes are
-//! lost.
+//! The end of a session: its leases and locks are reclaimed in the next one (FS-13), or its changes
+//! are lost.
 
 use crate::wire::{Errno, LeaseKind};
 
@@ -47,23 +47,23 @@ fn schedule_reclaim(link: &mut Link, cache: &mut Cache) -> Vec<Invalidation> {
         }
         node.recall = None;
     }
-    // A fixed order keeps two runs of a simulation equal. The root, which a Welcome leases, is reclaimed
-    // first: no recall of it can have been answered by then.
+    // A fixed order keeps two runs of a simulation equal. The root, which a Welcome leases, is
+    // reclaimed first: no recall of it can have been answered by then.
     to_reclaim.sort_unstable_by(|one, other| other.cmp(one));
     to_reclaim.dedup_by_key(|(ino, _)| *ino);
     pages
 }
 
-/// Greets the server, with the present session or without one. Operations that waited for calls wait for
-/// the session.
+/// Greets the server, with the present session or without one. Operations that waited for calls
+/// wait for the session.
 pub(super) fn greet_again(link: &mut Link, waiting: &mut Waiting, clock: &Clock) {
     let dropped = link.start_greeting(clock);
     waiting.wait_all(Event::Session, dropped);
 }
 
-/// Gives up all changes that are not applied, because they cannot be, and starts a new session with an
-/// empty cache. The first `applied` of these changes are at the server nevertheless. Syncs of their
-/// nodes report the error (FS-8, FS-14).
+/// Gives up all changes that are not applied, because they cannot be, and starts a new session with
+/// an empty cache. The first `applied` of these changes are at the server nevertheless. Syncs of
+/// their nodes report the error (FS-8, FS-14).
 pub(super) fn lose_log(core: &mut Core, clock: &Clock, error: Errno, why: &str, applied: usize) {
     give_up_log(&mut core.link, &core.cache, &mut core.losses, error, why, applied);
     for token in core.waiting.take_for_batches() {
@@ -72,7 +72,8 @@ pub(super) fn lose_log(core: &mut Core, clock: &Clock, error: Errno, why: &str, 
         }
     }
     drop_everything(core);
-    // Batches of the old session that are still in flight are refused, and their numbers are reused.
+    // Batches of the old session that are still in flight are refused, and their numbers are
+    // reused.
     core.link.session.number = None;
     greet_again(&mut core.link, &mut core.waiting, clock);
 }

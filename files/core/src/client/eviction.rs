@@ -53,7 +53,8 @@ impl Eviction {
     }
 }
 
-/// Returns up to a tenth of the cache: clean nodes without references, and no parent of a cached node.
+/// Returns up to a tenth of the cache: clean nodes without references, and no parent of a cached
+/// node.
 fn unused_nodes(link: &Link, cache: &Cache) -> Vec<Ino> {
     let applied = link.log.applied();
     let is_unused = |node: &Node| {

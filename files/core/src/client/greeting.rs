@@ -8,7 +8,7 @@ use crate::wire::{
     Errno, Handle, Ino, InoRange, LeaseKind, SessionRequest, Version, Welcome, WireVersion,
 };
 
-use super::batches::{handle_applied, handle_failed, is_news};
+use super::batches::{handle_applied, handle_failed, is_new};
 use super::cache::Cache;
 use super::calls::Purpose;
 use super::core::Core;
@@ -47,7 +47,7 @@ pub(super) fn handle_welcome(
     adopt_session(&mut core.link, sent, welcome);
     let log = &core.link.log;
     let failed = welcome.failed.filter(|failed| failed.number <= welcome.applied);
-    if let Some(failed) = failed.filter(|failed| is_news(log, failed)) {
+    if let Some(failed) = failed.filter(|failed| is_new(log, failed)) {
         return handle_failed(core, clock, &failed);
     }
     // A server that reports fewer applied batches than before has lost its log.
@@ -97,7 +97,7 @@ pub(super) fn reclaim_next(core: &mut Core, clock: &Clock) {
     waiting.wake_for(Event::Session);
 }
 
-/// Takes the leases of the next Reclaim.
+/// Removes the leases of the next Reclaim from the list.
 fn next_claims(
     link: &mut Link,
     cache: &mut Cache,
@@ -143,12 +143,14 @@ pub(super) fn handle_reclaimed(
     for (index, ino) in nodes.iter().enumerate() {
         let (mut kind, valid) = leases.get(index).copied().unwrap_or((LeaseKind::None, false));
         let Some(node) = core.cache.get_mut(*ino) else { continue };
-        // During an unanswered recall, the recalled lease is in force: the changes are sent under it.
+        // During an unanswered recall, the recalled lease is in force: the changes are sent under
+        // it.
         if voided.contains(ino) && node.recall.is_none() {
             kind = LeaseKind::None;
         }
         let dirty = node.is_dirty(applied);
-        // A client that was away for longer than its term may have lost the lease before the restart.
+        // A client that was away for longer than its term may have lost the lease before the
+        // restart.
         let certain = valid || !core.link.session.was_away;
         if dirty && (kind < LeaseKind::Exclusive || !certain) {
             conflicts = true;

@@ -1,4 +1,4 @@
-//! Takes into the cache what the server has found and granted.
+//! Installs nodes, names and leases from responses in the cache.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::node::Node;
 /// Contents of files up to this length are kept in memory when they are at the server.
 pub(super) const KEPT_FILE: u64 = 64 << 10;
 
-/// Takes a node. Without a lease nothing of it is used, but its number.
+/// Installs a node. Without a lease, only its number is used.
 pub(super) fn install(log: &Log, cache: &mut Cache, entry: &Entry, voided: &HashSet<Ino>) {
     let ino = entry.handle.ino;
     let lease = if voided.contains(&ino) { LeaseKind::None } else { entry.lease };
@@ -32,7 +32,7 @@ pub(super) fn install(log: &Log, cache: &mut Cache, entry: &Entry, voided: &Hash
     }
 }
 
-/// Takes a lease, with the attributes at the time when it was granted.
+/// Installs a lease, with the attributes at the time of the grant.
 pub(super) fn install_leased(
     cache: &mut Cache,
     handle: Handle,
@@ -55,8 +55,8 @@ pub(super) fn install_leased(
             if node.lease == LeaseKind::Exclusive || lease == LeaseKind::None {
                 return;
             }
-            // Under a shared lease, no other client changes the node: the server has read these before it applied this client's
-            // last batch.
+            // Under a shared lease, no other client changes the node: the server has read these
+            // attributes before it applied this client's last batch.
             let is_stale = |attributes: &&Attributes| {
                 node.lease > LeaseKind::None
                     && attributes.version.change < node.attributes.version.change
@@ -80,7 +80,7 @@ pub(super) fn install_leased(
     }
 }
 
-/// Takes the steps of a walk from `directory`.
+/// Installs the steps of a walk from `directory`.
 pub(super) fn install_walk(
     log: &Log,
     cache: &mut Cache,
@@ -101,7 +101,8 @@ pub(super) fn install_walk(
     }
 }
 
-/// Takes a name, if the directory's lease permits to use it and nothing is known of the name.
+/// Installs a name, if the directory's lease permits its use and the cache has no state for the
+/// name.
 fn install_name(cache: &mut Cache, directory: Ino, name: &Name, found: Option<Ino>) {
     let usable = cache
         .get(directory)
@@ -122,7 +123,7 @@ fn install_name(cache: &mut Cache, directory: Ino, name: &Name, found: Option<In
     }
 }
 
-/// Takes a directory's names.
+/// Installs a directory's names.
 pub(super) fn install_listing(
     log: &Log,
     cache: &mut Cache,
@@ -138,7 +139,7 @@ pub(super) fn install_listing(
         install_name(cache, ino, name, Some(entry.handle.ino));
     }
     let Some(node) = cache.get_mut(ino) else { return };
-    // A part continues the listing only if no recall has come between the parts.
+    // A part continues the listing only if no recall has arrived between the parts.
     if lease == LeaseKind::None || node.names().listed_up_to.as_ref() != after {
         return;
     }
@@ -152,7 +153,7 @@ pub(super) fn install_listing(
     }
 }
 
-/// Takes a node's attributes as they are after batch `number`, unless a later batch changes it.
+/// Installs a node's attributes after batch `number`, unless a later batch changes the node.
 pub(super) fn install_changed(
     cache: &mut Cache,
     number: u64,
@@ -162,7 +163,7 @@ pub(super) fn install_changed(
     let Some(node) = cache.get_mut(handle.ino) else { return };
     node.handle = handle;
     if node.last_batch <= number {
-        node.take_changed(attributes);
+        node.adopt_changed(attributes);
     } else {
         node.attributes.version = attributes.version;
     }

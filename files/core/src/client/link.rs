@@ -12,7 +12,7 @@ use super::log::Log;
 use super::output::Output;
 use super::session::{ClientSettings, Session, SessionState};
 
-/// State from which requests are made.
+/// State for sending requests.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) session: Session,
@@ -43,7 +43,8 @@ impl Link {
         call
     }
 
-    /// Adds an operation to the waiters of the call with a purpose. Makes the call if there is none.
+    /// Adds an operation to the waiters of the call with a purpose. Makes the call if there is
+    /// none.
     pub(super) fn wait_for(
         &mut self,
         clock: &Clock,
@@ -105,8 +106,8 @@ impl Link {
         }
     }
 
-    /// Sends a Hello, unless one is outstanding: it starts a session, or resumes it with a new range
-    /// of inode numbers.
+    /// Sends a Hello, unless one is outstanding: it starts a session, or resumes it with a new
+    /// range of inode numbers.
     pub(super) fn greet(&mut self, clock: &Clock) {
         if self.calls.find(&Purpose::Greet).is_none() {
             let call = self.calls.add(clock.now, Purpose::Greet, None);
@@ -114,8 +115,8 @@ impl Link {
         }
     }
 
-    /// Returns to the state before a greeting and drops all calls. Returns the operations that waited
-    /// for them.
+    /// Returns to the state before a greeting and drops all calls. Returns the operations that
+    /// waited for them.
     pub(super) fn start_greeting(&mut self, clock: &Clock) -> Vec<OpToken> {
         self.session.state = SessionState::Greeting;
         self.session.greet_at = clock.now;

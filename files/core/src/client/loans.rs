@@ -1,7 +1,8 @@
-//! Loans: exclusive leases of contended nodes, which go back with the changes of the operations that waited for them (FSCLIENT-7).
+//! Loans: exclusive leases of contended nodes, which are returned with the changes of the
+//! operations that waited for them (FSCLIENT-7).
 //!
-//! A lease that goes back by itself takes the way of one that is recalled: the kernel drops what it has cached, the changes leave,
-//! and with them the lease.
+//! A voluntary return follows the path of a recall: the kernel drops its cache, then the changes
+//! are sent, and the lease is returned with them.
 
 use crate::wire::Ino;
 
@@ -16,7 +17,7 @@ struct Loan {
     users: Vec<OpToken>,
 }
 
-/// Leases that were lent and are not on their way back.
+/// Lent leases that are not being returned yet.
 #[derive(Debug, Default)]
 pub(super) struct Loans {
     loans: Vec<Loan>,
@@ -27,12 +28,12 @@ impl Loans {
         self.loans.push(Loan { node, users: users.to_vec() });
     }
 
-    /// Removes a node whose lease is recalled: it goes back with the answer.
+    /// Removes a node whose lease is recalled: the answer returns it.
     pub(super) fn remove(&mut self, node: Ino) {
         self.loans.retain(|loan| loan.node != node);
     }
 
-    /// Takes the nodes of loans that no pending operation waits for.
+    /// Removes the loans that no pending operation waited for, and returns their nodes.
     pub(super) fn take_unused(&mut self, waiting: &Waiting) -> Vec<Ino> {
         let is_over = |loan: &mut Loan| !loan.users.iter().any(|user| waiting.contains(*user));
         self.loans.extract_if(.., is_over).map(|loan| loan.node).collect()

@@ -71,7 +71,7 @@ impl Locks {
         self.to_relock.last().copied()
     }
 
-    /// Takes the lock that [`next_relock`](Self::next_relock) returns.
+    /// Removes the lock that [`next_relock`](Self::next_relock) returns.
     pub(super) fn pop_relock(&mut self) -> Option<(Ino, HeldLock<LockOwner>)> {
         self.to_relock.pop()
     }

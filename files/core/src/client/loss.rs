@@ -1,5 +1,5 @@
-//! Losses: changes that can never reach the server (FS-8, FS-14). They are reported as an effect, to be
-//! kept for the user.
+//! Losses: changes that can never reach the server (FS-8, FS-14). They are reported as an effect,
+//! to be kept for the user.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,13 +19,13 @@ const MOST_ABOVE: usize = 256;
 pub(super) struct Losses {
     /// Errors of lost changes by node, until a sync or close reports them.
     errors: HashMap<Ino, Errno>,
-    /// Paths of nodes with unsent changes when the session ended: the names are dropped before it is
-    /// known whether these changes are lost.
+    /// Paths of nodes with unsent changes when the session ended: the names are dropped before it
+    /// is known whether these changes are lost.
     unsent_paths: BTreeMap<Ino, Vec<Name>>,
 }
 
 impl Losses {
-    /// Takes the error of a node's lost changes.
+    /// Removes and returns the error of a node's lost changes.
     pub(super) fn take_error(&mut self, ino: Ino) -> Option<Errno> {
         self.errors.remove(&ino)
     }
@@ -43,8 +43,8 @@ impl Losses {
     }
 }
 
-/// Removes all changes from the log and reports them as lost, but for the first `applied` ones, which
-/// are at the server.
+/// Removes all changes from the log and reports them as lost, but for the first `applied` ones,
+/// which are at the server.
 pub(super) fn give_up_log(
     link: &mut Link,
     cache: &Cache,

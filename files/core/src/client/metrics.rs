@@ -1,4 +1,4 @@
-//! What a client counts.
+//! Counters of a client.
 
 use crate::wire::RequestKind;
 

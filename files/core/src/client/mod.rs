@@ -1,20 +1,24 @@
 //! The client: a cache of nodes under leases, and an ordered log of changes.
 //!
-//! An operation is attempted from its start each time something it waited for has come: nothing changes before everything that
-//! it needs is there. So an operation takes effect at one instant, under leases that are all valid at that instant (FS-1).
+//! An operation is attempted from its beginning each time an event that it waits for has occurred,
+//! and changes no state before all that it needs is available. So an operation takes effect at one
+//! instant, under leases that are all valid at that instant (FS-1).
 //!
 //! # Invariants
 //!
-//! - **FSCLIENT-1** Every operation is answered once, unless the client is dropped.
-//! - **FSCLIENT-2** A cached attribute, name or byte is used only while the session is live and the node's lease permits it.
+//! - **FSCLIENT-1** Every operation gets exactly one reply, unless the client is dropped.
+//! - **FSCLIENT-2** A cached attribute, name or byte is used only while the session is live and the
+//!   node's lease permits it.
 //! - **FSCLIENT-3** A change is made only under exclusive leases of all nodes that it changes.
-//! - **FSCLIENT-4** A recall is answered when all changes of its nodes are applied at the server, and the kernel has dropped what it
-//!   had cached of them.
-//! - **FSCLIENT-5** What a response grants on a node is void if the node was recalled after the request was sent.
-//! - **FSCLIENT-6** Nothing that the server says makes the client panic or allocate without bound.
-//! - **FSCLIENT-7** A lease that was lent goes back with the changes of the operations that waited for it, or when these have ended
-//!   without a change. Until the server has applied them, the client neither uses the lease nor takes another one of the node.
-//! - **FSCLIENT-8** A lock that the server grants to an operation that a signal has ended goes back.
+//! - **FSCLIENT-4** A recall is answered when all changes of its nodes are applied at the server,
+//!   and the kernel has dropped its cache of them.
+//! - **FSCLIENT-5** A grant on a node is void if the node was recalled after the request was sent.
+//! - **FSCLIENT-6** No message of the server makes the client panic or allocate without bound.
+//! - **FSCLIENT-7** A lent lease is returned with the changes of the operations that waited for it,
+//!   or when these have ended without a change. Until the server has applied them, the client
+//!   neither uses the lease nor acquires another one of the node.
+//! - **FSCLIENT-8** If the server grants a lock to an operation that a signal has ended, the client
+//!   returns the lock.
 
 mod batches;
 mod cache;
@@ -184,15 +188,16 @@ impl Client {
         self.run(clock);
     }
 
-    /// Ends the session: the server takes back leases and locks. Changes that are not at the server are
-    /// lost.
+    /// Ends the session: the server takes back leases and locks. Changes that are not at the server
+    /// are lost.
     pub fn close(&mut self, clock: &Clock) {
         if self.core.link.session.number.is_some() {
             self.core.link.call(clock, Purpose::Farewell, SessionRequest::Goodbye);
         }
     }
 
-    /// Returns the number of locks that the client could not take again after a restart of the server.
+    /// Returns the number of locks that the client could not take again after a restart of the
+    /// server.
     pub const fn locks_lost(&self) -> u64 {
         self.core.link.output.counters.locks_lost
     }

@@ -65,7 +65,8 @@ impl Output {
         self.push(ClientEffect::Warn(text));
     }
 
-    /// Counts a lock that an application still relies on and the server no longer grants, and warns.
+    /// Counts a lock that an application still relies on and the server no longer grants, and
+    /// warns.
     pub(super) fn report_lost_lock(&mut self, ino: Ino, owner: LockOwner) {
         self.counters.locks_lost += 1;
         let kind = if owner.is_flock { "flock" } else { "fcntl" };

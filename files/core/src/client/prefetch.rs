@@ -10,13 +10,15 @@ use super::effect::Clock;
 use super::link::Link;
 use super::read_ahead::MOST_CALL;
 
-/// Bytes of one call to a server that is far away. Rationale: a receiver grants 400,000 bytes a round trip (GRANT-5), and up to 60,000
-/// of each message need no grant. At 2.3 ms, calls of 512 KiB thus bring 200 MB/s at most, and these 330.
+/// Length of one call to a remote server. Rationale: a receiver grants 400,000 bytes a round trip
+/// (GRANT-5), and up to 60,000 of each message need no grant. At 2.3 ms, calls of 512 KiB thus
+/// transfer at most 200 MB/s, and calls of this length 330.
 const MOST_FAR_CALL: u64 = 128 << 10;
-/// Round-trip time from which a server is far away.
+/// Round-trip time from which a server counts as remote.
 const FAR: Duration = Duration::from_micros(500);
 
-/// Records a read of a long file. `is_missing`: it waits for bytes that no outstanding call returns.
+/// Records a read of a long file. `is_missing`: it waits for bytes that no outstanding call
+/// returns.
 pub(super) fn note_read(cache: &mut Cache, file: Ino, offset: u64, end: u64, is_missing: bool) {
     let dropped = cache.read_ahead.note(file, offset, end);
     if let Some(node) = dropped.and_then(|file| cache.get_mut(file)) {

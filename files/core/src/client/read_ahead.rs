@@ -1,39 +1,42 @@
-//! Read-ahead: bytes of a file that is read in sequence are asked for before a program wants them.
+//! Read-ahead: requests bytes of a sequentially read file before a program reads them.
 //!
-//! A read that begins where the last one of its file ended continues a sequence. From its second read on, a sequence has a window
-//! twice as long as what it has read, and several calls for parts of the window are under way at once.
+//! A read that starts where the last read of its file ended continues a sequence. From its second
+//! read on, a sequence has a window twice as long as the bytes it has read, and several calls for
+//! parts of the window are outstanding at once.
 //!
-//! - **FSAHEAD-1** At most [`MOST_WINDOW`] bytes of a file and [`MOST_BYTES`] of all files are asked for ahead of their readers,
-//!   and kept until they are read.
-//! - **FSAHEAD-2** A read that continues no sequence asks for nothing but its own bytes.
-//! - **FSAHEAD-3** What was asked for ahead is used under the same conditions as the bytes of every other read: FSCLIENT-2 and
-//!   FSCLIENT-5.
+//! - **FSAHEAD-1** At most [`MOST_WINDOW`] bytes of a file and [`MOST_BYTES`] of all files are
+//!   requested ahead of their readers, and kept until they are read.
+//! - **FSAHEAD-2** A read that continues no sequence requests only its own bytes.
+//! - **FSAHEAD-3** Bytes that were requested ahead are used under the same conditions as those of
+//!   every other read: FSCLIENT-2 and FSCLIENT-5.
 
 use std::collections::BTreeMap;
 
 use crate::wire::Ino;
 
-/// Bytes of one call. Chosen by us: long enough that calls cost little, short enough that the first bytes arrive early.
+/// Length of one call. Chosen by us: long enough that calls cost little, short enough that the
+/// first bytes arrive early.
 pub(super) const MOST_CALL: u64 = 512 << 10;
 /// Bytes ahead of the reader of one file. Rationale: hides a round trip of 10 ms at 400 MB/s.
 const MOST_WINDOW: u64 = 4 << 20;
 /// Bytes ahead of all readers.
 const MOST_BYTES: u64 = 64 << 20;
-/// Files of which sequences are noticed. The one that was read longest ago makes room.
+/// Maximum number of files whose sequences are tracked. The least recently read one is replaced.
 const MOST_STREAMS: usize = 64;
-/// Bytes behind the last read that belong to reads still under way: the longest read-ahead of a kernel.
+/// Bytes before the last read that may belong to outstanding reads: the longest read-ahead of a
+/// kernel.
 const BEHIND: u64 = 1 << 20;
 
 /// Reads of one file.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Where the next read of the sequence begins.
+    /// Start of the sequence's next read.
     next: u64,
     /// Bytes that the sequence has read.
     run: u64,
     /// Whether a read has continued another one.
     is_sequence: bool,
-    /// End of what was asked for.
+    /// End of the requested bytes.
     ahead: u64,
     /// When the file was read last, in reads.
     used: u64,
@@ -44,7 +47,7 @@ impl Stream {
         Self { next: end, run: end - offset, is_sequence: false, ahead: end, used }
     }
 
-    /// Notes a read.
+    /// Records a read.
     fn note(&mut self, offset: u64, end: u64, now: u64) {
         let is_next = offset >= self.next && offset <= self.ahead;
         let is_repeated = end <= self.next && offset >= self.next - self.run.min(BEHIND);
@@ -64,7 +67,8 @@ impl Stream {
         if self.is_sequence { (2 * self.run).min(MOST_WINDOW) } else { 0 }
     }
 
-    /// Takes the range that is asked for now in a file of `size` bytes, of at most `room` bytes.
+    /// Returns the range to request now in a file of `size` bytes, of at most `room` bytes, and
+    /// marks it as requested.
     fn take_due(&mut self, size: u64, room: u64) -> (u64, u64) {
         let (from, window) = (self.ahead, self.window());
         let until = (self.next + window).min(size).min(from.saturating_add(room));
@@ -86,7 +90,7 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Notes a read. Returns a file of which nothing is read ahead any more.
+    /// Records a read. Returns a file that is no longer read ahead.
     pub(super) fn note(&mut self, file: Ino, offset: u64, end: u64) -> Option<Ino> {
         self.reads += 1;
         let now = self.reads;
@@ -103,7 +107,7 @@ impl ReadAhead {
         oldest
     }
 
-    /// Takes the range of a file that is asked for now.
+    /// Returns the range of a file to request now, and marks it as requested.
     pub(super) fn take_due(&mut self, file: Ino, size: u64) -> (u64, u64) {
         if self.streams.get(&file).is_none_or(|stream| !stream.is_sequence) {
             return (0, 0);
@@ -113,7 +117,7 @@ impl ReadAhead {
         stream.map_or((0, 0), |stream| stream.take_due(size, room))
     }
 
-    /// Returns the bytes that are asked for ahead of their readers.
+    /// Returns the number of bytes that are requested ahead of their readers.
     pub(super) fn bytes(&self) -> u64 {
         self.streams.values().map(|stream| stream.ahead - stream.next).sum()
     }
@@ -124,7 +128,7 @@ impl ReadAhead {
         stream.map_or((0, 0), |stream| (stream.next - stream.run.min(BEHIND), stream.ahead))
     }
 
-    /// Notes that what was asked for ahead did not come, or was dropped.
+    /// Restarts a window whose bytes did not arrive, or were dropped.
     pub(super) fn restart(&mut self, file: Ino) {
         if let Some(stream) = self.streams.get_mut(&file) {
             stream.ahead = stream.next;
@@ -178,7 +182,7 @@ mod tests {
         assert_eq!(read(&mut ahead, 100, 100), (200, 600));
         assert_eq!(read(&mut ahead, 0, 100), (600, 600));
         assert_eq!(ahead.kept(FILE), (0, 600));
-        // What is asked for already may be skipped.
+        // Requested bytes may be skipped.
         assert_eq!(read(&mut ahead, 300, 100), (600, 1_200));
         assert_eq!(ahead.bytes(), 800);
     }

@@ -2,8 +2,8 @@
 //! client's change takes effect (FS-5).
 //!
 //! A recall has two stages ([`RecallStage`]). While the kernel drops its cache, operations proceed,
-//! because the kernel waits for operations that hold its pages locked. Then operations wait until the
-//! nodes' changes are applied at the server.
+//! because the kernel waits for operations that hold its pages locked. Then operations wait until
+//! the nodes' changes are applied at the server.
 
 use crate::wire::{CallbackResponse, LeaseKind, RecalledNode, SessionRequest};
 

@@ -1,4 +1,4 @@
-//! Responses of the server: each goes to the handler of its call's purpose.
+//! Responses of the server, dispatched by the purpose of their call.
 
 use std::collections::HashSet;
 
@@ -178,7 +178,7 @@ fn cache_response(core: &mut Core, outstanding: Outstanding, response: Response,
     }
 }
 
-/// Takes the listings of a directory and of the tree below it.
+/// Installs the listings of a directory and of the tree below it.
 fn install_listings(
     link: &Link,
     cache: &mut Cache,
@@ -196,7 +196,7 @@ fn install_listings(
     }
 }
 
-/// Takes bytes of a file that an operation waits for, or that are read ahead.
+/// Caches bytes of a file that an operation waits for, or that are read ahead.
 fn cache_read(
     cache: &mut Cache,
     file: Ino,

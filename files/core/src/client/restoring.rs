@@ -1,5 +1,5 @@
-//! Restoring: withdraws lock requests of interrupted operations, and has the server restore the locks
-//! that their owners held before (FSCLIENT-8).
+//! Restoring: withdraws lock requests of interrupted operations, and has the server restore the
+//! locks that their owners held before (FSCLIENT-8).
 
 use crate::held_locks::HeldLock;
 use crate::wire::{Ino, Lock, LockKind, LockOwner, LockRange, Response, SessionRequest};
@@ -14,8 +14,8 @@ use super::unsettled::Step;
 use super::waiting::{Event, Waiting};
 
 /// Withdraws the lock request of an interrupted operation, if it was sent. `waits`: the request may
-/// wait at the server, and is withdrawn there with all others of the owner on the file; other requests
-/// get a response soon.
+/// wait at the server, and is withdrawn there with all others of the owner on the file; other
+/// requests get a response soon.
 pub(super) fn withdraw_lock(
     link: &mut Link,
     cache: &Cache,
@@ -75,7 +75,8 @@ pub(super) fn handle_lock_response(
     }
 }
 
-/// Restores all unknown locks in a new session: the server may have executed calls of the previous one.
+/// Restores all unknown locks in a new session: the server may have executed calls of the previous
+/// one.
 pub(super) fn restore_all(
     link: &mut Link,
     cache: &Cache,

@@ -1,4 +1,5 @@
-//! Time: greetings, renewals, repeated calls, the end of the term, and operations that wait too long.
+//! Time: greetings, renewals, repeated calls, the end of the term, and operations that wait too
+//! long.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a client says of itself.
+//! Status of a client.
 
 use crate::wire::LeaseKind;
 use serde::{Deserialize, Serialize};
@@ -31,11 +31,11 @@ pub struct ClientStatus {
     pub waiting_bytes: u64,
     /// Operations that have not ended.
     pub pending: u64,
-    /// Calls to which the server has not responded.
+    /// Calls without a response.
     pub outstanding: u64,
-    /// Leases that the server wants back, and does not have yet.
+    /// Leases that the server has recalled, and that are not returned yet.
     pub recalls_pending: u64,
-    /// Operations since the client began.
+    /// Operations since the client started.
     pub operations: u64,
     /// Calls to the server since then.
     pub calls: u64,
@@ -43,7 +43,7 @@ pub struct ClientStatus {
     pub batches: u64,
     /// Batches that the server refused since then.
     pub batches_refused: u64,
-    /// Locks that the client could not take again after the server was restarted.
+    /// Locks that the client could not take again after a restart of the server.
     pub locks_lost: u64,
     /// Recalls since then.
     pub recalls: u64,

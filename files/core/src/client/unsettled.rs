@@ -1,10 +1,10 @@
 //! Lock state of an owner that the client does not know: a signal ended an operation before the
 //! server responded.
 //!
-//! The server may have granted such a lock. The client withdraws the request, waits for its response,
-//! and then restores the owner's earlier locks (`restoring.rs`). Other lock operations of the same owner
-//! on the file wait until then: programs repeat an interrupted operation, and a lock that is returned
-//! late must not be the new one.
+//! The server may have granted such a lock. The client withdraws the request, waits for its
+//! response, and then restores the owner's earlier locks (`restoring.rs`). Other lock operations of
+//! the same owner on the file wait until then: programs repeat an interrupted operation, and a lock
+//! that is returned late must not be the new one.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +36,13 @@ struct Restoring {
 pub(super) enum Step {
     /// Requests are outstanding.
     Wait,
-    /// The server has to be asked for a lock of this kind on this range.
+    /// The server must restore a lock of this kind on this range.
     Restore(LockKind, LockRange),
-    /// The locks are known.
+    /// The owner's locks are known again.
     Settled,
 }
 
-/// Owners whose locks the client does not know.
+/// Owners whose lock state is unknown.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
     owners: BTreeMap<(Ino, LockOwner), Settling>,
@@ -131,7 +131,7 @@ impl Unsettled {
         }
     }
 
-    /// Takes the next part to restore, or settles.
+    /// Returns the next part to restore, or settles.
     pub(super) fn next_part(
         &mut self,
         ino: Ino,
@@ -145,7 +145,7 @@ impl Unsettled {
         }
     }
 
-    /// Ends a restoration, and settles what is in doubt since it started.
+    /// Ends a restoration, and settles ranges that are in doubt since it started.
     pub(super) fn stop_restoring(
         &mut self,
         ino: Ino,

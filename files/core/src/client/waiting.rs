@@ -1,7 +1,7 @@
 //! Operations that have not ended, and the event that each of them waits for.
 //!
-//! An operation is in at most one list of waiters. An event moves the operations that waited for it to
-//! the ready queue, in the order of their arrival; they are then attempted again.
+//! An operation is in at most one list of waiters. An event moves the operations that waited for it
+//! to the ready queue, in the order of their arrival; they are then attempted again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) enum Event {
     Recall,
     /// The log has room.
     Room,
-    /// The locks of an owner are known again.
+    /// The lock state of an owner is known again.
     Locks,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Waiting {
     lists: [Vec<OpToken>; 4],
     /// Operations that wait until a batch is applied.
     for_batch: Vec<(u64, OpToken)>,
-    /// Batch of an operation that completes with it: a sync, or an operation whose change is alone in
-    /// its batch. Survives attempts.
+    /// Batch of an operation that completes with it: a sync, or an operation whose change is alone
+    /// in its batch. Survives attempts.
     own_batch: HashMap<OpToken, u64>,
 }
 
@@ -56,7 +56,7 @@ impl Waiting {
         self.ready.push_back(token);
     }
 
-    /// Takes the next ready operation out, for an attempt.
+    /// Removes the next ready operation for an attempt.
     pub(super) fn take_ready(&mut self) -> Option<(OpToken, Pending)> {
         while let Some(token) = self.ready.pop_front() {
             if let Some(pending) = self.pending.remove(&token) {
@@ -96,12 +96,12 @@ impl Waiting {
         late.map(|(token, _)| *token).collect()
     }
 
-    /// Has an operation wait for an event.
+    /// Adds an operation to the waiters of an event.
     pub(super) fn wait(&mut self, event: Event, token: OpToken) {
         self.lists[event as usize].push(token);
     }
 
-    /// Has operations wait for an event.
+    /// Adds operations to the waiters of an event.
     pub(super) fn wait_all(&mut self, event: Event, tokens: Vec<OpToken>) {
         self.lists[event as usize].extend(tokens);
     }
@@ -132,7 +132,7 @@ impl Waiting {
         self.ready.extend(done.map(|(_, token)| token));
     }
 
-    /// Takes the operations that wait for batches which will never be applied.
+    /// Removes the operations that wait for batches that will never be applied.
     pub(super) fn take_for_batches(&mut self) -> Vec<OpToken> {
         std::mem::take(&mut self.for_batch).into_iter().map(|(_, token)| token).collect()
     }

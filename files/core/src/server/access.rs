@@ -1,4 +1,4 @@
-//! Access of sessions to nodes: who may use what now, and who may come back with changes.
+//! Access of sessions to nodes, and of clients that return with changes.
 
 use std::time::Duration;
 
@@ -41,14 +41,14 @@ impl Holdings {
     }
 }
 
-/// Clients that may come back with changes that they have not sent.
+/// Clients that may return with unsent changes.
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) abandoned: Abandoned,
     pub(super) learned: Learned,
     /// First number of the first range of this life of the server.
     pub(super) life_starts: Option<u64>,
-    /// First inode range whose clients may come back, as reported by the store at the start.
+    /// First inode range whose clients may return, as reported by the store at the start.
     pub(super) returns_from: u64,
 }
 
@@ -105,7 +105,8 @@ impl<S: Store> Access<S> {
         }
     }
 
-    /// Restarts a session's term: a request has arrived. Returns false if `peer` has no such session.
+    /// Restarts a session's term: a request has arrived. Returns false if `peer` has no such
+    /// session.
     pub(super) fn renew(&mut self, number: u64, peer: std::net::SocketAddr) -> bool {
         let now = self.now;
         let Some(session) = self.sessions.get_mut(number).filter(|session| session.peer == peer)

@@ -18,8 +18,8 @@ pub(super) struct AppendedBatch {
     pub(super) returns: Vec<Handle>,
 }
 
-/// Batches that are appended and not applied: at most one of each client, because the one that follows must not be applied if it
-/// fails.
+/// Batches that are appended and not applied: at most one of each client, because its next batch
+/// must not be applied if this one fails.
 #[derive(Debug, Default)]
 pub(super) struct Appended {
     pub(super) batches: BTreeMap<ClientId, AppendedBatch>,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::queue::Needs;
 
-/// What became of an attempt to serve a request.
+/// Outcome of an attempt to serve a request.
 pub(super) enum Attempt {
     /// It is served: header and payload of the response.
     Done(Bytes, Vec<Bytes>),

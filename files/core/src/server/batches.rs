@@ -1,4 +1,5 @@
-//! Batches: in the order of their numbers, each once, answered when they are durable. A number is applied once (FS-12).
+//! Batches: applied in the order of their numbers, each once, and answered when they are durable. A
+//! number is applied once (FS-12).
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use super::records::{Changes, NodeEvent, Objection, check_records, squash};
 use super::session::HeldBatch;
 use super::settings::{MAX_APPENDED_BYTES, MAX_BATCH_CALLS, MAX_HELD_BATCHES, MAX_HELD_BYTES};
 
-/// Takes a batch: appends it if it is its turn, holds it back if others come first.
+/// Handles a batch: appends it if it is next, holds it if earlier ones are missing.
 pub(super) fn receive_batch<S: Store>(
     core: &mut Core<S>,
     number: u64,
@@ -48,7 +49,7 @@ pub(super) fn receive_batch<S: Store>(
     if session.held_bytes + payload.len() > MAX_HELD_BYTES
         || batch.number.saturating_sub(expected) > MAX_HELD_BATCHES
     {
-        // Makes room: what is appended keeps the others waiting.
+        // Makes room: appended batches delay the others.
         commit_all(core);
     }
     let Some(session) = core.access.sessions.get_mut(number) else { return };
@@ -112,14 +113,14 @@ pub(super) fn advance<S: Store>(core: &mut Core<S>, number: u64) {
     }
 }
 
-/// Commits what is appended, and what becomes possible by that.
+/// Commits appended batches, and those that become possible.
 pub(super) fn commit_all<S: Store>(core: &mut Core<S>) {
     while !core.appended.is_empty() && !core.access.is_broken {
         commit(core);
     }
 }
 
-/// Commits what is appended, and responds.
+/// Commits appended batches, and responds.
 pub(super) fn commit<S: Store>(core: &mut Core<S>) {
     if core.appended.is_empty() || core.access.is_broken {
         return;
@@ -171,7 +172,7 @@ fn finish_batch<S: Store>(core: &mut Core<S>, applied: AppliedBatch, appended: A
     }
 }
 
-/// Draws the consequences of an applied batch for leases and orphans. No record from `failed` on was applied.
+/// Updates leases and orphans after an applied batch. No record from `failed` on was applied.
 fn note_events<S: Store>(
     core: &mut Core<S>,
     session: u64,
@@ -239,12 +240,12 @@ fn repeat_outcome<S: Store>(
     let failure = access.store.last_failure(session.client);
     let failed = failure.filter(|failed| failed.number == batch);
     let failed = failed.map(|failed| (failed.record, failed.error));
-    // Nothing is said of later ones, which may have failed.
+    // Later batches are not reported: they may have failed.
     let done = BatchDone { applied: batch, failed, changed: Vec::new() };
     output.respond(call, &Response::BatchDone(done));
 }
 
-/// Refuses all batches of a session until its client greets anew.
+/// Refuses all batches of a session until its client greets again.
 fn stop<S: Store>(core: &mut Core<S>, number: u64) {
     let Some(session) = core.access.sessions.get_mut(number) else { return };
     session.is_stopped = true;

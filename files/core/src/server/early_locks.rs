@@ -30,12 +30,12 @@ impl EarlyLocks {
         has_room
     }
 
-    /// Takes all requests.
+    /// Removes and returns all requests.
     pub(super) fn take(&mut self) -> Vec<EarlyLock> {
         std::mem::take(&mut self.0)
     }
 
-    /// Takes the requests of an owner for locks on a file.
+    /// Removes the requests of an owner for locks on a file.
     pub(super) fn cancel(&mut self, session: u64, ino: Ino, owner: LockOwner) -> Vec<CallToken> {
         let is_meant = |early: &mut EarlyLock| {
             !early.is_test

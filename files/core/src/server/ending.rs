@@ -12,14 +12,16 @@ use super::orphan_care::drop_if_unused;
 use super::session::Session;
 use super::settings::IDLE_TERMS;
 
-/// Ends a session: its leases and locks are free, its waiting requests fail. If `is_fenced`, its client is notified.
+/// Ends a session: frees its leases and locks, and fails its waiting requests. If `is_fenced`, its
+/// client is notified.
 pub(super) fn end_session<S: Store>(
     core: &mut Core<S>,
     number: u64,
     is_fenced: bool,
 ) -> Option<Session> {
     core.access.sessions.get(number)?;
-    // FSSERVE-6: what it has appended is applied before its leases are free. The batches that it holds back are not.
+    // FSSERVE-6: its appended batches are applied before its leases are free. Its held batches are
+    // not.
     refuse_held(core, number, &Failure::SessionEnded);
     commit(core);
     let session = core.access.sessions.remove(number)?;

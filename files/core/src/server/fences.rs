@@ -1,9 +1,9 @@
-//! Fencing: a client that comes back too late does not bring its changes (FSSERVE-15).
+//! Fencing: the changes of a client that returns too late are void (FSSERVE-15).
 
 use super::access::Access;
 use crate::store::{ClientId, Store};
 
-/// Remembers what the client of a session that ends may have changed.
+/// Stores the nodes that the client of an ending session may have changed.
 pub(super) fn abandon<S: Store>(access: &mut Access<S>, session: u64, client: ClientId) {
     let nodes = access.holdings.leases.exclusive(session);
     if !access.returns.abandoned.insert(client, nodes) {
@@ -25,7 +25,7 @@ pub(super) fn end_return<S: Store>(access: &mut Access<S>, session: u64) {
 /// Declares the changes of a client void that it has not sent.
 pub(super) fn fence<S: Store>(access: &mut Access<S>, client: ClientId) {
     access.returns.abandoned.forget(client);
-    // It may be on its way back.
+    // The client may be returning at this moment.
     let session = access.sessions.of_client(client);
     if let Some(session) = session.and_then(|number| access.sessions.get_mut(number)) {
         session.is_fenced = true;

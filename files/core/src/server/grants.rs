@@ -9,7 +9,8 @@ use super::latecomers::reveal;
 use super::queue::{LAST, Needs};
 use super::settings::MAX_LEASES;
 
-/// Whether the store's state of a node may be given to a session (FSSERVE-3), in the order of arrival (FSSERVE-7).
+/// Returns whether a session may receive the stored state of a node (FSSERVE-3), in the order of
+/// arrival (FSSERVE-7).
 pub(super) fn is_readable<S: Store>(
     access: &Access<S>,
     ticket: u64,
@@ -22,7 +23,7 @@ pub(super) fn is_readable<S: Store>(
             && !access.holdings.queue.is_ahead(ticket, session, ino, LeaseKind::Shared)
 }
 
-/// What a session has of a node, and will keep (FSSERVE-5).
+/// Returns the lease that a session has and will keep (FSSERVE-5).
 fn kept<S: Store>(access: &Access<S>, session: u64, ino: Ino) -> LeaseKind {
     let held = access.holdings.leases.held(session, ino);
     access.holdings.recalls.keep(session, ino).map_or(held, |keep| held.min(keep))
@@ -43,7 +44,7 @@ fn is_grantable<S: Store>(
             && !access.holdings.queue.is_ahead(ticket, session, ino, kind)
 }
 
-/// Grants what is possible of a lease at once, and returns what the session has then.
+/// Grants as much of a lease as is possible at once, and returns the session's lease afterwards.
 pub(super) fn offer<S: Store>(
     access: &mut Access<S>,
     ticket: u64,
@@ -55,7 +56,7 @@ pub(super) fn offer<S: Store>(
     if wanted <= before || access.holdings.leases.count(session) >= MAX_LEASES {
         return before;
     }
-    // An exclusive lease that was not asked for by a request of its own waits for all that wait.
+    // An unrequested exclusive lease yields to all waiting requests.
     let kind = if wanted == LeaseKind::Exclusive
         && !access.holdings.contention.is_contended(ino, access.now)
         && is_grantable(access, LAST, session, ino, LeaseKind::Exclusive)
@@ -70,7 +71,8 @@ pub(super) fn offer<S: Store>(
     kept(access, session, ino)
 }
 
-/// As [`offer`](Self::offer), for a lease that the client had before: the only one that is granted in the grace period.
+/// Like [`offer`], for a lease of the client's previous session: the only grant in the grace
+/// period.
 pub(super) fn offer_reclaimed<S: Store>(
     access: &mut Access<S>,
     session: u64,
@@ -91,7 +93,7 @@ pub(super) fn offer_reclaimed<S: Store>(
     }
 }
 
-/// Raises what a session holds to at least `kind`.
+/// Raises a session's lease to at least `kind`.
 pub(super) fn grant<S: Store>(access: &mut Access<S>, session: u64, ino: Ino, kind: LeaseKind) {
     if kind > access.holdings.leases.held(session, ino) {
         access.holdings.leases.set(session, ino, kind);
@@ -111,7 +113,7 @@ pub(super) fn lease<S: Store>(
 ) -> Attempt {
     let mut needs = Needs::new();
     for lease in wanted.iter().filter(|lease| lease.kind != LeaseKind::None) {
-        // A node that is gone does not prevent the other leases: clients ask for thousands at a time.
+        // A missing node does not prevent the other leases: clients request thousands at a time.
         if access.is_valid(session, lease.node) && access.store.attributes(lease.node.ino).is_ok() {
             let need = needs.entry(lease.node.ino).or_default();
             *need = lease.kind.max(*need);

@@ -1,10 +1,14 @@
-//! Latecomers: clients that held leases before the server was restarted, and claimed nothing in the grace period.
+//! Latecomers: clients that held leases before a restart of the server, and claimed none in the
+//! grace period.
 //!
-//! The server does not remember what they held. It remembers what other clients have learned since the grace period ended: a client
-//! that claims such a node to change it has changes which the others have not seen, though its applications were answered before.
+//! The server does not store the leases of its previous life. It stores which nodes other clients
+//! have learned of since the grace period ended: a client that claims such a node to change it has
+//! unsent changes that the others have not seen, although its applications have received their
+//! replies.
 //!
-//! The next life of the server does not remember that either. So the store keeps the first number of this life's ranges, from
-//! the moment at which something is learned: a client whose newest range is older was away for a whole life, and is fenced (ADR 66).
+//! The next life of the server does not have this table either. So once a client has learned of a
+//! node, the store keeps the first number of this life's ranges: a client whose newest range is
+//! older was away for a whole life, and is fenced (ADR 66).
 
 use crate::store::{ClientId, Store};
 use crate::wire::{Hello, Ino};
@@ -12,8 +16,8 @@ use crate::wire::{Hello, Ino};
 use super::access::Access;
 use super::fences::fence;
 
-/// Notes that a session begins, whose first range begins at `first`. Its client is a latecomer if all ranges that it had before are of
-/// lives before.
+/// Handles the start of a session whose first range starts at `first`. Its client is a latecomer if
+/// all its earlier ranges are from previous lives.
 pub(super) fn note_return<S: Store>(
     access: &mut Access<S>,
     session: u64,
@@ -35,7 +39,7 @@ pub(super) fn note_return<S: Store>(
     }
 }
 
-/// Notes that a client learns of a node as it is in the store.
+/// Records that a client learns of a node in its stored state.
 pub(super) fn note_learned<S: Store>(access: &mut Access<S>, client: ClientId, ino: Ino) {
     if access.is_grace() {
         return;
@@ -59,7 +63,7 @@ pub(super) fn check_late_claim<S: Store>(access: &mut Access<S>, session: u64, i
     }
 }
 
-/// Notes that a session learns of a node as it is in the store.
+/// Records that a session learns of a node in its stored state.
 pub(super) fn reveal<S: Store>(access: &mut Access<S>, session: u64, ino: Ino) {
     let client = access.sessions.get(session).map(|session| session.client);
     if let Some(client) = client {

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use crate::store::ClientId;
 use crate::wire::Ino;
 
-/// Nodes that are remembered. Chosen by us: a few megabytes. With more of them, all nodes count as learned.
+/// Maximum number of tracked nodes. Chosen by us: a few megabytes. Beyond it, all nodes count as
+/// learned.
 pub(super) const MAX_LEARNED: usize = 1 << 16;
 
-/// Nodes of which clients have learned in this life of the server, after the grace period.
+/// Nodes that clients have learned of in this life of the server, after the grace period.
 #[derive(Debug)]
 pub(super) struct Learned {
     /// By whom; `None`: several clients.

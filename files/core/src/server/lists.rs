@@ -1,8 +1,8 @@
-//! Listing: a directory, or the tree below it.
+//! Listing of a directory, or of the tree below it.
 //!
-//! The directory that was asked for and its entries are current: leases of other sessions on them are recalled. Deeper levels
-//! are a prefetch, for which no other client is interrupted: an entry that another session has exclusively comes without a
-//! lease, and such a directory is not listed.
+//! The requested directory and its entries are current: conflicting leases of other sessions are
+//! recalled. Deeper levels are a prefetch that interrupts no other client: an entry under another
+//! session's exclusive lease is returned without a lease, and such a directory is not listed.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use super::reads::{contents, entry, entry_with};
 use super::settings::{ENTRY_BYTES, MAX_INLINE, MAX_LISTING_BYTES};
 use crate::store::{DirectoryPart, Store};
 
-/// What a response may still hold.
+/// Remaining room of a response.
 struct Budget {
     entries: usize,
     bytes: usize,
@@ -25,7 +25,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Takes room for an entry or a listing; false if there is none.
+    /// Reserves room for an entry or a listing; false if there is none.
     fn take(&mut self, bytes: usize) -> bool {
         if self.entries == 0 || self.bytes < bytes {
             return false;
@@ -44,7 +44,7 @@ struct Directory {
     depth: u16,
 }
 
-/// Lists a directory and what is below.
+/// Lists a directory and the tree below it.
 pub(super) fn list_tree<S: Store>(
     access: &mut Access<S>,
     ticket: u64,
@@ -89,7 +89,8 @@ pub(super) fn list_tree<S: Store>(
             Some(part) => Ok(part),
             None => access.store.list(directory.ino, None, budget.entries),
         };
-        // A directory below that cannot be listed is left out: the client asks for it by itself, and gets the error.
+        // A deeper directory that cannot be listed is left out: the client requests it separately,
+        // and receives the error.
         let Ok(part) = part else { continue };
         let listing =
             listing(access, ticket, session, list, &directory, part, &mut budget, &mut directories);

@@ -1,7 +1,7 @@
 //! Lock requests of clients.
 //!
-//! After a restart, clients first take their locks again: other requests wait for the end of the grace
-//! period (FS-13).
+//! After a restart, clients first take their locks again: other requests wait for the end of the
+//! grace period (FS-13).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::effect::CallToken;
 use super::ending::end_session;
 use super::locks::{HeldLock, Holder, LockOutcome};
 
-/// Takes or releases a lock.
+/// Acquires or releases a lock.
 pub(super) fn lock<S: Store>(core: &mut Core<S>, session: u64, call: CallToken, lock: &Lock) {
     if lock.reclaim {
         return reclaim_lock(core, session, call, lock);
@@ -82,7 +82,7 @@ fn postpone_lock<S: Store>(
     }
 }
 
-/// Serves what waited for the end of the grace period, in the order of arrival.
+/// Serves the requests that waited for the end of the grace period, in the order of arrival.
 pub(super) fn serve_early_locks<S: Store>(core: &mut Core<S>) {
     for early in core.early_locks.take() {
         let EarlyLock { session, call, lock: wanted, is_test } = early;
@@ -110,7 +110,7 @@ pub(super) fn cancel_lock<S: Store>(
     core.output.respond(call, &Response::Done);
 }
 
-/// Ends sessions that hold a wanted lock, and whose term has passed.
+/// Ends sessions whose locks conflict with a requested one, and whose term has passed.
 fn end_silent_lockers<S: Store>(core: &mut Core<S>, ino: Ino, wanted: &HeldLock) {
     for holder in core.locks.blockers(ino, wanted) {
         if wanted.kind != LockKind::Unlock && core.access.is_silent(holder.session) {

@@ -1,4 +1,4 @@
-//! What a server counts.
+//! Counters of a server.
 
 use crate::wire::RequestKind;
 
@@ -24,12 +24,12 @@ pub struct ServerMetrics {
     pub exclusive: u64,
     /// Requests that wait until another client has given back a lease.
     pub waiting: u64,
-    /// What the store has counted.
+    /// Counters of the store.
     pub store: StoreMetrics,
 }
 
 impl ServerMetrics {
-    /// Adds what another server of the same process has counted.
+    /// Adds the counters of another server of the same process.
     pub fn add(&mut self, other: &Self) {
         if self.requests.is_empty() {
             self.requests.clone_from(&other.requests);

@@ -1,74 +1,77 @@
 //! The server core: sessions, leases and batches over a [`Store`], without IO and without a clock.
 //!
-//! A runtime passes in requests ([`Server::handle_request`]), outcomes of callbacks, and the time, and
-//! takes [`ServerEffect`]s. Each request gets exactly one response, at once or later.
+//! A runtime passes in requests ([`Server::handle_request`]), outcomes of callbacks, and the time,
+//! and takes [`ServerEffect`]s. Each request gets exactly one response, at once or later.
 //!
 //! # Why clients see one file system
 //!
-//! A client uses its copy of a node only under a lease, and changes a node only under an exclusive lease.
-//! If leases exclude each other, and no copy is given out while a change to it is in flight, then each
-//! operation takes effect at one moment between its start and its end. The invariants state this in
-//! steps that can be checked.
+//! A client uses its copy of a node only under a lease, and changes a node only under an exclusive
+//! lease. If leases exclude each other, and no copy is given out while a change to it is in flight,
+//! then each operation takes effect at one moment between its start and its end. The invariants
+//! state this in steps that can be checked.
 //!
 //! Leases:
 //!
-//! - **FSSERVE-1** If a session has an exclusive lease on a node, then no other session has a lease on it.
+//! - **FSSERVE-1** If a session has an exclusive lease on a node, then no other session has a lease
+//!   on it.
 //! - **FSSERVE-3** If a session has an exclusive lease on a node, then no other session receives
 //!   attributes, names or contents of it, neither with a lease nor in response to a read. With
-//!   FSSERVE-2: no appended batch changes data that was given out. Exempt are entries without a lease in
-//!   a listing or a Welcome: they may be out of date.
-//! - **FSSERVE-4** If a lease ends, then its client has returned it or closed the orphan, or its session
-//!   has ended. If a session ends, then its client has requested that, or its term has passed since the
-//!   last request, or a recall was not answered for several terms. The client starts its term earlier
-//!   than the server, so it stops first.
-//! - **FSSERVE-5** If a recall is outstanding, then its session gets no lease on the node beyond the kept
-//!   part. So the answer never ends a lease that was granted later.
-//! - **FSSERVE-6** If a lease is returned, then all appended batches are applied first: the next holder
-//!   reads their changes.
-//! - **FSSERVE-14** If the exclusive lease of a node is recalled from several sessions in turn within a
-//!   short time, then it is only lent: the client returns it with the changes of the operations that
-//!   waited for it. If it is not returned in time, then it is recalled, so a client that does not
-//!   return it only costs time. If its holder does not change for a while, then it is granted again.
+//!   FSSERVE-2: no appended batch changes data that was given out. Exempt are entries without a
+//!   lease in a listing or a Welcome: they may be out of date.
+//! - **FSSERVE-4** If a lease ends, then its client has returned it or closed the orphan, or its
+//!   session has ended. If a session ends, then its client has requested that, or its term has
+//!   passed since the last request, or a recall was not answered for several terms. The client
+//!   starts its term earlier than the server, so it stops first.
+//! - **FSSERVE-5** If a recall is outstanding, then its session gets no lease on the node beyond
+//!   the kept part. So the answer never ends a lease that was granted later.
+//! - **FSSERVE-6** If a lease is returned, then all appended batches are applied first: the next
+//!   holder reads their changes.
+//! - **FSSERVE-14** If the exclusive lease of a node is recalled from several sessions in turn
+//!   within a short time, then it is only lent: the client returns it with the changes of the
+//!   operations that waited for it. If it is not returned in time, then it is recalled, so a client
+//!   that does not return it only costs time. If its holder does not change for a while, then it is
+//!   granted again.
 //!
 //! Batches:
 //!
-//! - **FSSERVE-2** If a batch changes contents, attributes or a directory, then its session has an exclusive
-//!   lease on the node, and the client knows it. If a node only gains or loses a name, then it suffices
-//!   that no other session has a lease on it: the session gets an exclusive lease before the batch is
-//!   appended.
-//! - **FSSERVE-8** If a batch is applied, then all earlier ones of its client are, each once. If a batch
-//!   of a session is appended, then the next one waits until it is applied. If a batch fails or is
-//!   refused, then later ones are rejected until the client sends Hello.
-//! - **FSSERVE-9** If a batch gets a response with its outcome, then [`Store::commit`] has returned.
+//! - **FSSERVE-2** If a batch changes contents, attributes or a directory, then its session has an
+//!   exclusive lease on the node, and the client knows it. If a node only gains or loses a name,
+//!   then it suffices that no other session has a lease on it: the session gets an exclusive lease
+//!   before the batch is appended.
+//! - **FSSERVE-8** If a batch is applied, then all earlier ones of its client are, each once. If a
+//!   batch of a session is appended, then the next one waits until it is applied. If a batch fails
+//!   or is refused, then later ones are rejected until the client sends Hello.
+//! - **FSSERVE-9** If a batch gets a response with its outcome, then [`Store::commit`] has
+//!   returned.
 //!
 //! Requests:
 //!
-//! - **FSSERVE-7** If requests for a node conflict, then they are served in the order of their arrival. If
-//!   one waits, then later ones wait as well, unless their sessions have a sufficient lease: these
-//!   sessions must be able to flush. A waiting request holds no resource, so requests never wait in a
-//!   circle.
-//! - **FSSERVE-12** If the store works, then each request gets exactly one response. The memory that a
-//!   session can occupy is bounded.
+//! - **FSSERVE-7** If requests for a node conflict, then they are served in the order of their
+//!   arrival. If one waits, then later ones wait as well, unless their sessions have a sufficient
+//!   lease: these sessions must be able to flush. A waiting request holds no resource, so requests
+//!   never wait in a circle.
+//! - **FSSERVE-12** If the store works, then each request gets exactly one response. The memory
+//!   that a session can occupy is bounded.
 //! - **FSSERVE-13** If a handle was neither given to the client nor made by it, then it is refused.
 //!
 //! Sessions that end, and restarts:
 //!
-//! - **FSSERVE-10** If a session has a node without a name open, or may have, then the node is kept. All
-//!   sessions that have received the node are asked; after a restart of the server, once the first term
-//!   has passed.
-//! - **FSSERVE-11** If the server is in the first term of its life, then leases are only reclaimed: no other
-//!   client gets a lease before its earlier holder has stopped using it. The server accepts every claim.
-//!   So if the client's term, from its last request to the previous life, has passed, then it does not
-//!   reclaim: it requests the lease and compares versions, because another client may have had the lease
-//!   before the restart.
-//! - **FSSERVE-15** If a session ends with an exclusive lease on a node, and another client learns of the
-//!   node before the client is back, then the client's unsent changes are void, also after a restart.
-//!   If the server restarts, and another client learns of the node after the grace period, then they are
-//!   void, too. If the client was absent for a whole life of the server in which another client learned
-//!   of any node, then all of its unsent changes are void.
+//! - **FSSERVE-10** If a session has a node without a name open, or may have, then the node is
+//!   kept. All sessions that have received the node are asked; after a restart of the server, once
+//!   the first term has passed.
+//! - **FSSERVE-11** If the server is in the first term of its life, then leases are only reclaimed:
+//!   no other client gets a lease before its earlier holder has stopped using it. The server
+//!   accepts every claim. So if the client's term, from its last request to the previous life, has
+//!   passed, then it does not reclaim: it requests the lease and compares versions, because another
+//!   client may have had the lease before the restart.
+//! - **FSSERVE-15** If a session ends with an exclusive lease on a node, and another client learns
+//!   of the node before the client is back, then the client's unsent changes are void, also after a
+//!   restart. If the server restarts, and another client learns of the node after the grace period,
+//!   then they are void, too. If the client was absent for a whole life of the server in which
+//!   another client learned of any node, then all of its unsent changes are void.
 //!
-//! A lease and its recall may overtake each other on the network. So a client reduces each lease in a
-//! response by all recalls that arrived while the request was outstanding.
+//! A lease and its recall may overtake each other on the network. So a client reduces each lease in
+//! a response by all recalls that arrived while the request was outstanding.
 
 mod abandoned;
 mod access;
@@ -182,8 +185,8 @@ impl<S: Store> Server<S> {
         Ok(Self { core })
     }
 
-    /// Handles a request from `peer`, the address for callbacks of its session. Returns the kind of the
-    /// request, if it could be decoded.
+    /// Handles a request from `peer`, the address for callbacks of its session. Returns the kind of
+    /// the request, if it could be decoded.
     pub fn handle_request(
         &mut self,
         now: Duration,
@@ -224,12 +227,13 @@ impl<S: Store> Server<S> {
         }
     }
 
-    /// Commits appended batches and advances the time. To be called after a burst of messages, and at
-    /// the [deadline](Self::next_deadline).
+    /// Commits appended batches and advances the time. To be called after a burst of messages, and
+    /// at the [deadline](Self::next_deadline).
     ///
     /// # Errors
     ///
-    /// [`StoreError`]: the store failed, and the server stops without a response to uncommitted batches.
+    /// [`StoreError`]: the store failed, and the server stops without a response to uncommitted
+    /// batches.
     pub fn poll(&mut self, now: Duration) -> Result<(), StoreError> {
         self.set_now(now);
         let core = &mut self.core;

@@ -1,4 +1,4 @@
-//! Care for orphans: sessions are asked whether they have one open, and unused ones are removed.
+//! Care for orphans: sessions report whether they have one open, and unused ones are removed.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use crate::wire::{Errno, Ino, LeaseKind};
 use super::core::Core;
 use super::orphans::ABSENT;
 
-/// Keeps a node without a name until each session that has it open has closed it: asks all that may have.
+/// Keeps a node without a name until each session that has it open has closed it. All sessions that
+/// may have it open are asked.
 pub(super) fn keep_orphan<S: Store>(
     core: &mut Core<S>,
     ino: Ino,
@@ -30,7 +31,7 @@ pub(super) fn keep_orphan<S: Store>(
     drop_if_unused(core, ino);
 }
 
-/// Asks about all orphans, when all clients that have one open have returned.
+/// Asks about all orphans, once all clients that have one open have returned.
 pub(super) fn ask_about_orphans<S: Store>(core: &mut Core<S>) {
     for ino in core.access.store.orphans() {
         keep_orphan(core, ino, None, true);

@@ -1,4 +1,4 @@
-//! Orphans: nodes without a name that some client still has open.
+//! Orphans: nodes without a name that a client still has open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::wire::Ino;
 struct Orphan {
     /// Sessions that have it open.
     holders: BTreeSet<u64>,
-    /// Sessions that may have it open, and were asked.
+    /// Sessions that may have it open, and whose answer is missing.
     undecided: BTreeSet<u64>,
 }
 
-/// In place of the clients of an earlier life of the server among the undecided sessions, until the grace period
-/// ends. No session has this number.
+/// Placeholder among the undecided sessions for clients of an earlier life of the server, until the
+/// grace period ends. No session has this number.
 pub(super) const ABSENT: u64 = 0;
 
 /// All orphans.
@@ -36,7 +36,7 @@ impl Orphans {
         self.nodes.remove(&ino);
     }
 
-    /// Notes the answer of a session that was asked. An answer that a Close has overtaken counts no more.
+    /// Records the answer of a session. An answer that a Close has overtaken is ignored.
     pub(super) fn decide(&mut self, session: u64, ino: Ino, is_open: bool) {
         if let Some(orphan) = self.nodes.get_mut(&ino)
             && orphan.undecided.remove(&session)
@@ -46,7 +46,7 @@ impl Orphans {
         }
     }
 
-    /// Notes that a session has closed a node; false if the node is no orphan.
+    /// Records that a session has closed a node; false if the node is no orphan.
     pub(super) fn close(&mut self, session: u64, ino: Ino) -> bool {
         let Some(orphan) = self.nodes.get_mut(&ino) else { return false };
         orphan.undecided.remove(&session);
@@ -54,7 +54,8 @@ impl Orphans {
         true
     }
 
-    /// Notes that a session has ended, and returns the nodes that it had open, or may have had open.
+    /// Removes a session that has ended, and returns the nodes that it had open, or may have had
+    /// open.
     pub(super) fn end(&mut self, session: u64) -> Vec<Ino> {
         let mut nodes = Vec::new();
         for (ino, orphan) in &mut self.nodes {
@@ -65,7 +66,7 @@ impl Orphans {
         nodes
     }
 
-    /// Takes out a node that no session has open.
+    /// Removes a node that no session has open.
     pub(super) fn take_unused(&mut self, ino: Ino) -> bool {
         let orphan = self.nodes.get(&ino);
         let is_unused =

@@ -1,4 +1,4 @@
-//! Recalling: callbacks to clients, their outcomes, and what happens without an answer.
+//! Recalls: callbacks to clients, their outcomes, and the consequences of missing answers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,12 +18,13 @@ use super::recalls::SessionRecalls;
 use super::settings::{MAX_CALLBACKS, RECALL_TERMS, RETRY_PART, STUCK_TERMS};
 use crate::store::Store;
 
-/// Calls all sessions from which something is wanted.
+/// Calls all sessions with recalls to send.
 pub(super) fn send_recalls<S: Store>(access: &mut Access<S>, output: &mut Output) {
     for number in std::mem::take(&mut access.holdings.recalls.due) {
         let is_silent = access.is_silent(number);
         let Some(session) = access.sessions.get(number) else { continue };
-        // A session that was silent for a term is not called: `check_recalls` ends it, or it is heard again.
+        // A session that was silent for a term is not called: `check_recalls` ends it, or it sends
+        // a request.
         let peer = session.peer;
         let Some(recalls) = access.holdings.recalls.sessions.get_mut(&number) else { continue };
         if is_silent || recalls.retry_at.is_some_and(|at| access.now < at) {
@@ -82,14 +83,14 @@ pub(super) fn finish_recall<S: Store>(
         {
             end_session(core, number, false);
         }
-        // A client that has not received its Welcome yet does not know the session either.
+        // A client that has not received its Welcome yet does not have the session either.
         Some(CallbackResponse::UnknownSession | CallbackResponse::Malformed) | None => {
             for (ino, recall) in recalled.nodes {
                 if recall.is_removed || core.access.holdings.leases.held(number, ino) > recall.keep
                 {
                     recalls.add(ino, recall, recalled.since);
                 } else {
-                    // The client has given the lease back by itself.
+                    // The client has returned the lease without an answer.
                     core.access.holdings.queue.touch(ino);
                 }
             }
@@ -99,8 +100,8 @@ pub(super) fn finish_recall<S: Store>(
     }
 }
 
-/// Returns when a session ends that does not answer; `None` if nothing is wanted of it.
-/// The others go on then (FS-15).
+/// Returns when a session that does not answer ends; `None` if no request waits for its answer. The
+/// waiting requests proceed then (FS-15).
 fn fence_deadline<S: Store>(
     access: &Access<S>,
     number: u64,
@@ -133,7 +134,8 @@ pub(super) fn check_recalls<S: Store>(core: &mut Core<S>) {
         if core.access.is_silent(number) {
             continue;
         }
-        // A client that sends requests and cannot be asked keeps what it may have open, until it closes it.
+        // A client that sends requests but cannot be called keeps its possibly open nodes until it
+        // closes them.
         let patience = core.access.settings.term * STUCK_TERMS;
         if let Some(limit) = core.access.now.checked_sub(patience) {
             for ino in core.access.holdings.recalls.give_up(number, limit) {

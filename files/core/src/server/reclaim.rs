@@ -10,7 +10,7 @@ use super::grants::offer_reclaimed;
 use super::latecomers::check_late_claim;
 use super::output::Output;
 
-/// Grants leases that a client had before its session ended, and says which of its copies are valid.
+/// Grants leases of a client's previous session, and reports which of its copies are valid.
 pub(super) fn reclaim<S: Store>(
     access: &mut Access<S>,
     output: &mut Output,
@@ -42,9 +42,11 @@ pub(super) fn reclaim<S: Store>(
             return (LeaseKind::None, false);
         }
         offer_reclaimed(access, session, ino, *kind);
-        // Nothing new in spite of a recall (FSSERVE-5), but what the session has until it answers: the first response may be lost.
+        // During a recall, no new lease (FSSERVE-5), but the session's lease until it answers: the
+        // first response may be lost.
         let kind = access.holdings.leases.held(session, ino).min(*kind);
-        // What the client has changed last, it knows, whether or not it has learned of the version.
+        // A client has the contents of its own last change, even if the response with the version
+        // was lost.
         let is_known = attributes.version == *version
             || client.is_some() && access.store.last_changer(ino) == client;
         (kind, kind != LeaseKind::None && is_known)

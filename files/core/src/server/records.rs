@@ -1,4 +1,5 @@
-//! Checks of a batch before it is appended: proofs, own numbers, and the leases that its changes need.
+//! Checks of a batch before it is appended: proofs, own numbers, and the leases that its changes
+//! need.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use super::session::Session;
 use super::settings::{MAX_CREATED_LEASES, ServerSettings};
 use crate::store::Store;
 
-/// What a record means for leases and orphans, once it is applied.
+/// Effect of a record on leases and orphans, once it is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeEvent {
     /// The node is new, and has a name.
@@ -24,7 +25,7 @@ pub(super) enum NodeEvent {
     Closed,
 }
 
-/// What a batch means, by record.
+/// Effects of a batch, by record.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) events: Vec<(u32, Ino, NodeEvent)>,
@@ -74,7 +75,7 @@ pub(super) fn check_records<S: Store>(
     if leases > MAX_CREATED_LEASES { Err(Errno::NFILE.into()) } else { Ok(checker.changes) }
 }
 
-/// Replaces owners by the one to which all clients are squashed.
+/// Replaces all owners by the owner to which clients are squashed.
 pub(super) fn squash(settings: &ServerSettings, records: &mut [Record]) {
     let Some(owner) = settings.squash else { return };
     for record in records {
@@ -134,7 +135,7 @@ impl<S: Store> Checker<'_, S> {
             Record::CopyRange { from, to, .. } => {
                 self.changed(*to)?;
                 let from = self.valid(*from)?;
-                // What is copied must be what the client would read.
+                // The copied contents must be those that the client would read.
                 let is_own = self.changes.acquired.contains(&from);
                 if !is_own && self.access.holdings.leases.held(self.number, from) == LeaseKind::None
                 {
@@ -163,15 +164,16 @@ impl<S: Store> Checker<'_, S> {
         self.access.holdings.leases.held(self.number, ino) == LeaseKind::Exclusive
     }
 
-    /// A node whose contents, attributes or directory change: the client must have an exclusive lease.
+    /// Checks a change of contents, attributes or a directory: the client must have an exclusive
+    /// lease.
     fn changed(&self, node: Handle) -> Result<(), Objection> {
         let ino = self.valid(node)?;
         let is_created = self.changes.acquired.contains(&ino);
         if is_created || self.is_exclusive(ino) { Ok(()) } else { Err(Errno::STALE.into()) }
     }
 
-    /// A node of which only names change. Its directory is leased, and the change is the same whatever other clients have done to the
-    /// node: so it needs only that no other session has a lease.
+    /// Checks a change of a node's names. Its directory is leased, and the change does not depend
+    /// on other clients' changes of the node: so it suffices that no other session has a lease.
     fn renamed(&mut self, node: Handle) -> Result<(), Objection> {
         let ino = self.valid(node)?;
         if self.is_exclusive(ino) || self.changes.acquired.contains(&ino) {

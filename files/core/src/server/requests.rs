@@ -24,7 +24,7 @@ pub(super) fn serve<S: Store>(
 ) {
     let ticket = core.access.holdings.queue.draw_ticket();
     match attempt(&mut core.access, ticket, session, &request) {
-        // What it says may have to be durable (FSSERVE-15).
+        // The response may depend on durable state (FSSERVE-15).
         _ if core.access.is_broken => core.output.fail_errno(call, Errno::IO),
         Attempt::Done(header, payload) => core.output.respond_with(call, header, payload),
         Attempt::Blocked(needs) if core.access.holdings.queue.has_room(session, needs.len()) => {
@@ -87,7 +87,7 @@ fn attempt<S: Store>(
     }
 }
 
-/// Takes leases that a client gives back.
+/// Handles leases that a client returns.
 pub(super) fn release<S: Store>(
     core: &mut Core<S>,
     session: u64,
@@ -102,7 +102,7 @@ pub(super) fn release<S: Store>(
     core.output.respond(call, &Response::Done);
 }
 
-/// Recalls leases that were lent, are wanted, and have not come back.
+/// Recalls lent leases that requests wait for, and that were not returned in time.
 pub(super) fn recall_lent<S: Store>(core: &mut Core<S>) {
     for ino in core.access.holdings.contention.take_late(core.access.now) {
         for ticket in core.access.holdings.queue.tickets_at(ino) {
@@ -111,7 +111,7 @@ pub(super) fn recall_lent<S: Store>(core: &mut Core<S>) {
     }
 }
 
-/// Recalls what prevents a waiting request.
+/// Recalls the leases that prevent a waiting request.
 fn recall_for<S: Store>(core: &mut Core<S>, ticket: u64) {
     let Some(waiting) = core.access.holdings.queue.get(ticket) else { return };
     let mut recalls = Vec::new();
@@ -128,7 +128,7 @@ fn recall_for<S: Store>(core: &mut Core<S>, ticket: u64) {
         } else if held == LeaseKind::Exclusive
             && core.access.holdings.contention.is_lent(ino, core.access.now)
         {
-            // FSSERVE-14: it comes back by itself.
+            // FSSERVE-14: the client returns it without a recall.
         } else {
             if held == LeaseKind::Exclusive {
                 core.access.holdings.contention.note_holder(ino, holder, core.access.now);

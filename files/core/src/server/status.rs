@@ -1,4 +1,4 @@
-//! What `apus fs status` shows.
+//! Status for `apus fs status`.
 
 use crate::wire::FileSystemStatus;
 
@@ -7,7 +7,7 @@ use super::leases::is_conflict;
 use super::settings::MAX_STATUS_LINES;
 use crate::store::Store;
 
-/// Returns the clients, and which of them wait for which.
+/// Returns the clients, and which client waits for which other one.
 pub(super) fn status<S: Store>(access: &Access<S>) -> FileSystemStatus {
     let clients = access.sessions.iter().take(MAX_STATUS_LINES).map(|(number, session)| {
         let (shared, exclusive) = access.holdings.leases.counts(number);

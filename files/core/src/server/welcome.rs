@@ -15,7 +15,7 @@ use super::queue::LAST;
 use super::session::Session;
 use super::settings::EXPORT_SHIFT;
 
-/// Begins or resumes a session.
+/// Starts or resumes a session.
 pub(super) fn welcome<S: Store>(
     core: &mut Core<S>,
     peer: SocketAddr,
@@ -28,7 +28,7 @@ pub(super) fn welcome<S: Store>(
             Failure::Version { oldest: WireVersion::OLDEST, newest: WireVersion::CURRENT };
         return core.output.fail(call, failure);
     }
-    // What the client had appended counts, whether or not it resumes.
+    // The client's appended batches count, whether or not it resumes.
     commit(core);
     let client = ClientId(hello.client);
     let before = core.access.sessions.of_client(client);
@@ -132,7 +132,8 @@ fn accept<S: Store>(
     core.output.respond(call, &Response::Welcome(welcome));
 }
 
-/// Ends the session that was silent longest if there are too many; false if none is silent for a term.
+/// Ends the session that was silent longest if there are too many; false if none was silent for a
+/// term.
 fn make_room<S: Store>(core: &mut Core<S>) -> bool {
     if core.access.sessions.len() < core.access.settings.max_sessions {
         return true;

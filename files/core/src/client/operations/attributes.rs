@@ -8,7 +8,7 @@ use super::lease::lease;
 use super::turn::{Attempt, Turn};
 
 pub(super) fn get_attributes(turn: &mut Turn<'_>, ino: Ino) -> Attempt<Reply> {
-    // A file without a name belongs to the clients that have it open: the server knows it, but no lease is needed.
+    // Also for a file without a name: other clients may have it open.
     lease(turn, &[(ino, LeaseKind::Shared)])?;
     let valid = attributes_valid(turn, ino);
     Ok(Reply::Attributes(ino, turn.cache.node(ino)?.attributes, valid))
@@ -85,7 +85,8 @@ pub(super) fn apply_attributes(turn: &mut Turn<'_>, ino: Ino, set: SetAttributes
     Ok(())
 }
 
-/// A mode without set-user-ID, and without set-group-ID if that means what it says.
+/// Returns a mode without set-user-ID, and without set-group-ID unless that marks mandatory
+/// locking.
 pub(super) fn without_privileges(mode: u16) -> u16 {
     let setgid = if mode & 0o010 != 0 { 0o2000 } else { 0 };
     mode & !(0o4000 | setgid)

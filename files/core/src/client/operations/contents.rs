@@ -38,8 +38,8 @@ pub(super) fn allocate(
     lease(turn, &[(ino, LeaseKind::Exclusive)])?;
     let file = turn.cache.handle(ino)?;
     if !matches!(mode, AllocateMode::Extend | AllocateMode::KeepSize) {
-        // The range is read at the server from then on, when the server has done it.
-        // Reads wait for this batch: one that the log never gets would have them wait forever.
+        // Once the server has applied the batch, the range is read there. Reads wait for this
+        // batch: if the log never received it, they would wait forever.
         turn.link.log.seal();
         let number = turn.link.log.open_number();
         turn.link.calls.void_reads(ino);

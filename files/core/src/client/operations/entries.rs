@@ -7,7 +7,7 @@ use crate::wire::{Ino, LeaseKind};
 
 use super::turn::{Attempt, Turn};
 
-/// A node as the kernel gets it, with one more reference.
+/// Returns a node for the kernel, which gets one more reference to it.
 pub(super) fn node_entry(
     turn: &mut Turn<'_>,
     directory: Option<Ino>,
@@ -21,7 +21,7 @@ pub(super) fn node_entry(
     Ok(NodeEntry { node: ino, attributes, name_valid, attributes_valid })
 }
 
-/// How long the kernel may use names of a directory.
+/// Returns how long the kernel may use names of a directory.
 pub(super) fn name_valid(turn: &mut Turn<'_>, directory: Ino) -> Duration {
     let rest = turn.link.session.rest(turn.clock.now);
     let allowed = turn.link.session.settings.kernel_drops_names;
@@ -34,8 +34,8 @@ pub(super) fn name_valid(turn: &mut Turn<'_>, directory: Ino) -> Duration {
     }
 }
 
-/// How long the kernel may use attributes of a node. Those of a dirty node will change once more, when the server has applied the
-/// change.
+/// Returns how long the kernel may use attributes of a node. Attributes of a dirty node change once
+/// more, when the server has applied the change.
 pub(super) fn attributes_valid(turn: &mut Turn<'_>, ino: Ino) -> Duration {
     let applied = turn.link.log.applied();
     match turn.cache.get_mut(ino) {

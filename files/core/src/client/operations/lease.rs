@@ -19,7 +19,7 @@ pub(super) const DEPTH: u16 = 16;
 /// Minimum interval between two requests for the leases of all nodes in one directory.
 const LEASE_AHEAD_EVERY: Duration = Duration::from_secs(1);
 
-/// Waits while a node is being recalled.
+/// Requires that a node is not being recalled.
 pub(super) fn not_recalled(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
     if turn.cache.node(ino)?.recall == Some(RecallStage::Flush) {
         turn.waiting.wait(Event::Recall, turn.token);
@@ -28,7 +28,8 @@ pub(super) fn not_recalled(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
     not_closed(turn, ino)
 }
 
-/// Waits until the server has closed an orphan that is used again after all: the lease on it ends there.
+/// Requires that the server has closed an orphan that is used again: the close ends its lease
+/// there.
 pub(super) fn not_closed(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
     let number = turn.cache.node(ino)?.closed_in;
     if number > turn.link.log.applied() {
@@ -71,7 +72,7 @@ pub(super) fn lease(turn: &mut Turn<'_>, wanted: &[(Ino, LeaseKind)]) -> Attempt
     let mut nodes = wanted.to_vec();
     nodes.sort_unstable();
     nodes.dedup_by_key(|(ino, _)| *ino);
-    // What the client has created and not sent yet is its own, and unknown to the server.
+    // Unsent new nodes belong to the client, and the server does not have them.
     let applied = turn.link.log.applied();
     nodes.retain(|(ino, _)| turn.cache.get(*ino).is_some_and(|node| node.created_in <= applied));
     let handles = turn.cache.handles(&nodes)?;
@@ -82,7 +83,7 @@ pub(super) fn lease(turn: &mut Turn<'_>, wanted: &[(Ino, LeaseKind)]) -> Attempt
     }))
 }
 
-/// Asks for exclusive leases of all nodes in a directory, from the second one on that is asked for.
+/// Requests exclusive leases of all nodes in a directory, from the second request for one on.
 pub(super) fn lease_ahead(turn: &mut Turn<'_>, ino: Ino) -> Option<Stop> {
     let parent = turn.cache.get(ino)?.parent?;
     let now = turn.clock.now;
@@ -108,7 +109,7 @@ pub(super) fn lease_ahead(turn: &mut Turn<'_>, ino: Ino) -> Option<Stop> {
     Some(turn.wait_for(purpose, || SessionRequest::ListTree(list)))
 }
 
-/// Asks for a node's attributes, with a shared lease.
+/// Requests a node's attributes, with a shared lease.
 pub(super) fn ask_node(turn: &mut Turn<'_>, ino: Ino) -> Stop {
     let Ok(start) = turn.cache.handle(ino) else { return Stop::Fail(Errno::STALE) };
     turn.wait_for(Purpose::LookUp(ino, None), || {

@@ -36,8 +36,8 @@ pub(super) fn lock(
         return Ok(Reply::Done);
     }
     if !is_unlock {
-        // The server must have the file. It has if there is a lock to release, which is not delayed: a
-        // signal would end the operation and leave the lock.
+        // The server must have the file. It has if there is a lock to release, which is not
+        // delayed: a signal would end the operation and leave the lock.
         turn.require_clean(ino)?;
     }
     let node = turn.cache.node_mut(ino)?;

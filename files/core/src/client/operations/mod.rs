@@ -47,8 +47,8 @@ use xattrs::{get_xattr, list_xattrs, remove_xattr, set_xattr};
 
 pub(super) use turn::{Attempt, Stop};
 
-/// Returns whether an operation needs no server: it closes a file without locks. A process that executes
-/// another program closes its files first, and that program may be the server.
+/// Returns whether an operation needs no server: it closes a file without locks. A process that
+/// executes another program closes its files first, and that program may be the server.
 fn is_local(cache: &Cache, operation: &Operation) -> bool {
     match operation {
         Operation::Flush { node, owner } => {

@@ -12,7 +12,8 @@ use super::places::{
 use super::resolve::resolve;
 use super::turn::{Attempt, Turn};
 
-/// Links that a file can have. Source: ext4 has 65,000, others more; the server's file system decides finally.
+/// Maximum number of links to a file. Source: ext4 has 65,000, others more; the server's file
+/// system decides finally.
 pub(super) const MOST_LINKS: u32 = 65_000;
 
 pub(super) fn look_up(turn: &mut Turn<'_>, place: &Place) -> Attempt<Reply> {
@@ -63,7 +64,7 @@ pub(super) fn link(turn: &mut Turn<'_>, ino: Ino, place: &Place) -> Attempt<Repl
         return Err(Errno::NOENT.into());
     }
     let node = turn.cache.node(ino)?;
-    // What has lost its last name does not get another one.
+    // A node that has lost its last name does not get another one.
     if node.attributes.links == 0 && !node.is_nameless && !node.is_directory() {
         return Err(Errno::NOENT.into());
     }
@@ -75,7 +76,8 @@ pub(super) fn link(turn: &mut Turn<'_>, ino: Ino, place: &Place) -> Attempt<Repl
     if node.is_directory() {
         return Err(Errno::PERM.into());
     }
-    // A node that has lost its last name cannot get one again, but one that was created without a name can.
+    // A node that has lost its last name cannot get one again, but one that was created without a
+    // name can.
     if node.attributes.links == 0 && !node.is_nameless {
         return Err(Errno::NOENT.into());
     }

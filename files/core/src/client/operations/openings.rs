@@ -29,15 +29,15 @@ pub(super) fn open(
         turn.require_room(0)?;
     }
     if turn.cache.node(ino)?.is_gone && !turn.cache.node(ino)?.is_directory() {
-        // Another client may have it open still.
+        // It may still be open at another client.
         not_closed(turn, ino)?;
         turn.cache.node_mut(ino)?.is_gone = false;
     }
     lease(turn, &[(ino, kind)])?;
     let (attributes, openings) = (turn.cache.node(ino)?.attributes, turn.cache.node(ino)?.openings);
     if attributes.links == 0 && openings == 0 {
-        // It lost its last name after the kernel had found it. The server keeps it for clients that had it open then, and does not
-        // know of this one.
+        // It lost its last name after the kernel's lookup. The server keeps it for clients that had
+        // it open at that time, and has no record of this client.
         return Err(Errno::STALE.into());
     }
     let mut keep_cache = true;
@@ -113,12 +113,13 @@ pub(super) fn release(
     Ok(Reply::Done)
 }
 
-/// Waits for the last batch that has a change: its response says that it is durable, and all before it (FS-7).
+/// Waits for the last batch with a change: its response confirms that it is durable, with all
+/// earlier batches (FS-7).
 pub(super) fn sync(turn: &mut Turn<'_>, losses: &mut Losses, ino: Ino) -> Attempt<Reply> {
     if let Some(error) = losses.take_error(ino) {
         return Err(error.into());
     }
-    // What other operations add from now on need not be waited for.
+    // Later changes of other operations are not waited for.
     let number = match turn.waiting.own_batch(turn.token) {
         Some(number) => number,
         None => turn.link.log.last_number(),

@@ -26,7 +26,7 @@ pub(super) fn free_place(turn: &mut Turn<'_>, place: &Place) -> Attempt<()> {
     }
 }
 
-/// Requires exclusive leases of a directory and of what one of its names leads to.
+/// Requires exclusive leases of a directory and of the node with one of its names.
 pub(super) fn taken_place(turn: &mut Turn<'_>, place: &Place) -> Attempt<Ino> {
     let Some(ino) = resolve(turn, place.directory, &place.name)? else {
         return Err(Errno::NOENT.into());
@@ -39,7 +39,7 @@ pub(super) fn taken_place(turn: &mut Turn<'_>, place: &Place) -> Attempt<Ino> {
     }
 }
 
-/// Requires that all names of a directory are known, and that there are none.
+/// Requires that a directory is empty, and that all its names are cached.
 pub(super) fn require_empty(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
     let names = turn.cache.node(ino)?.names();
     if !names.known.is_empty() {
@@ -50,8 +50,9 @@ pub(super) fn require_empty(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
 
 /// Changes names of a directory, and its times.
 ///
-/// The kernel drops the directory's attributes by itself then, but takes a reply with attributes for newer if a thread gets round
-/// to it later (`fuse_dir_changed` counts no version, as notifications do).
+/// The kernel then drops the directory's attributes on its own, but considers a reply with
+/// attributes newer if a thread processes it later (`fuse_dir_changed` counts no version, unlike
+/// notifications).
 pub(super) fn change_directory(
     turn: &mut Turn<'_>,
     directory: Ino,
@@ -66,21 +67,21 @@ pub(super) fn change_directory(
     }
 }
 
-/// A directory has one directory less. What the server says of the number of links is not relied on.
+/// Removes a subdirectory from the link count. The server's link counts are not relied on.
 pub(super) fn lose_directory(cache: &mut Cache, parent: Ino) -> Result<(), Errno> {
     let attributes = &mut cache.node_mut(parent)?.attributes;
     attributes.links = attributes.links.saturating_sub(1);
     Ok(())
 }
 
-/// A directory has one directory more.
+/// Adds a subdirectory to the link count.
 pub(super) fn gain_directory(cache: &mut Cache, parent: Ino) -> Result<(), Errno> {
     let attributes = &mut cache.node_mut(parent)?.attributes;
     attributes.links = attributes.links.saturating_add(1);
     Ok(())
 }
 
-/// A node that is no directory has lost a name.
+/// Removes a name from the link count of a node that is no directory.
 pub(super) fn drop_link(turn: &mut Turn<'_>, ino: Ino) {
     let Some(node) = turn.cache.get_mut(ino) else { return };
     node.attributes.links = node.attributes.links.saturating_sub(1);
@@ -92,7 +93,7 @@ pub(super) fn drop_link(turn: &mut Turn<'_>, ino: Ino) {
     }
 }
 
-/// Tells the server that it need not keep a node without a name for this client any more.
+/// Releases a node without a name: the server no longer needs to keep it for this client.
 pub(super) fn close_orphan(turn: &mut Turn<'_>, ino: Ino) {
     let Ok(node) = turn.cache.handle(ino) else { return };
     // No change of the node: it may be gone at the server before this is there.

@@ -65,7 +65,8 @@ pub(super) fn read(turn: &mut Turn<'_>, ino: Ino, offset: u64, size: u64) -> Att
     }
 }
 
-/// Waits for the read that brings the byte at `at`: one that is under way, or a new one of `unread` bytes.
+/// Waits for the read that returns the byte at `at`: an outstanding one, or a new one of `unread`
+/// bytes.
 fn read_at_server(turn: &mut Turn<'_>, ino: Ino, at: u64, unread: Option<u32>) -> Stop {
     let Ok(file) = turn.cache.handle(ino) else { return Stop::Fail(Errno::STALE) };
     let call = match (turn.link.calls.reading(ino, at), unread) {

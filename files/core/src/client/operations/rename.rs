@@ -10,7 +10,7 @@ use super::places::{change_directory, drop_link, gain_directory, lose_directory,
 use super::resolve::resolve;
 use super::turn::{Attempt, Turn};
 
-/// A rename whose nodes are known and leased.
+/// A rename whose nodes are resolved and leased.
 struct Plan<'a> {
     from: &'a Place,
     to: &'a Place,

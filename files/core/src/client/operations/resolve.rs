@@ -9,7 +9,7 @@ use super::turn::{Attempt, Stop, Turn};
 /// Maximum number of content bytes in one listing.
 const INLINE_TOTAL: u32 = 1 << 20;
 
-/// Asks for the next part of a directory's names, and what is below.
+/// Requests the next part of a directory's names, and the tree below it.
 pub(super) fn ask_names(turn: &mut Turn<'_>, directory: Ino, depth: u16) -> Stop {
     let Ok(node) = turn.cache.node(directory) else { return Stop::Fail(Errno::STALE) };
     let list = ListTree {
@@ -31,7 +31,8 @@ pub(super) fn require_directory(turn: &mut Turn<'_>, ino: Ino) -> Attempt<()> {
     if turn.cache.node(ino)?.is_directory() { Ok(()) } else { Err(Errno::NOTDIR.into()) }
 }
 
-/// Requires what a name leads to: a node that may be used, or certainly nothing.
+/// Requires the node with a name, usable under its lease; `None` if the name certainly does not
+/// exist.
 pub(super) fn resolve(turn: &mut Turn<'_>, directory: Ino, name: &Name) -> Attempt<Option<Ino>> {
     not_recalled(turn, directory)?;
     let node = turn.cache.node(directory)?;

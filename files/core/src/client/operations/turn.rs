@@ -47,7 +47,7 @@ impl Turn<'_> {
         Stop::Wait
     }
 
-    /// Asks the server something that only this operation uses.
+    /// Sends a request whose response only this operation uses.
     pub(super) fn request(&mut self, request: SessionRequest) -> Stop {
         self.wait_for(Purpose::Operation(self.token), || request)
     }
@@ -59,7 +59,7 @@ impl Turn<'_> {
         Stop::Wait
     }
 
-    /// Waits until nothing of a node is missing at the server.
+    /// Requires that all changes of a node are applied.
     pub(super) fn require_clean(&mut self, ino: Ino) -> Attempt<()> {
         let node = self.cache.node(ino)?;
         if node.is_dirty(self.link.log.applied()) {
@@ -69,8 +69,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Whether the batch that the operation has for itself is applied; waits while it is under way. False if the
-    /// operation has none yet.
+    /// Returns whether the operation's own batch is applied, and waits while it is in flight. False
+    /// if the operation has none yet.
     pub(super) fn was_applied_alone(&mut self) -> Attempt<bool> {
         let Some(number) = self.waiting.own_batch(self.token) else { return Ok(false) };
         if number > self.link.log.applied() {
@@ -80,13 +80,14 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Adds a record in a batch of its own, because its failure concerns only its own operation, which waits for it.
+    /// Adds a record in a separate batch, which the operation waits for: if it fails, no other
+    /// operation fails.
     pub(super) fn apply_alone(&mut self, nodes: &[Ino], record: Record) -> Stop {
         self.link.log.seal();
         let number = self.link.log.open_number();
         self.link.log.add(self.clock.now, record);
         for ino in nodes {
-            // The operation ends when the server's times are known.
+            // The operation ends when the server's times have arrived.
             if let Some(node) = self.cache.get_mut(*ino) {
                 (node.last_batch, node.has_own_times) = (number, false);
             }

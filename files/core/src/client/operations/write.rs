@@ -14,7 +14,7 @@ use super::turn::{Attempt, Turn};
 /// Largest position in a file. Source: Linux `loff_t` is signed.
 pub(super) const MOST_SIZE: u64 = i64::MAX as u64;
 
-/// Writes. `how` is: at the end of the file; from the kernel's cache; set-user-ID goes.
+/// Writes. `how`: at the end of the file; from the kernel's cache; clear set-user-ID.
 pub(super) fn write(
     turn: &mut Turn<'_>,
     ino: Ino,
@@ -57,7 +57,8 @@ pub(super) fn write(
     (node.last_batch, node.has_own_times) = (number, true);
     node.kernel_data = true;
     (node.attributes.mtime, node.attributes.ctime) = (now, now);
-    // An estimate until the server has applied it: what is written anew, and no more than a file without holes has.
+    // An estimate until the server has applied the write: the written blocks, and at most those of
+    // a file without holes.
     let most = node.attributes.size.div_ceil(4096) * 8;
     let written = (data.len() as u64).div_ceil(4096) * 8;
     let written = node.attributes.blocks.saturating_add(written);

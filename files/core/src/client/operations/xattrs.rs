@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::lease::lease;
 use super::turn::{Attempt, Turn, unexpected};
 
-/// Returns an attribute as far as it is known without asking: `None` if it is not known.
+/// Returns a cached attribute; `None` if the server must be asked.
 fn known_xattr(cache: &Cache, ino: Ino, name: &Bytes) -> Result<Option<Option<Bytes>>, Errno> {
     let node = cache.node(ino)?;
     Ok(match &node.xattrs {
@@ -113,7 +113,7 @@ pub(super) fn remove_xattr(
     Err(turn.apply_alone(&[ino], record))
 }
 
-/// The server has changed attributes: they are asked for again.
+/// Drops the cached attributes, which the server has changed.
 fn forget_xattrs(cache: &mut Cache, ino: Ino) -> Reply {
     if let Some(node) = cache.get_mut(ino) {
         node.xattrs = None;
