@@ -29,7 +29,7 @@ pub struct ClientSettings {
     pub read_only: bool,
     /// Behaviour of operations while the server does not respond.
     pub lost: Lost,
-    /// Whether the kernel can be told to look up every name again
+    /// Whether the kernel looks up every name again on request
     /// ([`Invalidation::Names`](super::Invalidation::Names)). If not, it must not keep names.
     pub kernel_drops_names: bool,
 }

@@ -32,7 +32,7 @@ pub enum Failure {
     /// The server serves no more clients.
     #[error("the server has its maximum number of clients")]
     TooManySessions,
-    /// The server refuses unencrypted networks unless it was told to trust them.
+    /// The server refuses unencrypted networks, except those that it was started to trust.
     #[error("the server does not serve this network without encryption")]
     NotTrusted,
     /// The message was not understood.

@@ -1,4 +1,4 @@
-//! Operations on contents besides reading and writing.
+//! Allocation, search and server-side copies of contents.
 
 use crate::client::operation::Reply;
 use crate::wire::{
