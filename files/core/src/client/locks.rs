@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::held_locks::{HeldLock, replace};
 use crate::wire::{Ino, LockKind, LockOwner, LockRange};
 
-use super::unsettled::Unsettled;
+use super::unsettled::{Step, Unsettled};
 
 /// All bytes of a file.
 pub(super) const WHOLE: LockRange = LockRange { start: 0, end: u64::MAX };
@@ -15,21 +15,24 @@ pub(super) fn locked_range(owner: LockOwner, asked: LockRange) -> LockRange {
     if owner.is_flock { WHOLE } else { asked }
 }
 
+/// Locks by file.
+type Held = BTreeMap<Ino, Vec<HeldLock<LockOwner>>>;
+
+/// Returns the locks on a file.
+fn on_file(held: &Held, ino: Ino) -> &[HeldLock<LockOwner>] {
+    held.get(&ino).map_or(&[], Vec::as_slice)
+}
+
 /// Locks of all owners.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
-    held: BTreeMap<Ino, Vec<HeldLock<LockOwner>>>,
+    held: Held,
     /// Locks of the previous session, to be taken again after its leases; the next one last.
     to_relock: Vec<(Ino, HeldLock<LockOwner>)>,
     pub(super) unsettled: Unsettled,
 }
 
 impl Locks {
-    /// Returns the locks on a file.
-    pub(super) fn held(&self, ino: Ino) -> &[HeldLock<LockOwner>] {
-        self.held.get(&ino).map_or(&[], Vec::as_slice)
-    }
-
     /// Records an owner's lock, for a server that is restarted.
     pub(super) fn record(&mut self, ino: Ino, holder: LockOwner, kind: LockKind, asked: LockRange) {
         let range = locked_range(holder, asked);
@@ -38,8 +41,22 @@ impl Locks {
         if locks.is_empty() {
             self.held.remove(&ino);
         }
-        let held = self.held.get(&ino).map_or(&[][..], Vec::as_slice);
-        self.unsettled.set_held(ino, holder, held);
+        self.unsettled.set_held(ino, holder, on_file(&self.held, ino));
+    }
+
+    /// Starts to restore an owner's locks: see [`Unsettled::settle`].
+    pub(super) fn settle(&mut self, ino: Ino, owner: LockOwner) -> Step {
+        self.unsettled.settle(ino, owner, on_file(&self.held, ino))
+    }
+
+    /// Returns the next part to restore: see [`Unsettled::next_part`].
+    pub(super) fn next_part(&mut self, ino: Ino, owner: LockOwner) -> Step {
+        self.unsettled.next_part(ino, owner, on_file(&self.held, ino))
+    }
+
+    /// Ends a restoration: see [`Unsettled::stop_restoring`].
+    pub(super) fn stop_restoring(&mut self, ino: Ino, owner: LockOwner) -> Step {
+        self.unsettled.stop_restoring(ino, owner, on_file(&self.held, ino))
     }
 
     /// Removes a range that the server has not granted again.

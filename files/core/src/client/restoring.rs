@@ -98,8 +98,7 @@ fn settle(
     clock: &Clock,
     (ino, owner): (Ino, LockOwner),
 ) {
-    let held = locks.held(ino).to_vec();
-    let step = locks.unsettled.settle(ino, owner, &held);
+    let step = locks.settle(ino, owner);
     carry_out(link, cache, locks, waiting, clock, (ino, owner), step);
 }
 
@@ -118,8 +117,7 @@ pub(super) fn handle_restored(
         locks.lose_range(ino, part);
         link.output.report_lost_lock(ino, owner);
     }
-    let held = locks.held(ino).to_vec();
-    let step = locks.unsettled.next_part(ino, owner, &held);
+    let step = locks.next_part(ino, owner);
     carry_out(link, cache, locks, waiting, clock, (ino, owner), step);
 }
 
@@ -145,8 +143,7 @@ fn carry_out(
                     link.call(clock, Purpose::Restore(ino, part), SessionRequest::Lock(lock));
                     return;
                 }
-                let held = locks.held(ino).to_vec();
-                step = locks.unsettled.stop_restoring(ino, owner, &held);
+                step = locks.stop_restoring(ino, owner);
             }
         }
     }

@@ -73,12 +73,13 @@ impl Waiting {
 
     /// Removes an operation that has ended; `None` if it had ended before.
     pub(super) fn remove(&mut self, token: OpToken) -> Option<Pending> {
-        self.own_batch.remove(&token);
+        self.clear_own_batch(token);
         self.pending.remove(&token)
     }
 
     /// Removes all operations.
     pub(super) fn remove_all(&mut self) -> impl Iterator<Item = OpToken> + use<> {
+        self.own_batch.clear();
         std::mem::take(&mut self.pending).into_keys()
     }
 
@@ -159,6 +160,9 @@ impl Waiting {
     }
 
     pub(super) fn clear_own_batch(&mut self, token: OpToken) {
-        self.own_batch.remove(&token);
+        // Most operations end while no other one has a batch: this saves a hash.
+        if !self.own_batch.is_empty() {
+            self.own_batch.remove(&token);
+        }
     }
 }
