@@ -22,7 +22,7 @@ pub(crate) fn of_call(
     })
 }
 
-/// Returns a time of that many seconds; infinity is no limit.
+/// Converts seconds to a duration; infinity means no limit.
 pub(crate) fn duration(seconds: f64) -> PyResult<Duration> {
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err("a timeout is a number of seconds, 0 or more"));
@@ -30,7 +30,7 @@ pub(crate) fn duration(seconds: f64) -> PyResult<Duration> {
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Returns the options of an endpoint, which Python passed by keyword.
+/// Converts the keyword arguments of an endpoint.
 pub(crate) fn of_endpoint(
     py: Python<'_>,
     settings: Option<&Bound<'_, PyDict>>,

@@ -22,7 +22,7 @@ use crate::carrier::Carrier;
 /// four therefore costs at most twice the optimum (the ski rental problem).
 const CHANGE_AFTER: u32 = 4;
 
-/// The socket's default class, and whether it still suits the traffic.
+/// The socket's default class, and a candidate to replace it.
 #[derive(Debug)]
 pub(crate) struct DefaultClass {
     current: u8,

@@ -1,6 +1,7 @@
-//! Layers around what sends calls: retries and hedging, each with a budget.
+//! Layers around a sender of calls: retries and hedging, each with a budget.
 //!
-//! They are services of [`tower_service`] around another one, usually a [`Balance`](crate::Balance):
+//! They are services of [`tower_service`] around another one, usually a
+//! [`Balance`](crate::Balance):
 //!
 //! ```
 //! use apus_rpc::layers::{Budget, Hedge, Retry};

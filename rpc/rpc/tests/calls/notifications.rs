@@ -1,4 +1,4 @@
-//! One-way calls: what waits, what is counted, and what they inherit.
+//! One-way calls: waiting, counts, and inherited context.
 
 use crate::{endpoints, serve, until};
 use apus_rpc::{Channel, Code, Context, Notifications, Request, Response, Status};
