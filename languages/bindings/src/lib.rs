@@ -8,6 +8,12 @@
 //!   or the error of a closed endpoint. It may also be readable without either.
 //! - **BIND-2** A thread that waits in this crate without a limit asks its caller every
 //!   [`INTERVAL`] whether to keep waiting.
+//!
+//! An endpoint with descriptors is a tokio endpoint on a thread of its own, with one eventfd for
+//! completions and one for requests. Rationale: an application that ran the loop itself, whenever
+//! one epoll descriptor is readable, would send no grants and acks while it computes, and its
+//! clients would give it up. The price is one wake-up per batch. One descriptor for both kinds of
+//! messages could not be lowered for one of them.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,10 @@
 //! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
 //!
-//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what it generates uses the
-//! crate `apus-rpc`.
+//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what
+//! it generates uses the crate `apus-rpc`. A feature of `apus` cannot depend on a crate that
+//! depends on `apus`, so this crate depends on neither, and an application has both among its
+//! dependencies (`crate = path` names another place). The code of services inside `apus` would
+//! bring serde and all layers above it into the transport.
 
 mod blocking;
 mod check;

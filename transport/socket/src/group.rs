@@ -138,7 +138,7 @@ pub(crate) struct Group {
     /// Bytes of whole packets that were sent or given up.
     sent: usize,
     /// Sized for the largest group so far, in powers of two: most groups of an endpoint are never
-    /// used, and full groups are rare (docs/perf-log.md, 2026-11-24).
+    /// used, and full groups are rare (lab/log, 2026-11-24).
     memory: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! The calls use syscall(2) instead of the C library's functions. Those are cancellation points
 //! (pthreads(7)), which costs two locked instructions per call in a process with threads: 4 % of a
-//! short round trip (docs/perf-log.md 2026-11-20). No thread is ever cancelled here.
+//! short round trip (lab/log 2026-11-20). No thread is ever cancelled here.
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
@@ -67,7 +67,7 @@ impl<'a> OutgoingDatagram<'a> {
     }
 
     /// Sends a plain message with sendto(2), which takes 50 ns less than sendmsg(2)
-    /// (docs/perf-log.md 2026-11-20).
+    /// (lab/log, 2026-11-20).
     #[inline]
     fn send_plain(&self, fd: libc::c_int) -> Result<usize, Errno> {
         let header = &self.raw.msg_hdr;

@@ -37,7 +37,7 @@ use connected::ConnectedPeers;
 
 /// Longest copied packet; longer packets are gathered from the engine's slices.
 ///
-/// Source: docs/perf-log.md 2026-11-20. Copying is a quarter faster with 1472-byte packets,
+/// Source: lab/log 2026-11-20. Copying is a quarter faster with 1472-byte packets,
 /// gathering a twentieth faster with 8972-byte packets; at 4000 bytes they are equal.
 const MAX_COPIED: usize = 4000;
 

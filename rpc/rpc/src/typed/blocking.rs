@@ -1,4 +1,8 @@
 //! The client's side of a typed, blocking call.
+//!
+//! A thread that calls through an endpoint of its own receives its own response (7 µs instead of 12
+//! to 15 through two runtimes). Layers for several servers and streams wait for several things at a
+//! time and stay async; a `.blocking()` of the async client would have to own a hidden runtime.
 
 use super::call::read;
 use super::codec::{Codec, Message};

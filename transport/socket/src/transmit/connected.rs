@@ -2,7 +2,10 @@
 //!
 //! A send through an unconnected socket looks up its route each time. A frequent peer therefore
 //! gets a connected socket with the driver's port, which saves 330 ns of 2,670 for a small packet
-//! (docs/perf-log.md, 2026-11-28; ADR 69).
+//! (lab/log, 2026-11-28). A connected socket that
+//! receives as well gains no more on loopback, and receiving, sleeping, offload and the spreading
+//! of shards would have two sockets each. Sends above 16 KiB use the driver's socket: two buffers
+//! would fill the interface's queue.
 //!
 //! These sockets receive no packets, so the receiving half is unaffected. Each is bound to a
 //! multicast address: Linux then sends packets from the address of the route, and delivers only
