@@ -1,9 +1,10 @@
-//! The page `docs/results.md`: measures the results in its index, and writes the page from them.
+//! The page `docs/results/tables.md`: measures what its index lists, and writes it from the
+//! results.
 //!
 //! ```text
 //! cargo build --release
 //! cargo run --release -p apus-report --example results -- measure target/release/apus     # all tables; or NAME...
-//! cargo run --release -p apus-report --example results -- write > docs/results.md
+//! cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 //! ```
 //!
 //! `docs/results/index.json` lists the tables of the page: title, words, columns, ratios with their

@@ -106,7 +106,7 @@ pub(crate) fn render(folder: &Path) -> Result<String, String> {
     Ok(page)
 }
 
-const HEAD: &str = "# Results
+const HEAD: &str = "# Tables of results
 
 Generated from the results in `docs/results`; do not edit. Each table names the commands that made it, their date, the commit
 and the machine. To measure and write the page anew:
@@ -114,7 +114,7 @@ and the machine. To measure and write the page anew:
 ```sh
 cargo build --release
 cargo run --release -p apus-report --example results -- measure target/release/apus
-cargo run --release -p apus-report --example results -- write > docs/results.md
+cargo run --release -p apus-report --example results -- write > docs/results/tables.md
 ```
 
 A figure is the median over the runs of its command, with the least and the greatest in parentheses where they differ. A ratio is computed

@@ -23,7 +23,7 @@
 //! | `declaration`, `sentences`, `plots` | the report |
 //! | `sweep` | all modes at all rates, and the search for the first loss |
 //!
-//! `lab/adr/0019-reproduce-livelock-with-real-packets.md` lists what is held fixed, and why.
+//! `lab/adr/0003-reproduce-livelock-with-real-packets.md` lists what is held fixed, and why.
 //!
 //! # Invariants
 //!

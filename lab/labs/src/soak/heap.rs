@@ -1,7 +1,7 @@
 //! The heap of this process: the allocated bytes, as counted by the allocator.
 //!
 //! The memory of a process also grows by freed pieces between pieces in use. That depends on the
-//! order of allocations, and rises in steps towards the greatest need (docs/perf-log.md,
+//! order of allocations, and rises in steps towards the greatest need (lab/log,
 //! 2026-11-27). A leak shows in the allocated bytes.
 
 #![expect(unsafe_code, reason = "mallinfo2 of the C library, for which there is no safe function")]

@@ -48,7 +48,7 @@ const WARM_UP_SECONDS: f64 = 20.0;
 /// Number of blocks; the line is fitted to the least value of each, which is the memory that a
 /// process keeps. Memory in temporary use, for calls that wait for a paused server, comes and goes:
 /// with block means, the line of one side or the other rose by 20 kB per minute in each run, while
-/// the least values were the same to the page (docs/perf-log.md, 2026-11-26). Neighbouring samples
+/// the least values were the same to the page (lab/log, 2026-11-26). Neighbouring samples
 /// are correlated; single samples would make the noise look too small.
 const BLOCKS: usize = 10;
 
