@@ -2,8 +2,8 @@
 
 use crate::call::Completion;
 use crate::endpoint::Endpoint;
-use crate::engine::poll_mode::PollMode;
-use crate::engine::wait_target::{AnyArrival, Arrived};
+use crate::engine::poll::{AnyArrival, Arrived};
+use crate::engine::waiting::PollMode;
 use crate::error::Closed;
 use crate::request::Request;
 use std::os::fd::BorrowedFd;

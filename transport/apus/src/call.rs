@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use crate::engine::calls::Key;
 use crate::engine::core::Deadline;
-use crate::engine::message::EndedCall;
+use crate::engine::state::{EndedCall, Key};
 use crate::engine::tracer::stage;
 use apus_proto::Payload;
 use apus_trace::Event;

@@ -1,11 +1,9 @@
 //! The blocking endpoint.
 
 use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
+use crate::engine::poll::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget};
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::shards::{AtShard, Shards};
-use crate::engine::wait_target::{
-    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
-};
 use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
 use crate::request::{Replies, Request};

@@ -2,7 +2,7 @@
 
 use crate::call::CallOptions;
 use crate::endpoint::{Endpoint, submit};
-use crate::engine::wait_target::EndOf;
+use crate::engine::poll::EndOf;
 use crate::error::CallError;
 use crate::submission::{Submission, cancel};
 use apus_proto::{Execution, FailureKind, Payload, RpcError};

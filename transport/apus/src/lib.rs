@@ -133,7 +133,7 @@ pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion, OutgoingCall};
 pub use cork::Cork;
 pub use endpoint::Endpoint;
-pub use engine::poll_mode::{ParsePollModeError, PollMode};
+pub use engine::waiting::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use handle::EndpointHandle;
 pub use request::Request;

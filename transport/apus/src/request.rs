@@ -1,10 +1,10 @@
 //! A request at a server, and the right to reply to it.
 
 use crate::engine::core::finish;
-use crate::engine::message::{IncomingRequest, Origin};
+use crate::engine::poll::Room;
 use crate::engine::shard::Shard;
+use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::stage;
-use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use crate::submission::AT_ONCE;
 use apus_proto::Payload;

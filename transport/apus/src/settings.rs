@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{EndpointBuilder, Engine, Shards};
-use crate::engine::poll_mode::PollMode;
+use crate::engine::waiting::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 

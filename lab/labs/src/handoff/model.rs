@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The model has one message, with an ack, and one or two waiting threads. The product's own
-//! handoff is checked in `apus/src/engine/model.rs`.
+//! handoff is checked in `apus/src/engine/handoff/model.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

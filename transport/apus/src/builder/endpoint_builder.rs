@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::options::Options;
 use super::shards::Shards;
 use crate::endpoint::Endpoint;
-use crate::engine::poll_mode::PollMode;
+use crate::engine::waiting::PollMode;
 use crate::overload::Quotas;
 use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_proto::Config;

@@ -2,12 +2,13 @@
 
 use super::engine::Engine;
 use super::shards::Shards as ShardCount;
-use crate::engine::backlog::Backlog;
-use crate::engine::poll_mode::PollMode;
+use crate::engine::handoff::{Sibling, Siblings};
+use crate::engine::poll::background_poller;
+use crate::engine::runners::dedicated;
 use crate::engine::shard::{DriverSetup, Settings, Shard};
 use crate::engine::shards::{OpenCallers, Runner, Running, Shards};
-use crate::engine::siblings::{Sibling, Siblings};
-use crate::engine::{background_poller, dedicated};
+use crate::engine::state::Backlog;
+use crate::engine::waiting::PollMode;
 use crate::error::{BindError, Closed};
 use crate::overload::Quotas;
 use crate::security::{Sealer, Sealing};

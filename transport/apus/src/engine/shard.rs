@@ -1,17 +1,14 @@
 //! A shard: what all threads of an endpoint share.
 
-use super::backlog::Backlog;
-use super::clock::Clock;
-use super::core::{Core, CoreParts, StealAsks, UnlockActions};
-use super::cpu::Cpu;
-use super::local::Path;
-use super::poll_mode::PollMode;
-use super::poll_role::RoleState;
-use super::receive::Receiver;
-use super::siblings::{MessageKind, Sibling};
-use super::signal::Signal;
-use super::state::CallTimeout;
-use super::tracer::Tracer;
+use crate::engine::clock::Clock;
+use crate::engine::core::{Core, CoreParts, StealAsks, UnlockActions};
+use crate::engine::cpu::Cpu;
+use crate::engine::handoff::{MessageKind, RoleState, Sibling};
+use crate::engine::paths::local::Path;
+use crate::engine::paths::receive::Receiver;
+use crate::engine::state::{Backlog, CallTimeout};
+use crate::engine::tracer::Tracer;
+use crate::engine::waiting::{PollMode, Signal};
 use crate::error::Closed;
 use crate::overload::{Quotas, Work};
 use crate::security::Sealing;
@@ -245,7 +242,7 @@ impl Shard {
     }
 
     /// Takes the lock of the receive path. The caller has the poll role.
-    pub(super) fn receiver(&self) -> MutexGuard<'_, Receiver> {
+    pub(crate) fn receiver(&self) -> MutexGuard<'_, Receiver> {
         self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -284,11 +281,11 @@ impl Shard {
         &self.sealing
     }
 
-    pub(super) const fn poll_mode(&self) -> PollMode {
+    pub(crate) const fn poll_mode(&self) -> PollMode {
         self.poll
     }
 
-    pub(super) const fn receive_quota(&self) -> usize {
+    pub(crate) const fn receive_quota(&self) -> usize {
         self.receive_quota
     }
 
@@ -296,26 +293,26 @@ impl Shard {
         self.clock
     }
 
-    pub(super) const fn signal(&self) -> &Signal {
+    pub(crate) const fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    pub(super) fn cpu(&self) -> &Cpu {
+    pub(crate) fn cpu(&self) -> &Cpu {
         &self.cpu
     }
 
     /// Returns whether the protocol, or another thread, needs the leader to take the core lock.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.published.due.load(Ordering::Relaxed) <= now.as_nanos()
     }
 
     /// Returns the state of the poll role when the core lock was last released.
-    pub(super) fn role_state(&self) -> RoleState {
+    pub(crate) fn role_state(&self) -> RoleState {
         RoleState::from_word(self.published.role.load(Ordering::Relaxed))
     }
 
     /// Returns whether receiving is stopped because too many requests wait for the application.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let until = self.published.stopped_until.load(Ordering::Relaxed);
         until > 0 && self.clock.now().as_nanos() < until
     }

@@ -2,17 +2,16 @@
 //!
 //! Each thread has a *home*: one shard through which it calls and at which it waits. A message is
 //! received at home first, and stolen from another shard if that has a surplus
-//! ([`siblings`](super::siblings)).
+//! ([`Siblings`](crate::engine::handoff::Siblings)).
 //!
 //! An endpoint that serves has one socket per shard at one port, and the system gives each client to
 //! one of them. Calls need ports of their own: otherwise the system would give the response to any of
 //! the shards. So an endpoint that serves with several shards opens as many further ones, its
 //! *callers*, when it makes its first call.
 
-use super::background_poller::Served;
-use super::poll_mode::PollMode;
-use super::shard::{Locked, Shard};
-use super::wait_target::WaitTarget;
+use crate::engine::poll::{Served, WaitTarget};
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::waiting::PollMode;
 use crate::error::{BindError, Closed};
 use smallvec::SmallVec;
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::builder::Ports;
-use crate::engine::asynchronous;
+use crate::engine::runners::asynchronous;
 use crate::engine::shard::{DriverSetup, Shard};
 use crate::engine::shards::Runner;
 use crate::error::BindError;

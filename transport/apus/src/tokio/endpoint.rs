@@ -2,12 +2,10 @@
 
 use super::Request;
 use crate::call::{CallId, CallOptions, Completion, OutgoingCall};
-use crate::engine::asynchronous::WaitFor;
+use crate::engine::poll::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget};
+use crate::engine::runners::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
 use crate::engine::shards::{AtShard, Shards};
-use crate::engine::wait_target::{
-    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
-};
 use crate::error::{CallError, Closed, ReplyError};
 use crate::handle::EndpointHandle;
 use crate::request::Replies;

@@ -1,10 +1,10 @@
 //! A request at an async server.
 
-use crate::engine::asynchronous::WaitFor;
-use crate::engine::message::IncomingRequest;
+use crate::engine::poll::Room;
+use crate::engine::runners::asynchronous::WaitFor;
 use crate::engine::shard::Shard;
+use crate::engine::state::IncomingRequest;
 use crate::engine::tracer::stage;
-use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use crate::request::{Pending, PendingReply};
 use apus_proto::Payload;

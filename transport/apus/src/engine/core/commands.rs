@@ -1,9 +1,8 @@
 //! Commands of the application: call, reply, cancel, abandon, cork.
 
 use super::root::Core;
-use crate::engine::calls::{Abandoned, Key};
-use crate::engine::local::LocalCallOptions;
-use crate::engine::message::{Origin, Taken};
+use crate::engine::paths::local::LocalCallOptions;
+use crate::engine::state::{Abandoned, Key, Origin, Taken};
 use crate::engine::tracer::stage;
 use crate::error::{CallError, ReplyError};
 use apus_local::{Pair, SendBatch};

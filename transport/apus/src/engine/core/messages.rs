@@ -6,12 +6,8 @@
 //! slot.
 
 use super::root::Core;
-use crate::engine::calls::{Key, Response};
-use crate::engine::handoff::Delivered;
-use crate::engine::message::{EndedCall, IncomingRequest, Taken};
-use crate::engine::state::WaitKind;
-use crate::engine::token::ThreadToken;
-use crate::engine::waiter::Waiter;
+use crate::engine::handoff::{Delivered, ThreadToken, Waiter};
+use crate::engine::state::{EndedCall, IncomingRequest, Key, Response, Taken, WaitKind};
 use std::sync::Arc;
 
 impl Core {

@@ -2,7 +2,7 @@
 //! endpoint, and the transports of its host group (docs/adr/0055).
 
 use super::root::Core;
-use crate::engine::siblings::Sibling;
+use crate::engine::handoff::Sibling;
 use apus_hostgroup::HostPlace;
 
 /// Where a transport learns what the others do.

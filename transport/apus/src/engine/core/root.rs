@@ -1,16 +1,14 @@
 //! The core: all groups of state, and the contexts that handlers borrow.
 
-use crate::engine::backlog::Backlog;
-use crate::engine::calls::Calls;
 use crate::engine::clock::Clock;
 use crate::engine::cpu::{Cpu, CpuPart};
-use crate::engine::local::{LocalContext, LocalState, Path};
+use crate::engine::handoff::WakeList;
+use crate::engine::paths::local::{LocalContext, LocalState, Path};
 use crate::engine::state::{
-    CallTimeout, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota,
-    Polling, RoomWaiters, Time,
+    Backlog, CallTimeout, Calls, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation,
+    PassQuota, Polling, RoomWaiters, Time,
 };
 use crate::engine::tracer::Tracer;
-use crate::engine::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::Quotas;
 use apus_driver::TransmitHalf;

@@ -1,7 +1,7 @@
 //! The end of an endpoint, and whether everything has been acknowledged before it.
 
 use super::root::Core;
-use crate::engine::message::Origin;
+use crate::engine::state::Origin;
 use crate::error::Closed;
 use apus_proto::Refusal;
 

@@ -2,8 +2,7 @@
 //! ([`siblings`](crate::engine::siblings)).
 
 use super::root::Core;
-use crate::engine::handoff::StealRequest;
-use crate::engine::siblings::{MessageKind, Sibling};
+use crate::engine::handoff::{MessageKind, Sibling, StealRequest};
 
 /// For how many threads of other shards there are messages, by the index of the kind.
 pub(crate) type StealAsks = [u32; 2];

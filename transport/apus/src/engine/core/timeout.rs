@@ -1,7 +1,7 @@
 //! The end of calls that have no deadline of their own.
 
 use super::root::Core;
-use crate::engine::calls::OverdueCall;
+use crate::engine::state::OverdueCall;
 use apus_proto::Instant;
 
 impl Core {

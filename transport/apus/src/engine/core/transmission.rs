@@ -5,10 +5,9 @@
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
-use crate::engine::local::{ConnectStart, LocalState};
 #[cfg(feature = "tokio")]
-use crate::engine::task_place::TaskPlace;
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{TaskPlace, WakeList};
+use crate::engine::paths::local::{ConnectStart, LocalState};
 use crate::error::Closed;
 use crate::overload::Work;
 use apus_proto::Instant;

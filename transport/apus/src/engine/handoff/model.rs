@@ -12,13 +12,13 @@
 //! reports a deadlock), and a notified thread finds what it was notified of. With two shards it
 //! checks STEAL-1: no thread sleeps while the other shard has a surplus.
 
-use super::handoff::Handoff;
 use super::poll_role::PollRole;
+use super::queue::Handoff;
 use super::siblings::{MessageKind, Sibling, Siblings};
-use super::spin::Spin;
 use super::token::ThreadToken;
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
+use crate::engine::waiting::Spin;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-impl super::tracer::Traced for usize {
+impl crate::engine::tracer::Traced for usize {
     fn rpc(&self) -> Option<apus_trace::Rpc> {
         None
     }

@@ -17,9 +17,9 @@
 //!   reserved.
 
 use super::token::ThreadToken;
-use super::tracer::{Traced, record_handoff};
 use super::waiter::{Notice, Waiter};
 use super::wake_list::WakeList;
+use crate::engine::tracer::{Traced, record_handoff};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 //! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did
 //!   before: the swap in [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
 
-use super::spin::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};
+use crate::engine::waiting::Spin;
 use apus_trace::{Event, recorder};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -27,7 +27,7 @@ pub(crate) enum Notice {
 }
 
 /// What a thread sleeps on, as recorded in traces ([`apus_trace::event::SLEEPS`]).
-pub(super) const SLEEPS_ON_NETWORK: u32 = 0;
+pub(crate) const SLEEPS_ON_NETWORK: u32 = 0;
 const SLEEPS_ON_WAITER: u32 = 1;
 
 /// State: it spins, or is about to sleep.

@@ -14,11 +14,10 @@
 //! One thread serves all shards of the process. It starts with the first one and ends with the last
 //! one.
 
-use super::alarm::Alarm;
-use super::poll_role::RoleState;
-use super::shard::Shard;
-use super::signal::Signal;
 use super::watch_set::WatchSet;
+use crate::engine::handoff::RoleState;
+use crate::engine::shard::Shard;
+use crate::engine::waiting::{Alarm, Signal};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use slab::Slab;

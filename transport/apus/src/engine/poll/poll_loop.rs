@@ -1,17 +1,14 @@
 //! The engine's loop: receive, handle packets, timers, transmit, deliver; and sleep when nothing
 //! arrives.
 
-use super::backlog::FULL_PASSES;
-use super::core::Core;
-use super::cpu::CpuPart;
-use super::poll_mode::PollMode;
-use super::receive::Receiver;
-use super::shard::{Locked, Shard};
-use super::signal::{WakeConditions, WakeReasons};
-use super::spin::Spin;
-use super::state::WaitKind;
 use super::wait_target::WaitTarget;
-use super::waiter::SLEEPS_ON_NETWORK;
+use crate::engine::core::Core;
+use crate::engine::cpu::CpuPart;
+use crate::engine::handoff::SLEEPS_ON_NETWORK;
+use crate::engine::paths::receive::Receiver;
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::state::{FULL_PASSES, WaitKind};
+use crate::engine::waiting::{PollMode, Spin, WakeConditions, WakeReasons};
 use crate::error::Closed;
 use apus_trace::clock::ticks;
 use apus_trace::{Event, recorder};
@@ -38,7 +35,7 @@ enum Arrivals {
 
 /// What the loop carries from one pass to the next.
 #[derive(Debug)]
-pub(super) struct LoopState {
+pub(crate) struct LoopState {
     spin: Spin,
     /// Idle rounds since the last check of the timers, below [`ROUNDS_PER_CHECK`].
     rounds: u32,
@@ -52,7 +49,7 @@ pub(super) struct LoopState {
 impl LoopState {
     /// Returns the state before the first pass. With `check_first` it checks timers even if nothing
     /// arrives.
-    pub(super) fn new(poll: PollMode, check_first: bool) -> Self {
+    pub(crate) fn new(poll: PollMode, check_first: bool) -> Self {
         let mut state = Self {
             spin: Spin::new(poll.spin_for()),
             rounds: 0,
@@ -79,7 +76,7 @@ impl LoopState {
     }
 
     /// Has the next pass check the timers even if nothing arrives.
-    pub(super) const fn check_next(&mut self) {
+    pub(crate) const fn check_next(&mut self) {
         self.rounds = ROUNDS_PER_CHECK - 1;
     }
 
@@ -163,7 +160,7 @@ impl Batch {
 }
 
 /// The result of a pass of the loop.
-pub(super) enum Pass<'a> {
+pub(crate) enum Pass<'a> {
     /// Something was done, and messages may have become visible. Has the number of packets that
     /// were received, as [`Receiver::last_packets`] counts them.
     Worked(Locked<'a>, usize),
@@ -184,7 +181,7 @@ enum SleepOutcome<'a, T> {
 impl Shard {
     /// Runs the loop until `target` can be taken. The caller has the poll role, which is passed on
     /// here.
-    pub(super) fn run_loop<W: WaitTarget>(
+    pub(crate) fn run_loop<W: WaitTarget>(
         &self,
         target: &W,
         poll: PollMode,
@@ -201,7 +198,7 @@ impl Shard {
 
     /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held
     /// back. The caller has the poll role, which is passed on here.
-    pub(super) fn poll_once(&self) -> Locked<'_> {
+    pub(crate) fn poll_once(&self) -> Locked<'_> {
         let began = self.clock().now();
         let mut receiver = self.receiver();
         receiver.take_over(self.clock());
@@ -235,7 +232,7 @@ impl Shard {
     }
 
     /// Runs the loop until `target` can be taken, the deadline passes, or the endpoint is closed.
-    pub(super) fn run_until<W: WaitTarget>(
+    pub(crate) fn run_until<W: WaitTarget>(
         &self,
         receiver: &mut Receiver,
         target: &W,
@@ -279,7 +276,7 @@ impl Shard {
     }
 
     /// One pass of the loop.
-    pub(super) fn pass(&self, receiver: &mut Receiver, state: &mut LoopState) -> Pass<'_> {
+    pub(crate) fn pass(&self, receiver: &mut Receiver, state: &mut LoopState) -> Pass<'_> {
         let batch = match self.receive(receiver, state) {
             Ok(Some(batch)) => batch,
             Ok(None) => return Pass::Idle,

@@ -1,14 +1,9 @@
 //! What threads and tasks wait for, and how they take it.
 
-use super::calls::{Key, Response};
-use super::core::Core;
-use super::handoff::Delivered;
-use super::message::{EndedCall, IncomingRequest, Taken};
-use super::siblings::MessageKind;
-use super::state::WaitKind;
-use super::token::ThreadToken;
-use super::tracer::{record_taken, record_woken};
-use super::waiter::Waiter;
+use crate::engine::core::Core;
+use crate::engine::handoff::{Delivered, MessageKind, ThreadToken, Waiter};
+use crate::engine::state::{EndedCall, IncomingRequest, Key, Response, Taken, WaitKind};
+use crate::engine::tracer::{record_taken, record_woken};
 use apus_trace::Rpc;
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;

@@ -4,14 +4,14 @@
 //! them: 2.5 to 5.2 % of the samples of a short round trip (docs/perf-log.md, 2026-11-28). So there is a set
 //! while the shard is watched, and none while a thread leads.
 
-use super::shard::Shard;
-use super::signal::Descriptors;
+use crate::engine::shard::Shard;
+use crate::engine::waiting::Descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// An epoll set of what wakes a leader: the driver, the signal, the doorbell of local peers.
-pub(super) struct WatchSet {
+pub(crate) struct WatchSet {
     set: OwnedFd,
     /// Whether it was added to the poller's set.
     is_added: bool,
@@ -23,7 +23,7 @@ impl WatchSet {
     /// # Errors
     ///
     /// The system grants no descriptor, or no memory.
-    pub(super) fn open(shard: &Shard) -> io::Result<Self> {
+    pub(crate) fn open(shard: &Shard) -> io::Result<Self> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut receiver = shard.receiver();
         let Descriptors { driver, bulk, doorbell } = receiver.descriptors();
@@ -40,7 +40,7 @@ impl WatchSet {
     /// # Errors
     ///
     /// The system grants no memory.
-    pub(super) fn arm(&mut self, poller: impl AsFd, key: u64) -> io::Result<()> {
+    pub(crate) fn arm(&mut self, poller: impl AsFd, key: u64) -> io::Result<()> {
         let (data, once) = (EventData::new_u64(key), EventFlags::IN | EventFlags::ONESHOT);
         if self.is_added {
             epoll::modify(poller, &self.set, data, once)?;
@@ -52,7 +52,7 @@ impl WatchSet {
     }
 
     /// Closes the set, which may be in `poller`.
-    pub(super) fn close(self, poller: impl AsFd) {
+    pub(crate) fn close(self, poller: impl AsFd) {
         if self.is_added {
             // A fork may have it open, so that closing it is not enough.
             let _ = epoll::delete(poller, &self.set);

@@ -2,24 +2,21 @@
 //!
 //! One task of the runtime has the poll role for the life of the endpoint. In turns with the other
 //! tasks of the runtime it sends what they have left to it and receives; when nothing has arrived for
-//! a while ([`cooperative`](super::cooperative)), it sleeps until the driver's descriptor is readable,
+//! a while ([`CooperativeSpin`]), it sleeps until the driver's descriptor is readable,
 //! a timer is due, or the signal is raised. All other tasks wait until they are notified.
 //!
 //! A task that makes a call or replies on the thread that is about to run the loop's task leaves its
 //! packets to it, so that those of several tasks leave together. Otherwise, and in the main future of
 //! a runtime, they leave at once (ENGINE-4).
 
-use super::cooperative::CooperativeSpin;
-use super::descriptor::{ARRIVAL, readable};
 use super::event_loop::Sleep;
-use super::poll_loop::{LoopState, Pass};
-use super::poll_mode::PollMode;
-use super::shard::Shard;
-use super::siblings::Idle;
-use super::signal::{Descriptors, WakeReasons};
-use super::state::WaitKind;
-use super::wait_target::{UntilClosed, WaitTarget};
-use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
+use crate::engine::handoff::{Idle, Notice, SLEEPS_ON_NETWORK, Waiter};
+use crate::engine::poll::{LoopState, Pass, UntilClosed, WaitTarget};
+use crate::engine::shard::Shard;
+use crate::engine::state::WaitKind;
+use crate::engine::waiting::{
+    ARRIVAL, CooperativeSpin, Descriptors, PollMode, WakeReasons, readable,
+};
 use crate::error::Closed;
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};

@@ -3,13 +3,12 @@
 //! [`Shard::wait_for`] takes what the thread waits for if it is there. Otherwise the thread runs
 //! the loop if the poll role is free, or waits until it is notified.
 
-use super::cpu::CpuPart;
-use super::poll_mode::PollMode;
-use super::shard::{Locked, Shard};
-use super::spin::Spin;
-use super::state::WaitKind;
-use super::wait_target::WaitTarget;
-use super::waiter::{Notice, Waiter};
+use crate::engine::cpu::CpuPart;
+use crate::engine::handoff::{Notice, Waiter};
+use crate::engine::poll::WaitTarget;
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::state::WaitKind;
+use crate::engine::waiting::{PollMode, Spin};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -77,7 +76,7 @@ impl Shard {
     }
 
     /// Returns whether other shards have messages to steal.
-    pub(super) fn has_to_steal<W: WaitTarget>(&self, target: &W) -> bool {
+    pub(crate) fn has_to_steal<W: WaitTarget>(&self, target: &W) -> bool {
         self.sibling().is_some_and(|sibling| sibling.surpluses(target.kinds()).next().is_some())
     }
 

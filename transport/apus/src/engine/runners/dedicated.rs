@@ -1,8 +1,8 @@
 //! The dedicated engine: a thread of its own runs the loop.
 
-use super::poll_mode::PollMode;
-use super::shard::Shard;
-use super::wait_target::UntilClosed;
+use crate::engine::poll::UntilClosed;
+use crate::engine::shard::Shard;
+use crate::engine::waiting::PollMode;
 use crate::overload::CoreShare;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};

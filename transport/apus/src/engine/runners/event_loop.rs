@@ -1,13 +1,11 @@
 //! The loop for a runner that serves other things as well: a task of a runtime, or the background
 //! poller of the process. It works until nothing is left to do, and says what to sleep on.
 
-use super::poll_loop::{LoopState, Pass};
-use super::poll_mode::PollMode;
-use super::receive::Receiver;
-use super::shard::{Locked, Shard};
-use super::signal::WakeReasons;
-use super::state::WaitKind;
-use super::wait_target::UntilClosed;
+use crate::engine::paths::receive::Receiver;
+use crate::engine::poll::{LoopState, Pass, UntilClosed};
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::state::WaitKind;
+use crate::engine::waiting::{PollMode, WakeReasons};
 use crate::error::Closed;
 use apus_proto::Instant;
 use std::sync::MutexGuard;
@@ -22,15 +20,15 @@ const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 /// Until when a runner sleeps, and whether it wakes when packets arrive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sleep {
-    pub(super) until: Instant,
-    pub(super) receiving: bool,
+pub(crate) struct Sleep {
+    pub(crate) until: Instant,
+    pub(crate) receiving: bool,
 }
 
 impl Shard {
     /// Runs the loop for a while. Returns whether nothing is left to do. The caller has the poll
     /// role.
-    pub(super) fn work(&self) -> bool {
+    pub(crate) fn work(&self) -> bool {
         let mut receiver = self.receiver();
         // Each pass checks the timers: the runner does not spin.
         let mut state = LoopState::new(PollMode::Block, true);
@@ -53,7 +51,7 @@ impl Shard {
 
     /// Prepares the runner's sleep. Returns its duration, with the core locked so that the caller
     /// can announce it; `None` if there is something to do at once.
-    pub(super) fn prepare_sleep(&self) -> Option<(Sleep, Locked<'_>, MutexGuard<'_, Receiver>)> {
+    pub(crate) fn prepare_sleep(&self) -> Option<(Sleep, Locked<'_>, MutexGuard<'_, Receiver>)> {
         let mut receiver = self.receiver();
         if !receiver.prepare_to_sleep() {
             return None;

@@ -110,7 +110,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(125);
 /// nevertheless. Chosen by us: 64 packets in the UDP driver's batches of 16, as much work as fits
 /// between two polls. Packets that are left grow stale there, but a core that only receives does
 /// not serve.
-pub(super) const FULL_PASSES: u32 = 4;
+pub(crate) const FULL_PASSES: u32 = 4;
 
 impl Backlog {
     /// The expected time for which a request may wait for a thread of the application while the

@@ -1,11 +1,8 @@
 //! The table of calls whose completion has not been received.
 
-use super::handoff::Delivered;
 use super::message::{EndedCall, Taken};
-use super::token::ThreadToken;
-use super::tracer::{SlowWatch, record_handoff, stage};
-use super::waiter::{Notice, Waiter};
-use super::wake_list::WakeList;
+use crate::engine::handoff::{Delivered, Notice, ThreadToken, Waiter, WakeList};
+use crate::engine::tracer::{SlowWatch, record_handoff, stage};
 use apus_local::SendTicket;
 use apus_observe::EngineMetrics;
 use apus_proto::{Instant, Payload, RpcError, RpcKey};
@@ -48,7 +45,7 @@ struct Call {
     path: CallPath,
     /// Where in the table of those through shared memory it is; `None` if it goes over the network or has ended.
     local: Option<u32>,
-    /// The interval of the [timeout](super::state::CallTimeout) in which it was made; `None` if it
+    /// The interval of the [timeout](crate::engine::state::CallTimeout) in which it was made; `None` if it
     /// has a deadline of its own, or none at all.
     made: Option<u32>,
     receipt: Receipt,
@@ -76,25 +73,25 @@ impl Response {
 #[derive(Debug)]
 pub(crate) struct LocalCall {
     /// The number of its pair.
-    pub(super) pair: u64,
+    pub(crate) pair: u64,
     /// `None` while a cork holds it back.
-    pub(super) ticket: Option<SendTicket>,
-    pub(super) deadline: Option<Instant>,
+    pub(crate) ticket: Option<SendTicket>,
+    pub(crate) deadline: Option<Instant>,
     /// Whether executing the request twice is harmless.
-    pub(super) idempotent: bool,
+    pub(crate) idempotent: bool,
     /// The request. If the pair ends, it may be repeated over the network.
-    pub(super) payload: Payload,
+    pub(crate) payload: Payload,
     /// `None` for most calls, so that these are smaller.
-    pub(super) timer: Option<Box<LocalTimer>>,
+    pub(crate) timer: Option<Box<LocalTimer>>,
 }
 
 /// What times a call through shared memory.
 #[derive(Debug)]
-pub(super) struct LocalTimer {
+pub(crate) struct LocalTimer {
     /// When it began, and the number of calls that it counts for; `None` if its duration is not recorded.
-    pub(super) timed: Option<(std::time::Instant, u64)>,
+    pub(crate) timed: Option<(std::time::Instant, u64)>,
     /// `None` unless the trace is frozen if it is slow.
-    pub(super) slow_watch: Option<SlowWatch>,
+    pub(crate) slow_watch: Option<SlowWatch>,
 }
 
 /// How the completion of a call is received.
@@ -129,7 +126,7 @@ impl Calls {
     }
 
     /// Adds a call through shared memory.
-    pub(super) fn insert_local(
+    pub(crate) fn insert_local(
         &mut self,
         call: LocalCall,
         made: Option<u32>,
@@ -176,13 +173,13 @@ impl Calls {
     }
 
     /// Returns a call through shared memory that has not ended.
-    pub(super) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
+    pub(crate) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
         let at = self.get(key)?.local?;
         self.local.get_mut(at as usize)
     }
 
     /// Notes that the request of a call through shared memory, which was held back, was sent.
-    pub(super) fn sent(&mut self, key: Key, ticket: SendTicket) {
+    pub(crate) fn sent(&mut self, key: Key, ticket: SendTicket) {
         if let Some(call) = self.local(key) {
             call.ticket = Some(ticket);
         }
@@ -190,7 +187,7 @@ impl Calls {
 
     /// Returns all calls through shared memory that have not ended, with the numbers of their
     /// pairs.
-    pub(super) fn all_local(&self) -> Vec<(u64, Key)> {
+    pub(crate) fn all_local(&self) -> Vec<(u64, Key)> {
         let all = self.slots.iter();
         let key = |slot: usize, call: &Call| Key { slot: slot as u32, serial: call.serial };
         let pair = |at: u32| self.local[at as usize].pair;
@@ -199,7 +196,7 @@ impl Calls {
 
     /// Takes the timeout from the calls for which it `is_overdue`, and returns those that have not
     /// ended.
-    pub(super) fn overdue(&mut self, is_overdue: impl Fn(u32) -> bool) -> Vec<OverdueCall> {
+    pub(crate) fn overdue(&mut self, is_overdue: impl Fn(u32) -> bool) -> Vec<OverdueCall> {
         let mut overdue = Vec::new();
         for (slot, call) in &mut self.slots {
             if call.made.take_if(|made| is_overdue(*made)).is_none() {
@@ -216,7 +213,7 @@ impl Calls {
     }
 
     /// Notes that a call through shared memory is repeated over the network.
-    pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
+    pub(crate) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
             call.path = CallPath::Network(rpc);
             let at = call.local.take();
@@ -277,7 +274,7 @@ impl Calls {
 
     /// Takes what a call has in addition that goes through the pair with this number and has not ended: [`Calls::end`]
     /// follows. Also returns its RPC, if it is traced.
-    pub(super) fn take_local(&mut self, key: Key, pair: u64) -> Option<(LocalCall, Option<Rpc>)> {
+    pub(crate) fn take_local(&mut self, key: Key, pair: u64) -> Option<(LocalCall, Option<Rpc>)> {
         let call = self.get_mut(key).filter(|call| call.path == CallPath::Local(pair))?;
         let (at, rpc) = (call.local.take()?, call.rpc);
         Some((self.local.remove(at as usize), rpc))
@@ -285,7 +282,7 @@ impl Calls {
 
     /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one, and returns the completion
     /// of a shared one.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         key: Key,
         result: Result<Bytes, RpcError>,

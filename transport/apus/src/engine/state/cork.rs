@@ -1,7 +1,7 @@
 //! Corks, tasks that send for others, and the messages over the network that are held back.
 
 #[cfg(feature = "tokio")]
-use crate::engine::task_place::TaskPlace;
+use crate::engine::handoff::TaskPlace;
 use apus_proto::Instant;
 use std::time::Duration;
 

@@ -3,14 +3,14 @@
 //! Keeps ENGINE-2 of [`engine`](crate::engine): a message is queued when it is complete, before a
 //! waiter is notified.
 
+use super::calls::{Calls, Key};
 use super::inbox::Inbox;
+use super::message::{IncomingRequest, Origin};
 use super::network::Network;
 use super::observation::Observation;
 use super::polling::Polling;
 use super::room::RoomWaiters;
-use crate::engine::calls::{Calls, Key};
-use crate::engine::message::{IncomingRequest, Origin};
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::WakeList;
 use apus_proto::{Event, RpcError};
 use bytes::Bytes;
 

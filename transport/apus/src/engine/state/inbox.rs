@@ -1,12 +1,10 @@
 //! Messages for the application, and the bound on their number.
 
-use crate::engine::backlog::Backlog;
-use crate::engine::handoff::{Delivered, Handoff, StealRequest};
-use crate::engine::message::{EndedCall, IncomingRequest};
-use crate::engine::siblings::MessageKind;
-use crate::engine::token::ThreadToken;
-use crate::engine::waiter::Waiter;
-use crate::engine::wake_list::WakeList;
+use super::backlog::Backlog;
+use super::message::{EndedCall, IncomingRequest};
+use crate::engine::handoff::{
+    Delivered, Handoff, MessageKind, StealRequest, ThreadToken, Waiter, WakeList,
+};
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use std::sync::Arc;

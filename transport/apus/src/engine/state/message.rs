@@ -1,6 +1,6 @@
 //! Messages on their way to the application.
 
-use super::tracer::Traced;
+use crate::engine::tracer::Traced;
 use apus_proto::{Address, RpcError, RpcKey};
 use apus_trace::Rpc;
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! The protocol over the driver's transmit half: the network, as far as the core lock guards it.
 //!
-//! The receive half belongs to the leader ([`Receiver`](crate::engine::receive::Receiver)).
+//! The receive half belongs to the leader ([`Receiver`](crate::engine::paths::receive::Receiver)).
 
 use super::observation::Observation;
 use crate::engine::tracer::Tracer;

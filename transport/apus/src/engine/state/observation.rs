@@ -1,8 +1,8 @@
 //! What the engine counts and records.
 
+use super::message::Taken;
 use crate::engine::clock::Clock;
 use crate::engine::cpu::Cpu;
-use crate::engine::message::Taken;
 use crate::engine::tracer::Tracer;
 use apus_observe::{EngineMetrics, SizeHistogram};
 use apus_proto::{DurationHistogram, Exemplar, Exemplars};

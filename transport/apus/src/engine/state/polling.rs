@@ -1,9 +1,7 @@
 //! Which thread polls, until when it sleeps, and what wakes the background poller.
 
-use crate::engine::alarm::Alarm;
-use crate::engine::poll_role::{PollRole, RoleState};
-use crate::engine::waiter::Waiter;
-use crate::engine::wake_list::WakeList;
+use crate::engine::handoff::{PollRole, RoleState, Waiter, WakeList};
+use crate::engine::waiting::Alarm;
 use apus_proto::Instant;
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,7 +33,7 @@ const BACKOFF: Duration = Duration::from_millis(10);
 
 /// How a task spins.
 #[derive(Debug)]
-pub(super) struct CooperativeSpin {
+pub(crate) struct CooperativeSpin {
     poll: PollMode,
     spin: Spin,
     rounds: u32,
@@ -42,23 +42,23 @@ pub(super) struct CooperativeSpin {
 }
 
 impl CooperativeSpin {
-    pub(super) const fn new(poll: PollMode) -> Self {
+    pub(crate) const fn new(poll: PollMode) -> Self {
         Self { poll, spin: Spin::new(poll.spin_for()), rounds: 0, backs_off: None }
     }
 
     /// Returns the number of polls of the network in a round in which nothing arrives.
-    pub(super) fn polls(&self) -> usize {
+    pub(crate) fn polls(&self) -> usize {
         if self.poll.sleeps_at_once() || self.backs_off.is_some() { 1 } else { POLLS }
     }
 
     /// After a turn in which something arrived.
-    pub(super) const fn restart(&mut self) {
+    pub(crate) const fn restart(&mut self) {
         self.spin = Spin::new(self.poll.spin_for());
         self.rounds = 0;
     }
 
     /// After a turn in which nothing arrived. Returns whether to poll again, as opposed to sleep.
-    pub(super) fn go_on(&mut self) -> bool {
+    pub(crate) fn go_on(&mut self) -> bool {
         self.go_on_unless(|| {
             let before = Instant::now();
             std::thread::yield_now();

@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 /// What a task waits for: data to read, or an entry in a socket's queue of errors, which the system
 /// does not call readable.
-pub(super) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
+pub(crate) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 
 /// Registers a descriptor with the runtime, for [`ARRIVAL`].
 ///
@@ -22,7 +22,7 @@ pub(super) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 /// # Panics
 ///
 /// Outside of a tokio runtime with IO enabled.
-pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: `fd` is open, and owned by the `AsyncFd` from here on, which lends it only behind a
     // shared reference: no code can close it or put another file under its number, and an `OwnedFd`
     // always has the same number.

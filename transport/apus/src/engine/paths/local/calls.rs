@@ -3,7 +3,7 @@
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
-use crate::engine::calls::{Key, LocalCall, LocalTimer};
+use crate::engine::state::{Key, LocalCall, LocalTimer};
 use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendBatch, SendError};
 use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};

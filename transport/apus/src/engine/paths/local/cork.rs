@@ -6,7 +6,7 @@
 //! held back, when their thread waits, and when the cork is dropped, as on the network. Those that
 //! are made together (`send_many`, `reply_many`) go into the ring at once: docs/adr/0076.
 
-use crate::engine::calls::{Calls, Key};
+use crate::engine::state::{Calls, Key};
 use apus_local::{Pair, SendError};
 use apus_proto::Payload;
 use std::sync::Arc;

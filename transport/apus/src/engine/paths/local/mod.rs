@@ -21,7 +21,7 @@
 //! - **Limits.** `max_client_rpcs` and `max_receive_bytes` count both paths together,
 //!   `max_server_rpcs` each of them. `max_send_bytes_per_peer` and `max_receive_bytes_per_peer`
 //!   limit what a pair may hold. Requests beyond the bound of the backlog are refused on both paths
-//!   ([`super::backlog`]).
+//!   ([`Backlog`](crate::engine::state::Backlog)).
 //! - **Deadlines and cancelling.** A call ends here at once; the server is notified.
 //!
 //! # Lock order

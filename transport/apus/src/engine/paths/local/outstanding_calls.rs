@@ -1,6 +1,6 @@
 //! The outstanding calls through shared memory: number, size, deadlines.
 
-use crate::engine::calls::Key;
+use crate::engine::state::Key;
 use apus_proto::Instant;
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use super::context::{LocalContext, command_error};
 use super::cork::{Content, CorkedMessage};
 use super::served_requests::ServedRequests;
 use super::state::LocalState;
-use crate::engine::message::{IncomingRequest, Origin};
+use crate::engine::state::{IncomingRequest, Origin};
 use crate::engine::tracer::Tracer;
 use apus_local::{Arrivals, Pair, PairEvent, PollEvent, SendBatch, SendError, SendTicket};
 use apus_proto::{CommandError, Execution, FailureKind, Payload, Refusal, RpcError};

@@ -6,7 +6,7 @@ use super::outstanding_calls::OutstandingCalls;
 use super::path::{ConnectStart, Path};
 use super::routes::Routes;
 use super::served_requests::ServedRequests;
-use crate::engine::calls::{Calls, Key};
+use crate::engine::state::{Calls, Key};
 use apus_local::Pair;
 use apus_proto::Instant;
 use std::net::SocketAddr;

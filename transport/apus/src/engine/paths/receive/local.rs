@@ -1,6 +1,6 @@
 //! The shared-memory half of the receive path.
 
-use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
+use crate::engine::waiting::{Signal, WakeConditions, WakeReasons};
 use apus_driver::ReceiveHalf;
 use apus_local::{Arrivals, Local, PollBalance, PollOutcome, PollSet, ReceiveQuota};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -2,7 +2,7 @@
 
 use super::local::LocalReceiver;
 use crate::engine::clock::Clock;
-use crate::engine::signal::{Descriptors, Signal, WakeConditions, WakeReasons};
+use crate::engine::waiting::{Descriptors, Signal, WakeConditions, WakeReasons};
 use apus_driver::{BulkDelay, NetworkReport, ReceiveHalf};
 use apus_local::{Arrivals, Local};
 use apus_proto::{Instant, UnreadBounds};
