@@ -188,7 +188,7 @@ impl Shard {
     fn ask_siblings(&self, asks: StealAsks) {
         let Some(sibling) = &self.sibling else { return };
         for kind in MessageKind::ALL {
-            let mut left = asks[kind as usize];
+            let mut left = asks[kind];
             for other in sibling.idle_others(kind).filter_map(|index| sibling.shard(index)) {
                 while left > 0 && other.lock().request_steal(kind) {
                     left -= 1;

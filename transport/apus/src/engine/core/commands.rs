@@ -130,21 +130,16 @@ impl Core {
         let length = payload.len();
         let now = self.command_time();
         let key = self.calls.next_key();
-        let call = Call {
-            to,
-            payload: std::mem::take(payload),
-            cookie: key.cookie(),
-            deadline: deadline.exact().map(|at| self.time.clock().convert(at)),
-            idempotent,
-        };
+        let exact = deadline.exact().map(|at| self.time.clock().convert(at));
         let mut traced = false;
         let on_traced = &mut || {
             traced = true;
             called = if called > 0 { called } else { ticks() };
         };
-        let rpc = self.network.call(now, call, on_traced).map_err(|rejected| {
-            *payload = rejected.payload;
-            rejected.reason
+        let rpc = self.network.send_payload(payload, |transport, payload| {
+            let cookie = key.cookie();
+            let call = Call { to, payload, cookie, deadline: exact, idempotent };
+            transport.call_observed(now, call, on_traced)
         })?;
         let made = self.interval_of(deadline);
         let inserted = self.calls.insert(rpc, made, cookie);
@@ -173,7 +168,7 @@ impl Core {
             Some(Abandoned::Running(rpc)) => {
                 let now = self.command_time();
                 // The protocol knows the RPC for as long as the call has a slot.
-                let cancelled = self.network.cancel(now, rpc).is_ok();
+                let cancelled = self.network.transport_mut().cancel(now, rpc).is_ok();
                 self.after_cancel();
                 cancelled
             }
@@ -186,7 +181,7 @@ impl Core {
             }
             Some(Abandoned::Ended(taken)) => {
                 if let Taken::Message(bytes) = taken {
-                    self.network.payload_consumed(bytes);
+                    self.network.transport_mut().payload_consumed(bytes);
                 }
                 self.room.call_ended(&mut self.polling, &mut self.wakes);
                 false
@@ -234,17 +229,13 @@ impl Core {
             Some(Origin::Network(rpc)) => {
                 let now = self.command_time();
                 let length = payload.len();
-                match self.network.reply(now, *rpc, std::mem::take(payload)) {
-                    Ok(()) => {
-                        stage(traced, Event::Queued, length);
-                        self.after_reply();
-                        Ok(())
-                    }
-                    Err(rejected) => {
-                        *payload = rejected.payload;
-                        Err(rejected.reason)
-                    }
-                }
+                let replied = self.network.send_payload(payload, |transport, payload| {
+                    transport.reply(now, *rpc, payload)
+                });
+                replied.inspect(|()| {
+                    stage(traced, Event::Queued, length);
+                    self.after_reply();
+                })
             }
         };
         match replied {
@@ -271,7 +262,7 @@ impl Core {
             Origin::Network(rpc) => {
                 let now = self.command_time();
                 // Fails if the client has vanished meanwhile: no peer to notify.
-                if self.network.abandon(now, rpc).is_ok() {
+                if self.network.transport_mut().abandon(now, rpc).is_ok() {
                     self.after_command();
                 }
             }

@@ -142,7 +142,7 @@ impl Core {
     /// Counts what the application takes, and frees a message in the receive buffer.
     pub(in crate::engine) fn count_taken(&mut self, taken: Taken, kind: WaitKind) {
         if let Taken::Message(bytes) = taken {
-            self.network.payload_consumed(bytes);
+            self.network.transport_mut().payload_consumed(bytes);
         }
         self.observation.count_taken(taken, kind);
     }

@@ -17,6 +17,7 @@ mod timeout;
 mod transmission;
 
 pub(crate) use commands::{Deadline, NewCall, finish};
+pub(in crate::engine) use pass::ReceiveStamps;
 pub(crate) use root::{Core, CoreParts};
 pub(crate) use stealing::StealAsks;
 pub(crate) use transmission::UnlockActions;

@@ -29,7 +29,7 @@ impl Core {
         if host.is_none() && sibling.is_none() {
             return;
         }
-        let (now, published) = (time.now(), network.publish());
+        let (now, published) = (time.now(), network.transport_mut().publish());
         if let Some(sibling) = sibling {
             sibling.publish_link_use(now, &published);
         }
@@ -54,10 +54,14 @@ impl Core {
         let Self { network, host, time, .. } = self;
         match Source::of(host, sibling) {
             Some(Source::Page(host)) => {
-                host.read(time.now(), |neighbours| network.observe_neighbours(neighbours));
+                host.read(time.now(), |neighbours| {
+                    network.transport_mut().observe_neighbours(neighbours)
+                });
             }
             Some(Source::Board(sibling)) => {
-                sibling.neighbours(|neighbours| network.observe_neighbours(neighbours));
+                sibling.neighbours(|neighbours| {
+                    network.transport_mut().observe_neighbours(neighbours)
+                });
             }
             None => {}
         }

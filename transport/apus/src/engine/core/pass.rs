@@ -9,6 +9,13 @@ use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Arrivals;
 use apus_proto::Instant;
 
+/// When a receive from the network began and ended, in ticks of the trace; 0 if nothing is recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct ReceiveStamps {
+    pub(in crate::engine) began: u64,
+    pub(in crate::engine) ended: u64,
+}
+
 impl Core {
     /// Begins a pass that has received `packets`.
     pub(in crate::engine) fn begin_pass(&mut self, packets: usize) {
@@ -32,19 +39,19 @@ impl Core {
         self.inbox.end_pass(true, self.time.now());
     }
 
-    /// Hands the packets of the last receive to the protocol. The receive began and ended at these
-    /// ticks of the trace. Returns the bytes of the packets.
+    /// Hands the packets of the last receive to the protocol. Returns
+    /// the bytes of the packets.
     pub(in crate::engine) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
         packets: usize,
-        (began, ended): (u64, u64),
+        stamps: ReceiveStamps,
     ) -> usize {
         if packets == 0 {
             return 0;
         }
         let now = self.time.now();
-        self.observation.tracer.batch_received(began, ended, packets);
+        self.observation.tracer.batch_received(stamps.began, stamps.ended, packets);
         let cpu = self.observation.cpu().begin(CpuPart::Protocol);
         self.inbox.note_poll(now);
         let room = self.inbox.room(now);
@@ -61,19 +68,19 @@ impl Core {
     /// Reports that nothing waited unread in the socket at `since`, if that is known.
     pub(in crate::engine) fn begin_reading(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
-            self.network.begin_reading(since);
+            self.network.transport_mut().begin_reading(since);
         }
     }
 
     /// Reports that the system has dropped packets before this pass.
     pub(in crate::engine) fn handle_overflow(&mut self) {
-        self.network.handle_overflow(self.time.now());
+        self.network.transport_mut().handle_overflow(self.time.now());
     }
 
     /// Reports that everything that had arrived by `read_up_to` has been handled, if that is known.
     pub(in crate::engine) fn finish_reading(&mut self, read_up_to: Option<Instant>) {
         if let Some(read_up_to) = read_up_to {
-            self.network.finish_reading(read_up_to);
+            self.network.transport_mut().finish_reading(read_up_to);
         }
     }
 
@@ -115,7 +122,7 @@ impl Core {
     #[inline]
     pub(super) fn deliver(&mut self) {
         // Most commands leave no event.
-        if self.network.has_events() {
+        if self.network.transport().has_events() {
             self.deliver_within(usize::MAX);
         } else {
             self.quota.set_more_to_deliver(false);

@@ -2,7 +2,7 @@
 
 use crate::engine::clock::Clock;
 use crate::engine::cpu::{Cpu, CpuPart};
-use crate::engine::handoff::WakeList;
+use crate::engine::handoff::{ByKind, WakeList};
 use crate::engine::paths::local::{LocalContext, LocalState, Path};
 use crate::engine::state::{
     Backlog, CallTimeout, Calls, CorkState, Delivery, DrainWaiters, Inbox, Network, Observation,
@@ -36,8 +36,8 @@ pub(crate) struct Core {
     pub(super) wakes: WakeList,
     pub(super) time: Time,
     pub(super) observation: Observation,
-    /// Kinds of messages that other shards are asked to steal, although the surplus has not grown, by index.
-    pub(super) passed_on: [bool; 2],
+    /// Kinds of messages that other shards are asked to steal although the surplus has not grown.
+    pub(super) passed_on: ByKind<bool>,
     /// `None` while the endpoint is open.
     pub(super) closed: Option<Closed>,
     /// Whether the other shards of the endpoint must be closed, too.
@@ -90,7 +90,7 @@ impl Core {
             wakes: WakeList::default(),
             time: Time::new(clock),
             observation,
-            passed_on: [false; 2],
+            passed_on: ByKind::default(),
             closed: None,
             spreads_close: false,
         }

@@ -33,10 +33,10 @@ impl Core {
         let now = self.time.read_clock();
         let gave_up = !self.is_drained();
         self.drain.set_gave_up(gave_up);
-        self.network.shut_down(now);
+        self.network.transport_mut().shut_down(now);
         self.deliver();
         for request in self.inbox.drain_requests() {
-            self.network.payload_consumed(request.payload.len());
+            self.network.transport_mut().payload_consumed(request.payload.len());
             if let (Origin::Local(pair, id), Some(local)) = (request.origin, &mut self.local) {
                 local.abandon(pair, id, Refusal::ShuttingDown);
             }

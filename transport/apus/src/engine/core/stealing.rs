@@ -2,18 +2,18 @@
 //! ([`siblings`](crate::engine::siblings)).
 
 use super::root::Core;
-use crate::engine::handoff::{MessageKind, Sibling, StealRequest};
+use crate::engine::handoff::{ByKind, MessageKind, Sibling, StealRequest};
 
-/// For how many threads of other shards there are messages, by the index of the kind.
-pub(crate) type StealAsks = [u32; 2];
+/// Numbers of threads of other shards to be asked to steal messages of a kind.
+pub(crate) type StealAsks = ByKind<u32>;
 
 impl Core {
     /// Publishes what other shards must know. Returns how many of their threads must be asked to steal.
     pub(in crate::engine) fn publish_to_siblings<S>(&mut self, sibling: &Sibling<S>) -> StealAsks {
         let left = self.polling.is_left();
-        MessageKind::ALL.map(|kind| {
+        ByKind::new(|kind| {
             let surplus = self.inbox.surplus(kind, left);
-            let passed_on = std::mem::take(&mut self.passed_on[kind as usize]);
+            let passed_on = std::mem::take(&mut self.passed_on[kind]);
             sibling.publish_surplus(kind, surplus) + u32::from(passed_on)
         })
     }
@@ -43,7 +43,7 @@ impl Core {
     /// of its own shard, or does not wait any more.
     pub(in crate::engine) fn pass_steal_request_on(&mut self, kinds: &[MessageKind]) {
         for kind in kinds {
-            self.passed_on[*kind as usize] |= self.inbox.take_steal_request(*kind);
+            self.passed_on[*kind] |= self.inbox.take_steal_request(*kind);
         }
     }
 
@@ -51,7 +51,7 @@ impl Core {
     #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(in crate::engine) fn decline_to_steal(&mut self, kinds: &[MessageKind]) {
         for kind in kinds {
-            self.passed_on[*kind as usize] = true;
+            self.passed_on[*kind] = true;
         }
     }
 

@@ -13,7 +13,10 @@ impl Core {
         let timeout = self.call_timeout;
         for call in self.calls.overdue(|made| timeout.is_overdue(made)) {
             match call {
-                OverdueCall::Network(rpc) => self.network.set_deadline(rpc, now),
+                OverdueCall::Network(rpc) => {
+                    // Fails if the call has ended.
+                    let _ = self.network.transport_mut().set_deadline(rpc, now);
+                }
                 OverdueCall::Local(key) => {
                     if let Some(local) = &mut self.local {
                         local.set_deadline(key, now, &mut self.calls);

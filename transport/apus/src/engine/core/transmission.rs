@@ -177,7 +177,8 @@ impl Core {
     fn ask_peers_to_freeze(&mut self) -> usize {
         let tracer = &mut self.observation.tracer;
         let local = self.local.as_ref().map_or(0, |local| local.freeze_peers(tracer));
-        self.network.freeze_peers(self.time.now()) + local
+        let now = self.time.now();
+        self.network.transport_mut().freeze_peers(now) + local
     }
 
     /// Returns whether there is more to do when the core lock is released than to release it.

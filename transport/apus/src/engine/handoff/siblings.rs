@@ -17,6 +17,7 @@
 use super::sync::{AtomicU32, Ordering, fence};
 use apus_hostgroup::Board;
 use apus_proto::{Instant, Neighbours, Published, Transport};
+use std::ops::{Index, IndexMut};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The kinds of messages that any thread may receive.
@@ -31,19 +32,46 @@ impl MessageKind {
     pub(crate) const ALL: [Self; 2] = [Self::Request, Self::Completion];
 }
 
+/// One value for each kind of message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByKind<T>([T; 2]);
+
+impl<T> ByKind<T> {
+    /// Returns the values that `value` has for the kinds.
+    pub(crate) fn new(value: impl FnMut(MessageKind) -> T) -> Self {
+        Self(MessageKind::ALL.map(value))
+    }
+}
+
+impl<T> Index<MessageKind> for ByKind<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, kind: MessageKind) -> &T {
+        &self.0[kind as usize]
+    }
+}
+
+impl<T> IndexMut<MessageKind> for ByKind<T> {
+    #[inline]
+    fn index_mut(&mut self, kind: MessageKind) -> &mut T {
+        &mut self.0[kind as usize]
+    }
+}
+
 /// What one shard publishes. The alignment is that of two cache lines, which processors fetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Line {
-    /// Messages that other shards may steal, by kind.
-    surplus: [AtomicU32; 2],
-    /// Threads and tasks that wait for a message, by kind.
-    idle: [AtomicU32; 2],
+    /// Messages that other shards may steal.
+    surplus: ByKind<AtomicU32>,
+    /// Threads and tasks that wait for a message.
+    idle: ByKind<AtomicU32>,
 }
 
 impl Default for Line {
     fn default() -> Self {
-        let zeros = || std::array::from_fn(|_| AtomicU32::new(0));
+        let zeros = || ByKind::new(|_| AtomicU32::new(0));
         Self { surplus: zeros(), idle: zeros() }
     }
 }
@@ -115,7 +143,7 @@ impl<S> Sibling<S> {
     /// Announces that a thread or task of this shard waits for messages of these kinds, until the result is dropped.
     pub(crate) fn idle(&self, kinds: &'static [MessageKind]) -> Idle<'_> {
         for kind in kinds {
-            self.line().idle[*kind as usize].fetch_add(1, Ordering::Relaxed);
+            self.line().idle[*kind].fetch_add(1, Ordering::Relaxed);
         }
         // STEAL-1: before the surpluses of others are read.
         fence(Ordering::SeqCst);
@@ -124,7 +152,7 @@ impl<S> Sibling<S> {
 
     /// Publishes the length of this shard's surplus. Returns by how much it has grown.
     pub(crate) fn publish_surplus(&self, kind: MessageKind, surplus: usize) -> u32 {
-        let published = &self.line().surplus[kind as usize];
+        let published = &self.line().surplus[kind];
         let surplus = u32::try_from(surplus).unwrap_or(u32::MAX);
         // Written under the core lock of this shard only.
         let before = published.load(Ordering::Relaxed);
@@ -141,18 +169,15 @@ impl<S> Sibling<S> {
 
     /// Returns the indices of other shards with a surplus of one of these kinds.
     pub(crate) fn surpluses(&self, kinds: &'static [MessageKind]) -> impl Iterator<Item = usize> {
-        let has = |line: &Line, kind: MessageKind| {
-            line.surplus[kind as usize].load(Ordering::Relaxed) > 0
-        };
+        let has = |line: &Line, kind: MessageKind| line.surplus[kind].load(Ordering::Relaxed) > 0;
         self.others()
             .filter(move |index| kinds.iter().any(|kind| has(&self.all.lines[*index], *kind)))
     }
 
     /// Returns the indices of other shards with idle threads or tasks.
     pub(crate) fn idle_others(&self, kind: MessageKind) -> impl Iterator<Item = usize> {
-        self.others().filter(move |index| {
-            self.all.lines[*index].idle[kind as usize].load(Ordering::Relaxed) > 0
-        })
+        self.others()
+            .filter(move |index| self.all.lines[*index].idle[kind].load(Ordering::Relaxed) > 0)
     }
 
     /// Publishes what this shard does with the host's link.
@@ -181,7 +206,7 @@ pub(crate) struct Idle<'a> {
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
         for kind in self.kinds {
-            self.line.idle[*kind as usize].fetch_sub(1, Ordering::Relaxed);
+            self.line.idle[*kind].fetch_sub(1, Ordering::Relaxed);
         }
         // Before the surpluses are read for the last time.
         fence(Ordering::SeqCst);

@@ -2,7 +2,7 @@
 //! arrives.
 
 use super::wait_target::WaitTarget;
-use crate::engine::core::Core;
+use crate::engine::core::{Core, ReceiveStamps};
 use crate::engine::cpu::CpuPart;
 use crate::engine::handoff::SLEEPS_ON_NETWORK;
 use crate::engine::paths::receive::Receiver;
@@ -133,9 +133,7 @@ struct Batch {
     local_only: bool,
     /// What the receive from the network says about packets that wait unread; `None` without one.
     reading: Option<BatchReading>,
-    /// When the receive from the network began and ended, in ticks of the trace; 0 if nothing is
-    /// recorded.
-    stamps: (u64, u64),
+    stamps: ReceiveStamps,
 }
 
 /// What a receive says about packets that wait unread.
@@ -150,7 +148,7 @@ struct BatchReading {
 impl Batch {
     /// Records the pass in the trace.
     fn record(&self) {
-        let (_, received) = self.stamps;
+        let received = self.stamps.ended;
         if received > 0 {
             let now = ticks();
             let took = now.saturating_sub(received);
@@ -161,9 +159,12 @@ impl Batch {
 
 /// The result of a pass of the loop.
 pub(crate) enum Pass<'a> {
-    /// Something was done, and messages may have become visible. Has the number of packets that
-    /// were received, as [`Receiver::last_packets`] counts them.
-    Worked(Locked<'a>, usize),
+    /// Work was done, and messages may have become visible.
+    Worked {
+        core: Locked<'a>,
+        /// Packets received, as counted by [`Receiver::last_packets`].
+        packets: usize,
+    },
     /// There was nothing to do.
     Idle,
     /// The driver is broken.
@@ -208,7 +209,7 @@ impl Shard {
         let mut state = LoopState::new(PollMode::Block, true);
         for _ in 0..FULL_PASSES {
             match self.pass(&mut receiver, &mut state) {
-                Pass::Worked(mut core, _) => {
+                Pass::Worked { mut core, .. } => {
                     core.finish();
                     if !receiver.may_have_more() {
                         break;
@@ -243,7 +244,7 @@ impl Shard {
         loop {
             let began = self.cpu().begin(CpuPart::Poll);
             match self.pass(receiver, &mut state) {
-                Pass::Worked(mut core, packets) => {
+                Pass::Worked { mut core, packets } => {
                     if let Some(output) = core.finish_pass(target, state.wait_kind) {
                         return (core, Some(output));
                     }
@@ -306,7 +307,7 @@ impl Shard {
             batch.record();
         }
         receiver.set_full(core.is_receive_full());
-        Pass::Worked(core, batch.packets.min(receiver.last_packets()))
+        Pass::Worked { core, packets: batch.packets.min(receiver.last_packets()) }
     }
 
     /// Receives from shared memory and from the network, without the core lock. Returns `None` if
@@ -325,7 +326,7 @@ impl Shard {
         }
         if state.arrivals == Arrivals::Poll && receiver.is_network_due() {
             if !is_stopped {
-                batch.stamps.0 = recorder::stamp();
+                batch.stamps.began = recorder::stamp();
                 let since = receiver.reading().begin();
                 batch.packets = receiver.receive_network(self.receive_quota())?;
                 let empty = batch.packets == 0 || !receiver.may_have_more();
@@ -337,7 +338,7 @@ impl Shard {
             });
         }
         if batch.packets > 0 {
-            batch.stamps.1 = recorder::stamp();
+            batch.stamps.ended = recorder::stamp();
         } else if !reported {
             let now = state.count_idle_round().then(|| self.clock().now());
             let is_due = now.is_some_and(|now| self.is_due(now));

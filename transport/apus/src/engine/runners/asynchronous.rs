@@ -175,7 +175,7 @@ impl Shard {
         let mut turn = Turn::Idle;
         for _ in 0..PASSES_PER_TURN {
             match self.pass(&mut receiver, &mut state) {
-                Pass::Worked(mut core, _) => {
+                Pass::Worked { mut core, .. } => {
                     let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
                     debug_assert!(none.is_none(), "the task waits for no message");
                     turn = Turn::Worked;

@@ -34,7 +34,7 @@ impl Shard {
         let mut state = LoopState::new(PollMode::Block, true);
         for _ in 0..PASSES_PER_TURN {
             match self.pass(&mut receiver, &mut state) {
-                Pass::Worked(mut core, _) => {
+                Pass::Worked { mut core, .. } => {
                     let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
                     debug_assert!(none.is_none(), "the runner waits for no message");
                 }

@@ -29,7 +29,7 @@ impl Delivery<'_> {
     /// Delivers up to `quota` events of the protocol. Returns whether the quota ended that.
     #[must_use]
     pub(crate) fn deliver(&mut self, mut quota: usize) -> bool {
-        while let Some(event) = self.network.poll_event() {
+        while let Some(event) = self.network.transport_mut().poll_event() {
             match event {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);

@@ -3,7 +3,7 @@
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
-use crate::engine::state::{Key, LocalCall, LocalTimer};
+use crate::engine::state::{Delivery, Key, LocalCall, LocalTimer};
 use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendBatch, SendError};
 use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
@@ -126,7 +126,7 @@ impl LocalContext<'_> {
         let mut must_transmit = false;
         if let Ok(payload) = &result {
             let delivery = &mut self.delivery;
-            delivery.network.charge_external_payload(payload.len());
+            delivery.network.transport_mut().charge_external_payload(payload.len());
             stage(rpc, Event::LocalReceived, payload.len());
             if let Some(timer) = call.timer {
                 let LocalTimer { timed, slow_watch } = *timer;
@@ -198,20 +198,14 @@ impl LocalContext<'_> {
     /// it.
     fn repeat_over_network(&mut self, key: Key, to: SocketAddr) -> bool {
         let now = self.time.now();
-        let Some(local) = self.delivery.calls.local(key) else { return false };
+        let Delivery { network, calls, .. } = &mut self.delivery;
+        let Some(local) = calls.local(key) else { return false };
         let LocalCall { deadline, idempotent, .. } = *local;
-        let payload = std::mem::take(&mut local.payload);
-        let bytes = payload.len();
-        let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
-        let rpc = match self.delivery.network.call(now, call, &mut || ()) {
-            Ok(rpc) => rpc,
-            Err(rejected) => {
-                if let Some(local) = self.delivery.calls.local(key) {
-                    local.payload = rejected.payload;
-                }
-                return false;
-            }
-        };
+        let bytes = local.payload.len();
+        let sent = network.send_payload(&mut local.payload, |transport, payload| {
+            transport.call(now, Call { to, payload, cookie: key.cookie(), deadline, idempotent })
+        });
+        let Ok(rpc) = sent else { return false };
         self.release(key, bytes, deadline);
         self.delivery.observation.counters.local_fallbacks += 1;
         self.delivery.calls.reroute(key, rpc);

@@ -79,7 +79,7 @@ impl LocalContext<'_> {
         }
         self.local.served.accept();
         counters.local_requests += 1;
-        self.delivery.network.charge_external_payload(payload.len());
+        self.delivery.network.transport_mut().charge_external_payload(payload.len());
         self.local.clients.note(pair);
         let from = self.local.path.address_of(pair);
         let origin = Origin::Local(pair.number(), id);
