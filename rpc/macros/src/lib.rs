@@ -1,7 +1,6 @@
 //! The attribute `service`, which makes a service of a trait: a client, and a handler for servers.
 //!
-//! Applications reach it as `apus::service` (feature `rpc` of `apus`) or `apus_rpc::service`; what it generates uses the
-//! crate `apus-rpc`.
+//! Applications reach it as `apus_rpc::service`; the generated code uses the crate `apus-rpc`.
 
 mod blocking;
 mod check;
@@ -14,7 +13,7 @@ use proc_macro::TokenStream;
 /// Makes a service of a trait.
 ///
 /// ```ignore
-/// #[apus::service]
+/// #[apus_rpc::service]
 /// pub trait Store {
 ///     /// Returns a value.
 ///     #[idempotent]
@@ -42,7 +41,7 @@ use proc_macro::TokenStream;
 ///
 /// # Options
 ///
-/// `#[apus::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
+/// `#[apus_rpc::service(name = "shop.Store")]` sets the name of the service, which is otherwise that of the trait;
 /// `codec = apus_rpc::Json` the format of arguments and results, which is otherwise postcard; `crate = path` where the crate
 /// `apus-rpc` is, which is otherwise `::apus_rpc`.
 ///

@@ -68,7 +68,6 @@
 //! | `metrics` | counters for the recorder of the `metrics` facade: `apus::metrics_bridge` | |
 //! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
 //! | `tls-ring`, `tls-aws-lc` | sealed packets, with the cryptography of either library: [`security`] | |
-//! | `rpc` | the attribute `apus::service`: a trait becomes a service with client and server, which need the crate `apus-rpc` | |
 //! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
 //! | `toml` | `Settings`: an endpoint from a file | |
 //!
@@ -118,8 +117,6 @@ pub mod tokio;
 pub mod trace;
 mod warning;
 
-#[cfg(feature = "rpc")]
-pub use apus_macros::service;
 pub use apus_observe::{EngineMetrics, Metrics, Queues};
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
