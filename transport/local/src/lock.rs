@@ -42,7 +42,7 @@ pub(crate) struct Lock<T> {
 /// A held lock.
 pub(crate) struct LockGuard<'a, T> {
     guard: MutexGuard<'a, T>,
-    _order: order::Entry,
+    _order: order::HeldLock,
 }
 
 impl<T> Lock<T> {
@@ -115,18 +115,18 @@ mod order {
     }
 
     /// Removes the lock from the list when it is released.
-    pub(super) struct Entry(Rank);
+    pub(super) struct HeldLock(Rank);
 
-    pub(super) fn enter(rank: Rank) -> Entry {
+    pub(super) fn enter(rank: Rank) -> HeldLock {
         HELD.with_borrow_mut(|held| {
             let last = held.iter().max().copied();
             assert!(last.is_none_or(|last| last < rank), "lock order: {rank:?} after {last:?}");
             held.push(rank);
         });
-        Entry(rank)
+        HeldLock(rank)
     }
 
-    impl Drop for Entry {
+    impl Drop for HeldLock {
         fn drop(&mut self) {
             HELD.with_borrow_mut(|held| {
                 let at = held.iter().rposition(|rank| *rank == self.0);
@@ -138,11 +138,11 @@ mod order {
 
 #[cfg(not(all(debug_assertions, not(apus_local_loom))))]
 mod order {
-    pub(super) struct Entry;
+    pub(super) struct HeldLock;
 
     #[inline]
-    pub(super) const fn enter(_: super::Rank) -> Entry {
-        Entry
+    pub(super) const fn enter(_: super::Rank) -> HeldLock {
+        HeldLock
     }
 }
 

@@ -24,7 +24,7 @@ use crate::pair::inbox::PairEvent;
 use crate::pair::limits::LocalLimits;
 use crate::pair::link::Link;
 use crate::pair::sleep::SleepMode;
-use crate::ring::record::{Head, Kind};
+use crate::ring::record::{Head, RecordKind};
 use crate::ring::{Consumer, Producer, PushError};
 use crate::sync::Ordering;
 use apus_wire::Role;
@@ -49,7 +49,7 @@ fn push(producer: &mut Producer, id: u64, words: usize) -> Result<(), PushError>
     let payload = vec![id as u8; 8 * words];
     let mut slot = producer.reserve(payload.len())?;
     slot.put(&payload);
-    slot.commit(&Head::part(Kind::Request, id, payload.len(), payload.len() as u32, 0));
+    slot.commit(&Head::part(RecordKind::Request, id, payload.len(), payload.len() as u32, 0));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
 
-use crate::{EngineMetrics, ReadTime, SizeHistogram};
+use crate::{EngineMetrics, ReadTime};
+use apus_proto::histogram::SizeHistogram;
 use apus_proto::{DurationHistogram, Exemplars};
 
 /// All counters of an endpoint, read at one moment.

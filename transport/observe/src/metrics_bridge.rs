@@ -6,7 +6,9 @@
 //! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
 use crate::Metrics;
-use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
+use crate::snapshot::{
+    Buckets, EndpointSnapshot, Family, FamilyKind, MemberValue, families, members,
+};
 use metrics::{Label, Unit, counter, gauge, histogram};
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
@@ -73,33 +75,21 @@ fn unit(family: &Family) -> Option<Unit> {
 /// Publishes the members of a family.
 fn publish(family: &Family, change: &EndpointSnapshot) {
     let name = name(family);
-    let members = |found: &str| match found.split_once('.') {
-        Some((own, member)) => (own == family.name).then(|| member.to_owned()),
-        None => (found == family.name).then(String::new),
-    };
     let labels = |member: &str| {
         let endpoint = Label::new("endpoint", change.address.to_string());
         let own = family.label.map(|label| Label::new(label, member.to_owned()));
         [endpoint].into_iter().chain(own).collect::<Vec<_>>()
     };
-    for (found, value) in &change.counters {
-        if let Some(member) = members(found) {
-            counter!(name.clone(), labels(&member)).increment(*value);
-        }
-    }
-    for (found, value) in &change.gauges {
-        if let Some(member) = members(found) {
-            gauge!(name.clone(), labels(&member)).set(*value as f64);
-        }
-    }
-    for (found, buckets) in &change.histograms {
-        match members(found) {
-            Some(member) if name.starts_with("rpc.") => rpcs(&name, &member, change, buckets),
-            Some(member) => {
-                let histogram = histogram!(name.clone(), labels(&member));
-                record(&histogram, buckets, 1.0);
+    for (member, value) in members(change, family) {
+        match value {
+            MemberValue::Counter(count) => counter!(name.clone(), labels(member)).increment(count),
+            MemberValue::Gauge(value) => gauge!(name.clone(), labels(member)).set(value as f64),
+            MemberValue::Histogram(buckets) if name.starts_with("rpc.") => {
+                rpcs(&name, member, change, buckets);
             }
-            None => {}
+            MemberValue::Histogram(buckets) => {
+                record(&histogram!(name.clone(), labels(member)), buckets, 1.0);
+            }
         }
     }
 }

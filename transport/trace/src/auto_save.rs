@@ -18,7 +18,8 @@
 //!   returns.
 
 use crate::file::FileError;
-use crate::recorder::{self, FreezeReason};
+use crate::freeze_reason::FreezeReason;
+use crate::recorder;
 use crate::trace::{Frozen, Trace};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -102,7 +103,7 @@ pub struct SavedFiles {
 }
 
 #[derive(Debug)]
-struct State {
+struct SaverState {
     /// Settings of all guards.
     settings: Vec<TraceFiles>,
     /// Number of guards.
@@ -112,14 +113,19 @@ struct State {
     problem: Option<String>,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { settings: Vec::new(), guards: 0, thread: None, files: 0, problem: None });
+static STATE: Mutex<SaverState> = Mutex::new(SaverState {
+    settings: Vec::new(),
+    guards: 0,
+    thread: None,
+    files: 0,
+    problem: None,
+});
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, SaverState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl State {
+impl SaverState {
     /// Returns the settings once for each folder: the first ones determine the maximum.
     fn folders(&self) -> Vec<TraceFiles> {
         let mut all: Vec<TraceFiles> = Vec::new();

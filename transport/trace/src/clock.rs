@@ -7,6 +7,7 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -88,6 +89,12 @@ pub struct ClockReading {
     pub monotonic: u64,
     /// Nanoseconds of `CLOCK_REALTIME`, since 1970.
     pub realtime: u64,
+}
+
+/// Returns the reading of the clocks at the start of the recording, which the first call makes.
+pub(crate) fn recording_start() -> ClockReading {
+    static START: OnceLock<ClockReading> = OnceLock::new();
+    *START.get_or_init(ClockReading::now)
 }
 
 impl ClockReading {

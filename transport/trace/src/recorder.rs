@@ -9,20 +9,20 @@
 //! Each record checks two numbers that any thread loads relaxed: a thread that does not see a
 //! change yet records a little more, or a little less. All changes are made under one lock.
 
-use crate::clock::{Calibration, ClockReading, ticks};
+use crate::clock::{self, Calibration, ticks};
 use crate::event::{self, Event};
 use crate::file::FileError;
+pub use crate::freeze_reason::FreezeReason;
 use crate::peers::{self, Peer, PeerIndex};
 use crate::record::{Record, Rpc};
 use crate::threads;
 use crate::trace::{Frozen, Head, Trace};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Whether anything is recorded.
@@ -40,9 +40,6 @@ static SETTINGS: Mutex<Settings> =
 
 /// Notified when the trace is frozen.
 static FROZEN: Condvar = Condvar::new();
-
-/// Reading of the clocks at the start of the recording.
-static START: OnceLock<ClockReading> = OnceLock::new();
 
 #[derive(Debug)]
 struct Settings {
@@ -134,34 +131,6 @@ impl std::fmt::Display for Sampling {
 )]
 pub struct ParseSamplingError;
 
-/// Why a trace was frozen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum FreezeReason {
-    /// A user requested it.
-    Demand,
-    /// An RPC took longer than the limit.
-    SlowRpc,
-    /// A request was sent again from its start, or a peer was restarted.
-    Restart,
-    /// A packet was lost, or so late that it was requested again.
-    LostPacket,
-    /// A peer has frozen its trace and requested the same here.
-    Peer,
-}
-
-impl FreezeReason {
-    /// Names of the reasons, in the order of their numbers in [`Event::Frozen`].
-    pub const NAMES: &[&str] = &["demand", "slow_rpc", "restart", "lost_packet", "peer"];
-
-    /// Returns the name of the reason, as in file names and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-}
-
 const fn spread(id: u64) -> u64 {
     (id >> 1).wrapping_mul(MULTIPLIER)
 }
@@ -177,11 +146,6 @@ impl Settings {
         THRESHOLD.store(now.threshold(), Ordering::Relaxed);
         ON.store(now != Sampling::Off, Ordering::Relaxed);
     }
-}
-
-/// Reads the clocks at the start of the recording, on the first call.
-pub(crate) fn begin() {
-    START.get_or_init(ClockReading::now);
 }
 
 /// Returns whether events are recorded.
@@ -281,7 +245,7 @@ pub fn sampling() -> Sampling {
 /// Sets the extent of the recording, for all endpoints of the process. A frozen trace stays frozen.
 pub fn set_sampling(sampling: Sampling) {
     if sampling != Sampling::Off {
-        begin();
+        clock::recording_start();
     }
     let mut settings = settings();
     settings.sampling = sampling;
@@ -368,7 +332,7 @@ pub fn status() -> Status {
         (settings.sampling, settings.frozen)
     };
     let since = |frozen: Frozen| {
-        let clock = Calibration::since(*START.get_or_init(ClockReading::now));
+        let clock = Calibration::since(clock::recording_start());
         Duration::from_nanos(clock.nanos(clock.end.ticks.saturating_sub(frozen.ticks)))
     };
     Status { sampling, frozen, frozen_for: frozen.map_or(Duration::ZERO, since), threads, records }
@@ -385,9 +349,8 @@ pub fn frozen() -> Option<Frozen> {
 /// ms if recording has just begun, to determine the clock's rate.
 #[must_use]
 pub fn snapshot() -> Trace {
-    begin();
+    let start = clock::recording_start();
     let threads = threads::read();
-    let start = *START.get_or_init(ClockReading::now);
     let clock = Calibration::since(start);
     let Settings { sampling, frozen, ref values } = *settings();
     let names = [

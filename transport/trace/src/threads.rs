@@ -62,7 +62,7 @@ pub(crate) fn push(record: Record) {
 #[cold]
 fn push_first(record: Record) {
     // The clocks are read at the start of the recording, before the first record.
-    crate::recorder::begin();
+    crate::clock::recording_start();
     let _ = LEASE.try_with(|lease| {
         let mut lease = lease.borrow_mut();
         let Lease(slot) = lease.get_or_insert_with(Lease::take);

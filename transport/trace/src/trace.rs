@@ -2,9 +2,9 @@
 
 use crate::clock::Calibration;
 use crate::event::Event;
+use crate::freeze_reason::FreezeReason;
 use crate::peers::{Peer, PeerIndex};
 use crate::record::Record;
-use crate::recorder::FreezeReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

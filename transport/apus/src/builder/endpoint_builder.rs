@@ -1,7 +1,7 @@
 //! The builder of endpoints: a setter for each option.
 
 use super::engine::Engine;
-use super::options::Options;
+use super::options::EndpointOptions;
 use super::shards::Shards;
 use crate::endpoint::Endpoint;
 use crate::engine::waiting::PollMode;
@@ -36,7 +36,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[must_use = "call `bind`"]
 pub struct EndpointBuilder<E = Endpoint> {
-    pub(crate) options: Options,
+    pub(crate) options: EndpointOptions,
     endpoint: PhantomData<fn() -> E>,
 }
 
@@ -55,7 +55,7 @@ impl Default for EndpointBuilder {
 
 impl<E> EndpointBuilder<E> {
     pub(crate) fn new() -> Self {
-        Self { options: Options::default(), endpoint: PhantomData }
+        Self { options: EndpointOptions::default(), endpoint: PhantomData }
     }
 
     /// Sets the parameters of the protocol, such as the limits for messages, buffers and peers. The

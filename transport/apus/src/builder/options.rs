@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// What an [`EndpointBuilder`](super::EndpointBuilder) has collected.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct EndpointOptions {
     pub(super) config: Config,
     pub(super) udp: UdpConfig,
     /// Raw IP instead of UDP.
@@ -61,7 +61,7 @@ pub(crate) enum Ports {
     Own,
 }
 
-impl Default for Options {
+impl Default for EndpointOptions {
     fn default() -> Self {
         Self {
             config: Config::default(),
@@ -87,7 +87,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl EndpointOptions {
     /// Returns whether other processes can read the endpoint's state.
     pub(crate) const fn is_observable(&self) -> bool {
         self.observable && cfg!(feature = "introspection")

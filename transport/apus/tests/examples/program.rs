@@ -34,12 +34,12 @@ pub(crate) fn failure(name: &str, arguments: &[&str]) -> String {
 }
 
 /// A server that ends with the test.
-pub(crate) struct Server {
+pub(crate) struct ExampleServer {
     process: Child,
     pub(crate) address: String,
 }
 
-impl Server {
+impl ExampleServer {
     /// Starts an example that prints `listening on ADDRESS` when it is ready.
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         let mut process = example(name).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ExampleServer {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -23,7 +23,7 @@ const SERVER: &str = "APUS_TEST_RAW_SERVER";
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// The packets of a server at the right host.
-struct Server {
+struct RawServer {
     transmit: Box<dyn TransmitHalf>,
     receive: Box<dyn ReceiveHalf>,
     address: SocketAddr,
@@ -37,7 +37,7 @@ struct Seen {
     id: u64,
 }
 
-impl Server {
+impl RawServer {
     fn open(host: &Namespace, bind: &str) -> Self {
         let config = RawConfig::bound_to(bind.parse().unwrap());
         let driver = host.inside(|| Raw::open(&config).unwrap());
@@ -169,7 +169,7 @@ fn another_endpoint_answers_for_a_process_that_was_killed() {
     let pair = Pair::new();
     pair.left.run("ip addr add 10.9.0.11/24 dev veth");
     for (bind, other) in [("10.9.0.2:4000", "10.9.0.11:0"), ("[fd09::2]:4000", "[fd09::1]:0")] {
-        let mut server = Server::open(&pair.right, bind);
+        let mut server = RawServer::open(&pair.right, bind);
         let mut killed = Client::start(&pair.left, server.address);
         let first = server.serve();
         killed.wait_for("called once");
@@ -189,7 +189,7 @@ fn no_endpoint_answers_for_a_process_that_lives() {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let neighbour = client(&pair.left, kernel_limits());
     let mut living = Client::start(&pair.left, server.address);
     server.serve();
@@ -221,7 +221,7 @@ fn the_endpoint_that_answers_is_replaced_when_it_ends() {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let ended: SocketAddr = "10.9.0.1:40000".parse().unwrap();
     let mut first = Some(client(&pair.left, kernel_limits()));
     let second = client(&pair.left, kernel_limits());
@@ -246,7 +246,7 @@ fn an_endpoint_that_is_dropped_acknowledges_its_last_response() {
         return;
     }
     let pair = Pair::new();
-    let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+    let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
     let to = server.address;
     let calling = client(&pair.left, kernel_limits());
     let thread = std::thread::spawn(move || drop(calling.call(to, "?").map(|_| calling)));
@@ -263,7 +263,7 @@ fn an_idle_endpoint_acknowledges_its_last_response() {
     }
     let pair = Pair::new();
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-        let mut server = Server::open(&pair.right, "10.9.0.2:4000");
+        let mut server = RawServer::open(&pair.right, "10.9.0.2:4000");
         let to = server.address;
         let calling = client(&pair.left, kernel_limits().engine(engine));
         let thread = std::thread::spawn(move || calling.call(to, "?").map(|_| calling));

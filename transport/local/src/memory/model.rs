@@ -16,9 +16,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Shared memory of a model.
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Shared>);
+pub(crate) struct Memory(Arc<ModelWords>);
 
-struct Shared {
+struct ModelWords {
     words: HashMap<usize, AtomicU64>,
     halves: HashMap<usize, AtomicU32>,
     /// Detects concurrent access to the payload in a word.
@@ -29,7 +29,7 @@ struct Shared {
 }
 
 // SAFETY: The cells hold no data; loom checks the order of accesses to them.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for ModelWords {}
 
 impl Memory {
     /// Returns memory with these words of eight and of four bytes.
@@ -39,7 +39,7 @@ impl Memory {
     ) -> Self {
         let words: Vec<_> = words.into_iter().collect();
         let payload = words.iter().map(|offset| (*offset, UnsafeCell::new(()))).collect();
-        let shared = Shared {
+        let shared = ModelWords {
             payload,
             words: words.into_iter().map(|offset| (offset, AtomicU64::new(0))).collect(),
             halves: halves.into_iter().map(|offset| (offset, AtomicU32::new(0))).collect(),

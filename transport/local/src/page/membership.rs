@@ -26,14 +26,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A process's part in the sharing of a page, until this is dropped.
 #[derive(Debug)]
 pub struct Membership {
-    shared: Arc<Shared>,
+    shared: Arc<MembershipState>,
     thread: Option<JoinHandle<()>>,
     pid: u32,
 }
 
 /// What the thread and the users of the page share.
 #[derive(Debug)]
-struct Shared {
+struct MembershipState {
     name: PeerName,
     len: usize,
     policy: PeerPolicy,
@@ -55,7 +55,7 @@ impl Membership {
         name.address().map_err(io::Error::other)?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (page, version) = (Mutex::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { name, len, policy, page, version, stop });
+        let shared = Arc::new(MembershipState { name, len, policy, page, version, stop });
         let thread = std::thread::Builder::new().name("apus-page".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -89,7 +89,7 @@ impl Drop for Membership {
     }
 }
 
-impl Shared {
+impl MembershipState {
     fn page(&self) -> MutexGuard<'_, Option<Arc<SharedPage>>> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }

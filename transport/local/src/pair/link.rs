@@ -40,7 +40,7 @@ use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 
 use super::close;
-use super::inbox::{Inbox, PairEvent, Step};
+use super::inbox::{Inbox, PairEvent, ReadStep};
 use super::limits::LocalLimits;
 use super::outbox::{Outbox, OutboxError, SendTicket};
 use super::peek::{Peek, STALLED};
@@ -224,10 +224,10 @@ impl Link {
     ) -> Result<usize, Violation> {
         for read in 0..limit {
             match inbox.next(lane, events)? {
-                Step::Consumed => {}
-                Step::Empty => return Ok(read),
-                Step::Control => self.handle_control(&events[events.len() - 1]),
-                Step::Decline(id, why) => self.decline(id, why),
+                ReadStep::Consumed => {}
+                ReadStep::Empty => return Ok(read),
+                ReadStep::Control => self.handle_control(&events[events.len() - 1]),
+                ReadStep::Decline(id, why) => self.decline(id, why),
             }
         }
         Ok(limit)

@@ -52,7 +52,7 @@ mod consumer;
 mod producer;
 pub(crate) mod record;
 
-pub(crate) use consumer::{Consumer, Record};
+pub(crate) use consumer::{Consumer, RingRecord};
 pub(crate) use producer::{Producer, PushError};
 
 #[cfg(all(test, not(apus_local_loom)))]

@@ -1,6 +1,6 @@
 //! Writing end of a ring.
 
-use super::record::{self, HEAD, Head, Kind};
+use super::record::{self, HEAD, Head, RecordKind};
 use crate::error::Violation;
 use crate::memory::Memory;
 use crate::memory::layout::{RingLayout, SLOT};
@@ -241,7 +241,7 @@ impl Slot<'_> {
         first.store(head.first(), Ordering::Release);
         if let Some(at) = pad_at {
             // RING-2: the reader does not read the start of the ring before this store.
-            producer.store(at, record::first(Kind::Pad, 0), Ordering::Release);
+            producer.store(at, record::first(RecordKind::Pad, 0), Ordering::Release);
         }
         let span = record::span(len);
         if expedited {

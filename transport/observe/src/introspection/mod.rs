@@ -26,8 +26,6 @@
 
 mod application;
 mod client;
-#[cfg(feature = "prometheus")]
-mod exporter;
 mod folder;
 mod registration;
 mod registry;
@@ -41,8 +39,6 @@ mod trace_status;
 
 pub use application::{PublishedMetrics, publish_metrics};
 pub use client::{Error, Process, processes};
-#[cfg(feature = "prometheus")]
-pub use exporter::Exporter;
 pub use registration::Registration;
 pub use registry::Observable;
 pub use requests::own_snapshot;

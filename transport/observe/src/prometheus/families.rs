@@ -6,7 +6,8 @@
 
 use super::exemplars::BucketExemplars;
 use crate::snapshot::{
-    ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families,
+    ApplicationFamily, Buckets, EndpointSnapshot, Family, FamilyKind, MemberValue, Snapshot,
+    families, members,
 };
 use apus_proto::COARSE_BOUNDS;
 use prometheus_client::collector::Collector;
@@ -82,13 +83,13 @@ impl FamilyCollector {
                     let labels: Labels = place.chain(own).collect();
                     let labels = self.labels(snapshot, &labels);
                     match value {
-                        Value::Counter(count) => {
+                        MemberValue::Counter(count) => {
                             counter(&mut metric, &labels, count as f64 / scale)?;
                         }
-                        Value::Gauge(value) => {
+                        MemberValue::Gauge(value) => {
                             metric.encode_family(&labels)?.encode_gauge(&value)?;
                         }
-                        Value::Histogram(buckets) => {
+                        MemberValue::Histogram(buckets) => {
                             let bounds = bounds(&family.name);
                             histogram(&mut metric, &labels, buckets, bounds.into_iter(), scale)?;
                         }
@@ -129,7 +130,7 @@ impl FamilyCollector {
             }
             for (labels, endpoint) in &all {
                 for (member, value) in members(endpoint, family) {
-                    let Value::Histogram(buckets) = value else { continue };
+                    let MemberValue::Histogram(buckets) = value else { continue };
                     let failed = (member != "ok").then(|| ("error_type", member.to_owned()));
                     let labels: Labels = labels.iter().cloned().chain(failed).collect();
                     histograms.push((self.labels(snapshot, &labels), buckets.clone()));
@@ -240,35 +241,6 @@ fn prometheus_name(family: &Family) -> PrometheusName {
         stem => stem.to_owned(),
     };
     PrometheusName { name: format!("apus_{stem}"), unit, scale }
-}
-
-/// A value of a family.
-enum Value<'a> {
-    Counter(u64),
-    Gauge(u64),
-    Histogram(&'a Buckets),
-}
-
-/// Returns the members of a family in an endpoint, with the values of their label.
-fn members<'a>(endpoint: &'a EndpointSnapshot, family: &'a Family) -> Vec<(&'a str, Value<'a>)> {
-    let member = |name: &'a str| match name.split_once('.') {
-        Some((own, member)) => (own == family.name).then_some(member),
-        None => (name == family.name).then_some(""),
-    };
-    match family.kind {
-        FamilyKind::Counter => {
-            let all = endpoint.counters.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Counter(*value)))).collect()
-        }
-        FamilyKind::Gauge => {
-            let all = endpoint.gauges.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Gauge(*value)))).collect()
-        }
-        FamilyKind::Histogram => {
-            let all = endpoint.histograms.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Histogram(value)))).collect()
-        }
-    }
 }
 
 /// Returns the bounds of a histogram's buckets. They are fixed, since Prometheus compares buckets

@@ -34,7 +34,7 @@ impl crate::engine::tracer::Traced for usize {
 
 /// The state under the core lock.
 #[derive(Default)]
-struct State {
+struct LockedState {
     requests: Handoff<usize>,
     role: PollRole,
     wakes: WakeList,
@@ -42,7 +42,7 @@ struct State {
 }
 
 struct Model {
-    state: Mutex<State>,
+    state: Mutex<LockedState>,
     /// Messages on the wire.
     network: Mutex<VecDeque<usize>>,
     /// Threads that poll the network at this moment.
@@ -52,14 +52,14 @@ struct Model {
 impl Model {
     fn new(messages: usize) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State::default()),
+            state: Mutex::new(LockedState::default()),
             network: Mutex::new((0..messages).collect()),
             polling: AtomicUsize::new(0),
         })
     }
 
     /// Unlocks, and then wakes notified waiters, as `Locked` does.
-    fn release(&self, mut state: MutexGuard<'_, State>) {
+    fn release(&self, mut state: MutexGuard<'_, LockedState>) {
         let wakes = state.wakes.take();
         drop(state);
         if let Some(wakes) = wakes {
@@ -68,7 +68,7 @@ impl Model {
     }
 
     /// One pass of the loop: the first message on the wire, if there is one, becomes visible.
-    fn pass(&self) -> MutexGuard<'_, State> {
+    fn pass(&self) -> MutexGuard<'_, LockedState> {
         assert_eq!(self.polling.fetch_add(1, Ordering::SeqCst), 0, "ENGINE-1: two threads poll");
         let arrived = self.network.lock().unwrap().pop_front();
         let mut state = self.state.lock().unwrap();
@@ -86,8 +86,8 @@ impl Model {
         self.release(state);
     }
 
-    fn assign(state: &mut State) {
-        let State { requests, wakes, handoffs, .. } = state;
+    fn assign(state: &mut LockedState) {
+        let LockedState { requests, wakes, handoffs, .. } = state;
         *handoffs += requests.assign(wakes);
     }
 
@@ -98,7 +98,7 @@ impl Model {
             let message = state.requests.take();
             Self::assign(&mut state);
             if let Some(message) = message {
-                let State { role, wakes, .. } = &mut *state;
+                let LockedState { role, wakes, .. } = &mut *state;
                 role.pass(wakes);
                 self.release(state);
                 return message.message;
@@ -222,7 +222,7 @@ fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
 
 /// Two shards without a network: messages are pushed into their inboxes.
 struct TwoShards {
-    states: [Mutex<State>; 2],
+    states: [Mutex<LockedState>; 2],
     siblings: Arc<Siblings<()>>,
 }
 
@@ -238,7 +238,7 @@ impl TwoShards {
     }
 
     /// Unlocks, wakes, publishes the surplus and asks the other shard, as `Locked` does.
-    fn release(&self, index: usize, mut state: MutexGuard<'_, State>) {
+    fn release(&self, index: usize, mut state: MutexGuard<'_, LockedState>) {
         let wakes = state.wakes.take();
         let surplus = state.requests.unreserved();
         let more = self.place(index).publish_surplus(MessageKind::Request, surplus);
@@ -252,7 +252,7 @@ impl TwoShards {
         let idle: Vec<_> = self.place(index).idle_others(MessageKind::Request).collect();
         for other in idle {
             let mut state = self.states[other].lock().unwrap();
-            let State { requests, wakes, .. } = &mut *state;
+            let LockedState { requests, wakes, .. } = &mut *state;
             let _ = requests.request_steal(wakes);
             self.release(other, state);
         }

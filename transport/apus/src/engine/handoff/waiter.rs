@@ -45,11 +45,11 @@ const STEAL: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Waiter {
     state: AtomicU32,
-    kind: Kind,
+    kind: WaiterKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum WaiterKind {
     Thread(Sleeper),
     /// The waker of the task's last poll.
     Task(Mutex<Waker>),
@@ -58,19 +58,19 @@ enum Kind {
 impl Waiter {
     /// Returns the calling thread.
     pub(crate) fn thread() -> Self {
-        Self { state: AtomicU32::new(WAITING), kind: Kind::Thread(Sleeper::current()) }
+        Self { state: AtomicU32::new(WAITING), kind: WaiterKind::Thread(Sleeper::current()) }
     }
 
     /// Returns a task that is polled with `waker`.
     #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(crate) fn task(waker: &Waker) -> Self {
-        Self { state: AtomicU32::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
+        Self { state: AtomicU32::new(WAITING), kind: WaiterKind::Task(Mutex::new(waker.clone())) }
     }
 
     /// Sets the waker of a task that is polled again.
     #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(crate) fn renew(&self, waker: &Waker) {
-        if let Kind::Task(slot) = &self.kind {
+        if let WaiterKind::Task(slot) = &self.kind {
             slot.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker);
         }
     }
@@ -96,16 +96,16 @@ impl Waiter {
         let before = self.state.swap(value, Ordering::AcqRel);
         debug_assert!(before == WAITING || before == ASLEEP, "WAITER-1: notified twice");
         match self.kind {
-            Kind::Thread(_) => before == ASLEEP,
-            Kind::Task(_) => true,
+            WaiterKind::Thread(_) => before == ASLEEP,
+            WaiterKind::Task(_) => true,
         }
     }
 
     /// Wakes it.
     pub(crate) fn wake(&self) {
         match &self.kind {
-            Kind::Thread(thread) => thread.wake(&self.state),
-            Kind::Task(waker) => {
+            WaiterKind::Thread(thread) => thread.wake(&self.state),
+            WaiterKind::Task(waker) => {
                 waker.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
             }
         }
@@ -127,7 +127,7 @@ impl Waiter {
     }
 
     fn sleep(&self, time: Option<Duration>) {
-        if let Kind::Thread(thread) = &self.kind {
+        if let WaiterKind::Thread(thread) = &self.kind {
             let name = std::ptr::from_ref(self) as u64;
             recorder::record(Event::Sleep, SLEEPS_ON_WAITER, name);
             thread.sleep(&self.state, ASLEEP, time);

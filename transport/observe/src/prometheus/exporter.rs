@@ -1,7 +1,7 @@
 //! The HTTP exporter for Prometheus.
 
+use super::text::{CONTENT_TYPE, text};
 use crate::introspection::own_snapshot;
-use crate::prometheus::{CONTENT_TYPE, text};
 use crate::snapshot::Snapshot;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
