@@ -35,7 +35,7 @@ impl CallOptions {
         Self { deadline: Deadline::Endpoint, idempotent: false, no_wait: false }
     }
 
-    /// Sets the time at which the call fails if it has not completed, instead of the endpoint's
+    /// Sets the time of failure for a call that has not completed, instead of the endpoint's
     /// [timeout](crate::EndpointBuilder::call_timeout). Waiting for room to send counts.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.deadline = Deadline::At(at);
@@ -84,7 +84,7 @@ pub struct OutgoingCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
-    /// Index of the shard through which it is made.
+    /// Index of the shard that makes the call.
     pub(crate) shard: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Corks: hold messages back so that those of a busy thread leave together.
+//! Corks: hold messages back so that the messages of a busy thread leave together.
 
 use crate::engine::shard::Shard;
 use smallvec::SmallVec;
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 /// Holds messages back until it is dropped; see [`EndpointHandle::cork`](crate::EndpointHandle::cork).
 #[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
-    /// The shards through which the calling thread replies and calls.
+    /// The calling thread's shards for replies and for calls.
     shards: SmallVec<[&'a Shard; 2]>,
 }
 

@@ -1,8 +1,9 @@
 //! Inspection of live processes: counters, live RPCs and the time trace, over a unix socket.
 //!
-//! Every process with an endpoint listens on a unix socket in a folder of its user. `apus metrics`, `apus top` and `apus
-//! trace` are clients; [`processes`] and [`Process`] serve other tools. An application can [`publish`] responses of its
-//! own, and [counters](publish_metrics). `apus_observe::introspection` has the rules of access, and what it costs.
+//! Every process with an endpoint listens on a unix socket in a folder of its user. `apus metrics`,
+//! `apus top` and `apus trace` are clients; [`processes`] and [`Process`] serve other tools. An
+//! application can [`publish`] its own responses and [counters](publish_metrics).
+//! `apus_observe::introspection` documents access and costs.
 //!
 //! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the environment, or the cargo
 //! feature switches it off.

@@ -2,8 +2,7 @@
 //!
 //! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to
 //! any number of peers. Each request and each response is a message of 0 bytes to 64 MB. Short
-//! messages stay fast while long ones fill the network, because receivers schedule what is sent to
-//! them.
+//! messages stay fast while long ones fill the network, because receivers schedule their senders.
 //!
 //! ```
 //! use apus::Endpoint;
@@ -24,9 +23,9 @@
 //! # }
 //! ```
 //!
-//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind all that
-//! open, send, receive or reply. [`Endpoint::builder`] sets options; [`EndpointHandle`] has what
-//! does not wait: counters, live RPCs, cancellation, corks, shutdown.
+//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` on all methods
+//! that open, send, receive or reply. [`Endpoint::builder`] sets options; [`EndpointHandle`] has
+//! the methods that do not wait: counters, live RPCs, cancellation, corks, shutdown.
 //!
 //! # Examples
 //!
@@ -43,11 +42,11 @@
 //! # Guarantees
 //!
 //! - A request is executed **at most once**, however late its packets arrive or are duplicated. A
-//!   failed call says whether its request may have been executed ([`CallError::execution`]).
-//! - Every accepted call **ends**: with a response, with an error that says what happened, or by
-//!   being cancelled. Lost packets are retransmitted. A call that has no deadline of its own fails
-//!   after [60 s](EndpointBuilder::call_timeout).
-//! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
+//!   failed call reports whether its request may have been executed ([`CallError::execution`]).
+//! - Every accepted call **ends**: with a response, with an error that names the cause, or by being
+//!   cancelled. Lost packets are retransmitted. A call without a deadline fails after [60
+//!   s](EndpointBuilder::call_timeout).
+//! - **Everything is bounded.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
 //! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the endpoint has a
 //!   `security` option, and in the clear otherwise.

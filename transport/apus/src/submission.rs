@@ -9,15 +9,16 @@ use apus_trace::recorder;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What is to be sent, and how. It outlives a failed attempt, so that the caller can repeat it when there is room.
+/// The message to send, with its options. It outlives a failed attempt, so that the caller can
+/// repeat it when there is room.
 pub(crate) struct Submission<W> {
     what: W,
     options: CallOptions,
-    /// Time at which the application called, in ticks of the trace, if it had to wait; otherwise 0.
+    /// Time of the application's call, in ticks of the trace, if it had to wait; otherwise 0.
     called: u64,
 }
 
-/// What a [`Submission`] sends.
+/// Content of a [`Submission`].
 pub(crate) trait Submit {
     type Output;
 

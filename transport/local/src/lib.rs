@@ -1,7 +1,7 @@
 //! Requests and responses between processes of one host, through shared memory.
 //!
-//! Each client and server share one piece of memory, in which messages travel in rings. The kernel
-//! is needed only to meet, to sleep, and to notice that the peer has died. Linux only.
+//! Each client and server share one memory segment, whose rings carry the messages. The kernel is
+//! needed only to connect, to sleep, and to detect the death of the peer. Linux only.
 //!
 //! ```
 //! use apus_local::{LocalConfig, PairEvent, Local, Lookup, PeerName, ReceiveQuota, PollSet};
@@ -52,19 +52,20 @@
 //! between them.
 //!
 //! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
-//! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks
-//! and atomics is documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep`
-//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the reasons.
+//! `socket::credentials`, which reads the peer's identity from the kernel. The use and order of
+//! locks and atomics is documented at the heads of `pair::link` (one pair), `ring` and
+//! `pair::sleep` (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the
+//! reasons.
 //!
 //! # Guarantees
 //!
 //! - **At most once.** A ring neither loses nor repeats records: each request is delivered once.
-//!   When the peer dies, [`Pair::may_have_arrived`] says which requests were certainly not
+//!   When the peer dies, [`Pair::may_have_arrived`] identifies the requests that were certainly not
 //!   executed. No acknowledgments are sent: the peer's read position serves as one.
 //! - **Back-pressure.** A message without room is refused ([`SendError::Full`]), and
-//!   [`PairEvent::Room`] says when to retry. An accepted message is sent, unless it is cancelled or
-//!   the pair ends.
-//! - **Bounds.** [`LocalLimits`] for each pair; nothing else grows.
+//!   [`PairEvent::Room`] reports when to retry. An accepted message is sent, unless it is cancelled
+//!   or the pair ends.
+//! - **Bounds.** [`LocalLimits`] bounds everything that a pair stores.
 //! - **A faulty peer harms only itself**, whatever it writes into the memory and whenever it dies.
 //!
 //! Deadlines belong to the caller, which cancels a call with [`Pair::cancel`].

@@ -1,8 +1,8 @@
 //! Locks with a fixed order.
 //!
-//! **Registry, then pairs in the order of their numbers; of one pair the receiving half before the
-//! sending half.** A pair's number is assigned at creation and never changes, like the address by
-//! which kernels order sockets. This crate never holds locks of two pairs; the order exists for
+//! **Registry, then pairs in the order of their numbers; within one pair, the receiving half before
+//! the sending half.** A pair's number is assigned at creation and never changes, like the address
+//! by which kernels order sockets. This crate never holds locks of two pairs; the order exists for
 //! code that may need it later.
 //!
 //! Debug builds record the locks that each thread holds, and panic when a lock is taken out of
@@ -54,7 +54,7 @@ impl<T> Lock<T> {
     ///
     /// # Panics
     ///
-    /// In debug builds, if the thread holds a lock that comes later in the order, or this one.
+    /// In debug builds, if the thread already holds this lock or a later one.
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let order = order::enter(self.rank);
@@ -70,7 +70,7 @@ impl<T> Lock<T> {
         match self.mutex.try_lock() {
             Ok(guard) => guard,
             // A panic under the lock was a bug of this crate and has been printed; the other pairs
-            // go on.
+            // continue.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait(),
         }

@@ -1,4 +1,4 @@
-//! Counters of an endpoint: protocol, engine, driver, queues, and what the application received.
+//! Counters of an endpoint: protocol, engine, driver, queues, and received messages.
 
 use crate::{EngineMetrics, ReadTime};
 use apus_proto::histogram::SizeHistogram;
@@ -8,7 +8,7 @@ use apus_proto::{DurationHistogram, Exemplars};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// When the counters were read. `None` if the time of day is not known.
+    /// Time of the reading. `None` if the time of day is unknown.
     pub read_at: Option<ReadTime>,
     /// Counters of the protocol.
     pub protocol: apus_proto::Metrics,
@@ -20,12 +20,13 @@ pub struct Metrics {
     /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
     /// them.
     pub local_calls: DurationHistogram,
-    /// Of the timed calls through shared memory, those that are in the time trace: the latest in each coarse bucket.
+    /// Timed calls through shared memory that are in the time trace: the latest in each coarse
+    /// bucket.
     pub local_exemplars: Exemplars,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
-    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
-    /// and raw IP drivers.
+    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes the counters of
+    /// the UDP and raw IP drivers.
     pub driver: Vec<(&'static str, u64)>,
 }
 

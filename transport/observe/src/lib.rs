@@ -15,7 +15,8 @@
 //! | `prometheus` | OpenMetrics text and an exporter (feature `prometheus`) |
 //! | `metrics_bridge` | counters for the recorder of the `metrics` facade (feature `metrics`) |
 //!
-//! An exporter knows no counter: it walks the families of the catalogue. A new counter appears in all of them.
+//! Exporters are independent of the set of counters: they walk the families of the catalogue, so a
+//! new counter appears in all of them.
 //!
 //! Applications find all of this in the crate `apus`. Programs that only read the counters of other processes need only
 //! this crate.

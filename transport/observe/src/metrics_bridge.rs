@@ -23,7 +23,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes what the endpoint at `address` has counted since the last call with that address.
+    /// Publishes the changes of the counters of the endpoint at `address` since the last call with
+    /// that address.
     pub fn publish(&mut self, address: SocketAddr, metrics: &Metrics) {
         let now = EndpointSnapshot::new(address, metrics);
         let change = self.last.get(&address).map_or_else(|| now.clone(), |last| now.since(last));
@@ -94,7 +95,7 @@ fn publish(family: &Family, change: &EndpointSnapshot) {
     }
 }
 
-/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful ones come from a
+/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful RPCs are taken from a
 /// histogram that is finer than OpenTelemetry's buckets.
 fn rpcs(name: &str, member: &str, change: &EndpointSnapshot, coarse: &Buckets) {
     let is_server = name.contains("server");

@@ -1,4 +1,4 @@
-//! The moment at which counters were read, on the clock of the protocol and on the system's.
+//! Time of a reading of counters, on the protocol's clock and on the system's.
 
 use apus_proto::Instant;
 use std::time::{Duration, SystemTime};
@@ -18,8 +18,8 @@ pub struct ReadTime {
 const GRANULARITY: Duration = Duration::from_millis(10);
 
 impl ReadTime {
-    /// Returns the time of day at which the protocol's time was `protocol`, as the time since 1970 in milliseconds, up to 10
-    /// of them early. `None` if the system's clock is set to before 1970.
+    /// Converts a time of the protocol to the time of day, as milliseconds since 1970, up to 10 ms
+    /// early. `None` if the system's clock is set to before 1970.
     #[must_use]
     pub fn unix_millis(&self, protocol: Instant) -> Option<u64> {
         let now = self.system.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos();

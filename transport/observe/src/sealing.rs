@@ -4,7 +4,7 @@
 
 use apus_proto::Metadata;
 
-/// The counters of an endpoint whose packets are sealed, in the order in which it reports them.
+/// Counters of an endpoint with sealed packets, in the order of their reporting.
 pub const SEALING: &[Metadata] = &[
     Metadata { name: "seal_handshakes_begun", help: &["Handshakes that this end has begun."] },
     Metadata {

@@ -34,7 +34,7 @@ fn snapshot(endpoints: Vec<EndpointSnapshot>) -> Snapshot {
     Snapshot { endpoints, ..Snapshot::default() }
 }
 
-/// The lines with an exemplar: what is before it, and the exemplar.
+/// Lines with an exemplar: the part before it, and the exemplar.
 fn exemplars(text: &str) -> Vec<(&str, &str)> {
     text.lines().filter_map(|line| line.split_once(" # ")).collect()
 }

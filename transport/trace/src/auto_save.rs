@@ -1,8 +1,8 @@
 //! Automatic saving: writes files when the trace freezes because of a problem.
 //!
-//! A user calls [`start`] with a folder. A thread of the process is then notified of each freeze,
-//! writes a file into each folder, and resumes recording. It ignores a freeze on demand: the user who
-//! requested it is going to read the trace, and may want it to stay frozen.
+//! A user calls [`start`] with a folder. From then on a thread of the process is notified of each
+//! freeze, writes a file into each folder, and resumes recording. It ignores a freeze on demand:
+//! the user who requested it is about to read the trace, and may want it to stay frozen.
 //!
 //! # Bounds
 //!
@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //!
-//! - **AUTOSAVE-1** A freeze is saved once: the thread remembers the last freeze that it has
-//!   handled, beginning with the one at its start.
+//! - **AUTOSAVE-1** A freeze is saved once: the thread stores the last freeze that it has handled,
+//!   starting with the current one at its start.
 //! - **AUTOSAVE-2** A freeze before the drop of the last [`AutoSave`] is saved before the drop
 //!   returns.
 
@@ -47,7 +47,7 @@ impl TraceFiles {
         Self { folder: folder.into(), at_most: Self::AT_MOST }
     }
 
-    /// Sets the number of files ending in `.tt` from which on the folder gets no more.
+    /// Sets the number of files ending in `.tt` at which saving to the folder stops.
     pub const fn at_most(mut self, files: usize) -> Self {
         self.at_most = files;
         self
@@ -233,7 +233,7 @@ fn save_all(mut handled: Option<Frozen>, stop: &AtomicBool) {
 fn save(frozen: Frozen) {
     let folders = state().folders();
     let mut trace = recorder::snapshot();
-    // The trace may have been resumed meanwhile; the file still names the reason.
+    // The trace may have been resumed in the meantime; the file still names the reason.
     trace.head.frozen = Some(frozen);
     let results: Vec<_> = folders.iter().map(|files| files.write(&trace, frozen.reason)).collect();
     let mut state = state();

@@ -1,8 +1,8 @@
 //! Recorder: controls what the process records.
 //!
 //! There is one recorder per process, because its threads work for several endpoints. It is on from
-//! the beginning, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the
-//! contents of the rings: recording stops until it is resumed.
+//! the start, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the contents
+//! of the rings: recording stops until it is resumed.
 //!
 //! # Synchronisation
 //!
@@ -51,7 +51,7 @@ struct Settings {
 /// Extent of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// Nothing.
+    /// No events.
     Off,
     /// Events of threads and batches, anomalies, and one RPC in this many.
     Every(NonZeroU32),
@@ -164,15 +164,15 @@ pub fn is_traced(id: u64) -> bool {
 }
 
 /// Returns the threshold of [`is_traced`], for callers that apply the rule themselves: an RPC is
-/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 if
-/// nothing is recorded.
+/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 while
+/// recording is off.
 #[inline]
 #[must_use]
 pub fn threshold() -> u64 {
     THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// Returns the current time in ticks, to be recorded later; 0, at no cost, if nothing is recorded.
+/// Returns the current time in ticks, to be recorded later; 0, at no cost, while recording is off.
 #[inline]
 #[must_use]
 pub fn stamp() -> u64 {
@@ -225,7 +225,8 @@ pub fn peer(endpoint: SocketAddr, address: SocketAddr) -> PeerIndex {
     peers::index(Peer { endpoint, address })
 }
 
-/// Returns the peer with this index; `None` if the index stands for none or for several. Takes a lock.
+/// Returns the peer with this index; `None` if the index stands for no peer or for several. Takes a
+/// lock.
 #[must_use]
 pub fn peer_at(index: PeerIndex) -> Option<Peer> {
     peers::at(index)
@@ -253,7 +254,7 @@ pub fn set_sampling(sampling: Sampling) {
 }
 
 /// Freezes the trace: retains the contents of the rings. Returns `false` if it was frozen already,
-/// or nothing is recorded.
+/// or recording is off.
 pub fn freeze(reason: FreezeReason) -> bool {
     let mut settings = settings();
     if settings.frozen.is_some() || settings.sampling == Sampling::Off {
@@ -322,7 +323,7 @@ pub struct Status {
     pub records: u64,
 }
 
-/// Returns the state of the recording. Waits for up to 20 ms if recording has just begun and is
+/// Returns the state of the recording. Waits for up to 20 ms if recording has just started and is
 /// frozen, as [`snapshot`] does.
 #[must_use]
 pub fn status() -> Status {
@@ -346,7 +347,7 @@ pub fn frozen() -> Option<Frozen> {
 
 /// Returns the contents of the rings: the last 16 thousand records of each thread, including
 /// threads that have ended recently. May be called at any time, frozen or not. Waits for up to 20
-/// ms if recording has just begun, to determine the clock's rate.
+/// ms if recording has just started, to determine the clock's rate.
 #[must_use]
 pub fn snapshot() -> Trace {
     let start = clock::recording_start();

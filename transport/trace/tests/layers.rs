@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("record", &["event", "peers"]),
     ("trace", &["clock", "event", "freeze_reason", "peers", "record"]),
     ("file", &["event", "record", "trace"]),
-    ("ring", &["event", "record", "sync"]),
+    ("ring", &["record", "sync"]),
     ("threads", &["clock", "event", "record", "ring", "trace"]),
     (
         "recorder",

@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Options for a new endpoint; every option has a default.
 ///
 /// [`Endpoint::builder`](crate::Endpoint::builder) returns a builder of blocking endpoints,
-/// [`tokio::Endpoint::builder`](crate::tokio::Endpoint::builder) one of async endpoints. Three
-/// methods open the endpoint: `bind` for one that serves requests, `client` for one that does not,
-/// and `with_driver`. A builder of async endpoints has them with `.await`.
+/// [`tokio::Endpoint::builder`](crate::tokio::Endpoint::builder) a builder of async endpoints.
+/// Three methods open the endpoint: `bind` opens one that serves requests, `client` one that does
+/// not, and `with_driver` one over any driver. A builder of async endpoints has them with `.await`.
 ///
 /// ```
 /// use apus::{Config, Endpoint, PollMode};
@@ -75,10 +75,10 @@ impl<E> EndpointBuilder<E> {
     /// Uses raw IP (protocol 146) instead of UDP, as the Linux kernel's Homa module does. Requires
     /// the capability CAP_NET_RAW.
     ///
-    /// The endpoint then speaks the kernel profile, whatever [`EndpointBuilder::config`] says:
+    /// The endpoint then speaks the kernel profile, independent of [`EndpointBuilder::config`]:
     /// messages have at most 1,000,000 bytes, and clients of refused requests get no reason. The
-    /// address comes from [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the one in
-    /// `raw`.
+    /// address comes from [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the address
+    /// in `raw`.
     ///
     /// An endpoint speaks one of the two IP protocols: bound to `0.0.0.0`, the default, it reaches
     /// IPv4 peers, bound to `[::]` IPv6 peers. The port of a peer's address is its Homa port. The
@@ -107,17 +107,21 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets the number of shards: sockets, each with an instance of the protocol and a loop of its own, so that the
-    /// endpoint uses several cores. A number, or [`Shards::Auto`]. The default is 1.
+    /// Sets the number of shards: sockets, each with its own instance of the protocol and its own
+    /// loop, so that the endpoint uses several cores. A number, or [`Shards::Auto`]. The default is
+    /// 1.
     ///
-    /// All sockets of an endpoint that serves are bound to one port. The system gives each client, by its address and port,
-    /// to one of them, so the load spreads over the shards if there are several times as many clients. A client has a
-    /// socket at a port of its own for each shard, and those of one client are spread evenly. An endpoint that serves with several shards makes its calls from further
-    /// sockets, as many, which are opened when it makes the first one.
+    /// All sockets of a serving endpoint are bound to one port. The system assigns each client, by
+    /// its address and port, to one of them, so the load spreads over the shards if there are
+    /// several times as many clients. A client has a socket at a separate port for each shard, and
+    /// the sockets of one client are spread evenly. A serving endpoint with several shards makes
+    /// its calls from the same number of additional sockets, which are opened when it makes the
+    /// first call.
     ///
-    /// Each thread has a shard through which it calls and at which it waits. It receives the messages of that shard first;
-    /// those of another one if that shard's threads are busy. Start as many threads that receive as there are shards, or
-    /// more. Nothing else changes: requests are executed at most once, and any thread may reply to any request.
+    /// Each thread has one shard for its calls and its waits. It receives the messages of that
+    /// shard first, and messages of another shard if that shard's threads are busy. Start at least
+    /// as many receiving threads as there are shards. All else is unchanged: requests are executed
+    /// at most once, and any thread may reply to any request.
     ///
     /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share `max_incoming`. Shared memory
     /// ([`EndpointBuilder::local`]) leads to the first shard of a server. An endpoint over raw IP, in the kernel profile or
@@ -129,15 +133,18 @@ impl<E> EndpointBuilder<E> {
 
     /// Has the endpoint schedule as one with all endpoints of this host that have the same group name. The default is none.
     ///
-    /// Processes of a host share its link, the switch port before it, and the queue of its interface. In a group they share one
-    /// `max_incoming`, grant the shortest messages of all first, and count together what waits in the interface. So short
-    /// messages stay as fast as if one process did all of it. Give the endpoints of each network interface a group of
-    /// their own, by its name for example.
+    /// Processes of a host share its link, the switch port in front of it, and the queue of its
+    /// interface. In a group they share one `max_incoming`, grant the shortest messages of all
+    /// first, and count the interface's backlog together. So short messages stay as fast as if one
+    /// process did all of it. Give the endpoints of each network interface a separate group, by its
+    /// name for example.
     ///
-    /// A group belongs to the network namespace, and to the processes that [`LocalConfig::peer_policy`](crate::local::LocalConfig)
-    /// allows: those of one user, unless it says otherwise. They share a page of memory, and a thread of each process waits for
-    /// the end of the one that hands it out. A process that dies gives its share back within a second. One that writes
-    /// nonsense to the page takes no more than an equal part of the host from the others.
+    /// A group belongs to the network namespace, and to the processes that
+    /// [`LocalConfig::peer_policy`](crate::local::LocalConfig) allows: by default the processes of
+    /// one user. They share a page of memory, and a thread of each process waits for the end of the
+    /// process that hands it out. A process that dies gives its share back within a second. A
+    /// process that writes garbage to the page takes no more than an equal part of the host from
+    /// the others.
     ///
     /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes;
     /// an empty one is none.
@@ -146,8 +153,8 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets the number of packets after which a pass of the loop stops receiving, handles what it
-    /// has and transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
+    /// Sets the number of packets after which a pass of the loop stops receiving, handles them and
+    /// transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
     ///
     /// The limit is not exact: the UDP driver receives up to 16 datagrams at once, each with all
     /// packets that receive offload has merged into it.
@@ -156,7 +163,7 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets whether requests are accepted; if not, their clients get an error that says so. The
+    /// Sets whether requests are accepted; if not, their clients get a corresponding error. The
     /// default is `true`.
     pub const fn serve(mut self, serve: bool) -> Self {
         self.options.serve = serve;
@@ -167,14 +174,14 @@ impl<E> EndpointBuilder<E> {
     /// than it serves. The default is 500 µs; [`Duration::MAX`] disables the limit.
     ///
     /// With the limit, a server that is offered several times its capacity still serves as many
-    /// requests as at capacity, each after a short wait. It takes effect when 200 times as many
-    /// requests wait as the application receives in this time: at least 320, and 16,384 at most.
-    /// Shorter queues, as after a pause of some milliseconds, are served late and not refused. From
-    /// then on the queue holds what the application receives in this time, and at least 16 requests.
-    /// Every further request is refused at once with
-    /// [`Refusal::Overloaded`](crate::Refusal::Overloaded):
-    /// it was not executed and may be sent elsewhere. Replies may be held back meanwhile to leave
-    /// together, for up to 125 µs or until their thread receives its next request.
+    /// requests as at capacity, each after a short wait. It takes effect when the queue reaches 200
+    /// times the number of requests that the application receives in this time: at least 320, and
+    /// 16,384 at most. Shorter queues, as after a pause of some milliseconds, are served late and
+    /// not refused. From then on the queue holds the number of requests that the application
+    /// receives in this time, and at least 16. Every further request is refused at once with
+    /// [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was not executed and may be sent
+    /// elsewhere. Replies may be held back during overload to leave together, for up to 125 µs or
+    /// until their thread receives its next request.
     ///
     /// The limit ends when the queue has not been full for 10 ms. It has no effect while the
     /// application receives no requests at all.

@@ -2,8 +2,8 @@
 //!
 //! One run of each part in [`EVERY`] is timed and counts for all of them. Sampling costs about a
 //! nanosecond per pass of the loop and is right on average; two readings of the clock for each
-//! would cost fifty. Each part has a countdown of its own, and the period is a prime: otherwise
-//! work that alternates would always hit the same part.
+//! would cost fifty. Each part has a separate countdown, and the period is a prime: otherwise
+//! alternating work would always hit the same part.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -42,7 +42,7 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Begins a part. Returns the time if it is timed.
+    /// Starts a part. Returns the time if it is timed.
     pub(crate) fn begin(&self, part: CpuPart) -> Option<Instant> {
         let left = &self.left[part as usize];
         let now = left.load(Ordering::Relaxed) - 1;

@@ -45,9 +45,9 @@
 //!   waiter's loads without the lock see (acquire): SYNC POINT 1. Threads are woken after the lock
 //!   is released (`wake_list`), and only if they had announced that they sleep.
 //! - **The next timer** is published when the core lock is released (`Shard::published`, relaxed).
-//!   The leader reads it while nothing arrives, and takes the lock if it has passed. A stale value
-//!   costs one round. SYNC POINT 2: no data is passed through it. The time until which receiving is
-//!   stopped (`backlog`) is published in the same way.
+//!   The leader reads it while no packet arrives, and takes the lock if it has passed. A stale
+//!   value costs one round. SYNC POINT 2: no data is passed through it. The end of a stop of
+//!   receiving (`backlog`) is published in the same way.
 //! - **A sleeping leader** announces under the core lock until when it sleeps, and then sleeps on
 //!   the driver's descriptor and the `signal`. A thread that makes the next timer earlier sees
 //!   the announcement under the same lock and raises the signal. A raise between the announcement

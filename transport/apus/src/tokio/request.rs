@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has
 /// the payload and the client's address.
 ///
-/// If it is dropped without a reply, the client gets an error that says so.
+/// If it is dropped without a reply, the client gets a corresponding error.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {

@@ -16,9 +16,9 @@
 //!   are closed after it was released ([`Registry::close`]).
 //! - **Checks after the lock was released**, because connecting makes system calls and must not run
 //!   under it:
-//!   - [`Registry::fulfil`] checks that the registry is still open and the entry is still the
-//!     reserved one. The peer may have connected or been removed meanwhile, or the endpoint closed.
-//!     Otherwise the new pair is returned, and the caller closes it.
+//! - [`Registry::fulfil`] checks that the registry is still open and still contains the
+//!   reservation. In the meantime the peer may have connected or been removed, or the endpoint
+//!   closed. In these cases the new pair is returned, and the caller closes it.
 //!   - [`Registry::remove`] checks that the key still belongs to the same pair.
 //!   - [`Registry::abandon`] checks that the reservation still exists.
 //!
@@ -111,7 +111,7 @@ pub(crate) enum AddError<P> {
 #[derive(Debug)]
 pub(crate) struct Snapshot<P> {
     generation: u64,
-    /// Shared with what was received from them.
+    /// Shared with the pair's events.
     pairs: Arc<[Arc<P>]>,
 }
 
@@ -169,7 +169,7 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
     ///
     /// # Errors
     ///
-    /// [`AddError`] if the registry was closed meanwhile, or the reservation abandoned.
+    /// [`AddError`] if the registry was closed or the reservation abandoned in the meantime.
     pub(crate) fn fulfil(
         &self,
         reservation: &Reservation<K>,

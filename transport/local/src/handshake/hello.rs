@@ -33,7 +33,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring
+    /// [`Rejection`] if the bytes are not a hello, or the hello has another version or invalid ring
     /// sizes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Malformed)?;
@@ -51,7 +51,8 @@ impl Hello {
 /// The server's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HelloReply {
-    /// The server's `LocalConfig::identity` if it accepts. A rejection carries none: any process can ask for one.
+    /// The server's `LocalConfig::identity` if it accepts. A rejection does not contain it: any
+    /// process can provoke one.
     pub(crate) verdict: Result<u64, Rejection>,
 }
 

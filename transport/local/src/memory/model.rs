@@ -1,7 +1,7 @@
 //! Shared memory of a loom model.
 //!
 //! Offers the calls of `mapping.rs` on loom's atomics. Payload consists of words that are written
-//! and read relaxed, so that a model sees stale bytes. Each has a cell by which loom detects a
+//! and read relaxed, so that a model sees stale bytes. Each word has a cell that lets loom detect a
 //! write that is not ordered after earlier reads, which relaxed words alone cannot show.
 
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ impl Memory {
         &self.0.halves[&offset]
     }
 
-    /// Writes `bytes`, which begin at a word; a model writes only whole words.
+    /// Writes `bytes`, which start at a word; a model writes only whole words.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         for (i, piece) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];

@@ -1,4 +1,5 @@
-//! What passes between the distributor of a page and a process that wants it: the page's file, behind one byte.
+//! Exchange between the distributor of a page and a process that requests it: the page's file,
+//! behind one byte.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +12,7 @@ use super::shared_page::SharedPage;
 use crate::socket::credentials::{Credentials, PeerPolicy};
 use crate::socket::stream;
 
-/// The byte that the file comes with.
+/// The byte that accompanies the file.
 const HERE: [u8; 1] = [1];
 
 /// Processes that one distributor serves. Chosen by us: more than a host runs; a descriptor each.
@@ -32,8 +33,8 @@ pub(super) enum Wait {
     Over,
 }
 
-/// Waits until one of `sockets` is readable or closed by its peer, for at most `time` if there is one, or until `stop` is
-/// raised.
+/// Waits until one of `sockets` is readable or closed by its peer, for at most `time` if given, or
+/// until `stop` is raised.
 pub(super) fn wait<'a>(
     stop: &'a OwnedFd,
     sockets: impl IntoIterator<Item = &'a OwnedFd>,
@@ -65,9 +66,10 @@ pub(super) fn distribute(
         if wait(stop, std::iter::once(listener).chain(&members), None)? == Wait::Stopped {
             return Ok(());
         }
-        // A member has nothing to say: what can be read is its end, or a fault.
+        // Members send nothing: a readable connection has ended or is faulty.
         members.retain(|member| stream::is_silent(member.as_fd()));
-        // Others come with the next round: however many connect, the end of the membership is not missed.
+        // The remaining ones are accepted in the next round: a flood of connections cannot hide the
+        // end of the membership.
         for _ in 0..ACCEPTS {
             let Some(member) = stream::accept(listener.as_fd())? else { break };
             let may = Credentials::of_peer(&member).is_ok_and(|peer| policy.allows(peer.uid));

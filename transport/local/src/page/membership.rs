@@ -15,12 +15,12 @@ use crate::socket::peer_name::PeerName;
 use crate::socket::stream;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Time after which a process tries again to get a page that it was refused. Chosen by us: the name may belong to another
-/// user for long, and a try costs three system calls.
+/// Time after a refusal until the process requests the page again. Chosen by us: the name may
+/// belong to another user for long, and an attempt costs three system calls.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Time after the end of a distributor in which nothing is done. Chosen by us: too short to be missed, and a distributor that hangs up on
-/// all that it serves makes no member busy.
+/// Pause after the end of a distributor. Chosen by us: too short to be missed, and a distributor
+/// that hangs up on all its members cannot keep them busy.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A process's part in the sharing of a page, until this is dropped.
@@ -31,7 +31,7 @@ pub struct Membership {
     pid: u32,
 }
 
-/// What the thread and the users of the page share.
+/// State shared between the thread and the users of the page.
 #[derive(Debug)]
 struct MembershipState {
     name: PeerName,
@@ -45,8 +45,9 @@ struct MembershipState {
 }
 
 impl Membership {
-    /// Begins to share the page of `len` bytes with this name with the processes that `policy` allows, which must call this with
-    /// the same length. [`Membership::page`] returns the page when it has come.
+    /// Starts to share the page of `len` bytes with this name with the processes that `policy`
+    /// allows, which must call this with the same length. [`Membership::page`] returns the page
+    /// when it has arrived.
     ///
     /// # Errors
     ///
@@ -69,8 +70,8 @@ impl Membership {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// Returns the page. `None` if the process has none yet: it has just begun, or the name belongs to a process that hands out
-    /// none.
+    /// Returns the page. `None` if the process has none yet: it has just started, or the owner of
+    /// the name hands out none.
     #[must_use]
     pub fn page(&self) -> Option<Arc<SharedPage>> {
         self.shared.page().clone()
@@ -111,7 +112,8 @@ impl MembershipState {
                 Ok(Wait::Stopped) => return,
                 // The distributor has gone: the first one to listen is the next.
                 Ok(Wait::Over) => PAUSE,
-                // The name belongs to a process that shares nothing with this one, or the system is short of something.
+                // The owner of the name does not share with this process, or the system is short of
+                // a resource.
                 Err(_) => RETRY,
             };
             if !matches!(distribution::wait(&self.stop, [], Some(pause)), Ok(Wait::Over)) {
@@ -140,7 +142,7 @@ impl MembershipState {
         if !is_known {
             self.set_page(page);
         }
-        // The distributor says nothing more.
+        // The distributor sends nothing further.
         Ok(distribution::wait(&self.stop, [&distributor], None)?)
     }
 }

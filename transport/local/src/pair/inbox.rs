@@ -9,8 +9,8 @@
 //!   writer: a message that the writer sees as unread has not been delivered.
 //! - **INBOX-2** The total length of messages that have arrived in part is bounded by
 //!   `max_receive_bytes` and one message.
-//! - **INBOX-3** A part that does not begin where the previous one ended is a [`Violation`]. A part
-//!   that continues a declined or cancelled message is dropped.
+//! - **INBOX-3** A part whose offset differs from the end of the previous one is a [`Violation`]. A
+//!   part that continues a declined or cancelled message is dropped.
 
 use apus_wire::{Refusal, Role};
 use bytes::{Bytes, BytesMut};
@@ -22,7 +22,7 @@ use crate::memory::layout::Lane;
 use crate::ring::record::{Head, RecordKind};
 use crate::ring::{Consumer, RingRecord};
 
-/// What a pair has received.
+/// Event received by a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PairEvent {
@@ -49,7 +49,7 @@ pub enum PairEvent {
     Refused {
         /// Id of the request.
         id: u64,
-        /// The reason, which also says whether the request may have been executed.
+        /// The reason, which also determines whether the request may have been executed.
         why: Refusal,
     },
     /// Client only: a response was dropped because it exceeds this side's limits.
@@ -59,14 +59,14 @@ pub enum PairEvent {
         /// Length of the response in bytes.
         length: u32,
     },
-    /// The peer asks for the time trace to be frozen ([`Pair::freeze`](crate::Pair::freeze)).
+    /// The peer requests a freeze of the time trace ([`Pair::freeze`](crate::Pair::freeze)).
     Freeze,
     /// There is room again for messages that were refused with
     /// [`SendError::Full`](crate::SendError::Full).
     Room,
 }
 
-/// Result of reading one record. Its event, if any, is the last one of the list.
+/// Result of reading one record. Its event, if any, is the last event of the list.
 #[derive(Debug)]
 pub(crate) enum ReadStep {
     /// No record was visible.

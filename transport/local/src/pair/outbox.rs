@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - **OUTBOX-1** An accepted message goes into the ring in full, unless it is withdrawn or the
+//! - **OUTBOX-1** An accepted message is written to the ring in full, unless it is withdrawn or the
 //!   pair ends.
 //! - **OUTBOX-2** A control record about a long message uses the lane of its chunks, so that it
 //!   does not overtake them.
@@ -213,7 +213,7 @@ impl Outbox {
         }
     }
 
-    /// Cancels what is queued for `id`, and as a client also the call. The caller then calls
+    /// Cancels the queued message of `id`, and as a client also the call. The caller then calls
     /// [`Outbox::pump`].
     pub(crate) fn withdraw(&mut self, id: u64) {
         let control = match self.role {
@@ -401,12 +401,12 @@ impl Outbox {
         !self.control_bulk.is_empty() || !self.queue.is_empty()
     }
 
-    /// Frees what was not sent. Called when the pair has ended.
+    /// Frees unsent messages. Called when the pair has ended.
     pub(crate) fn clear(&mut self) {
         self.control_short.clear();
         self.control_bulk.clear();
         self.refused = false;
-        // The entries stay, without their bytes: `may_have_arrived` is still asked about them.
+        // The entries stay, without their bytes: `may_have_arrived` still needs them.
         for message in self.queue.values_mut() {
             message.pieces.clear();
         }

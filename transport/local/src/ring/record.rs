@@ -1,6 +1,6 @@
 //! Format of the records in a ring.
 //!
-//! A record begins at a multiple of [`SLOT`] and has a head of three words:
+//! A record starts at a multiple of [`SLOT`] and has a head of three words:
 //!
 //! | word | bits | content |
 //! |---|---|---|
@@ -37,7 +37,7 @@ pub(crate) enum RecordKind {
     Response = 3,
     /// The client cancels a call.
     Cancel = 4,
-    /// The server will not respond, and says why.
+    /// The server will not respond; the record has the reason.
     Refusal = 5,
     /// Asks the peer to freeze its time trace. Belongs to no RPC.
     Freeze = 6,
@@ -78,7 +78,7 @@ impl Head {
         Self { kind: RecordKind::Refusal, len: 0, id, total: why as u32, offset: 0 }
     }
 
-    /// Returns the head of the record that asks the peer to freeze its trace.
+    /// Returns the head of the record that requests a freeze of the peer's trace.
     pub(crate) const fn freeze() -> Self {
         Self { kind: RecordKind::Freeze, len: 0, id: 0, total: 0, offset: 0 }
     }

@@ -80,7 +80,7 @@ fn a_record_without_commit_is_not_visible() {
 }
 
 /// Bytes left over from the previous round do not look like a record, wherever the next one will
-/// begin.
+/// start.
 #[test]
 fn behind_the_last_record_there_is_nothing() {
     let (_, _, mut producer, mut consumer) = ring();

@@ -1,7 +1,7 @@
 //! Identity of the process at the other end of a unix socket.
 //!
-//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or began to
-//! listen. They cannot be forged.
+//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or started
+//! to listen. They cannot be forged.
 
 use std::os::fd::{AsFd, AsRawFd};
 

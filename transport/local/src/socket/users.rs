@@ -6,7 +6,7 @@
 
 use std::fs;
 
-/// The overflow uid if the system does not say otherwise (Linux `kernel/sys.c` `overflowuid`).
+/// The overflow uid unless the system sets another one (Linux `kernel/sys.c` `overflowuid`).
 const DEFAULT_OVERFLOW_UID: u32 = 65_534;
 
 /// Returns whether `uid`, as the kernel shows it to this process, belongs to one user. It does not if it is the overflow

@@ -3,8 +3,9 @@
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
-//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] responses
-//! of its own, and [counters](publish_metrics). Applications find all of this in `apus::introspection`.
+//! [`processes`] and [`Process`] serve other tools, and an application can [`publish`] its own
+//! responses and [counters](publish_metrics). Applications find all of this in
+//! `apus::introspection`.
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response

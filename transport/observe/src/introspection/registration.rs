@@ -1,5 +1,5 @@
-//! The registration of an observable endpoint. The first one of a process starts the service, the
-//! last one ends it.
+//! Registration of an observable endpoint. The first registration in a process starts the service,
+//! the last one ends it.
 
 use crate::introspection::registry::{self, Observable};
 use crate::introspection::service::Service;

@@ -1,4 +1,4 @@
-//! Requests that the application answers, beside those of this crate.
+//! Requests that the application answers, in addition to the requests of this crate.
 
 use crate::introspection::response::Response;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

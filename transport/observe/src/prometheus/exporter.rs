@@ -79,7 +79,7 @@ impl Exporter {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Returns the address at which it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address

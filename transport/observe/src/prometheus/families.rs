@@ -140,7 +140,8 @@ impl FamilyCollector {
         histograms
     }
 
-    /// Returns the exemplars of the families of OpenTelemetry, in the order in which their buckets are encoded.
+    /// Returns the exemplars of the families of OpenTelemetry, in the order of their buckets'
+    /// encoding.
     pub(super) fn exemplars(&self) -> BucketExemplars {
         let mut all = BucketExemplars::default();
         for family in families().iter().filter(|family| is_otel(family)) {
@@ -153,15 +154,15 @@ impl FamilyCollector {
     }
 }
 
-/// Whether a family has a name of OpenTelemetry. `rpc_timeouts` and `rpc_restarts` begin like those and are counters of our
-/// own.
+/// Returns whether a family has a name of OpenTelemetry. `rpc_timeouts` and `rpc_restarts` have the
+/// same prefix but are apus's own counters.
 fn is_otel(family: &Family) -> bool {
     family.name.starts_with("rpc_") && family.kind == FamilyKind::Histogram
 }
 
 impl FamilyCollector {
-    /// Encodes what applications have published. Names that are none, or that are taken, are left out: a process of another
-    /// user must not make the text unreadable.
+    /// Encodes the families that applications have published. Invalid and duplicate names are left
+    /// out: a process of another user must not make the text unreadable.
     fn encode_application(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let taken: BTreeSet<String> = families().into_iter().map(|family| family.name).collect();
         let published = self.snapshots.iter().flat_map(|snapshot| &snapshot.application);
@@ -235,7 +236,7 @@ fn prometheus_name(family: &Family) -> PrometheusName {
         },
     };
     let stem = match stem {
-        // The unit alone does not say that these are durations and sizes.
+        // The unit alone does not tell that these are durations and sizes.
         "call" | "serve" => format!("{stem}_duration"),
         "message" => "message_size".to_owned(),
         stem => stem.to_owned(),
@@ -247,9 +248,9 @@ fn prometheus_name(family: &Family) -> PrometheusName {
 /// over time.
 fn bounds(name: &str) -> Vec<u64> {
     match name {
-        // Multiples of 64 bytes and of 1 KiB, at which buckets of the source end.
+        // Multiples of 64 bytes and of 1 KiB, which are bounds of source buckets.
         "message_bytes" => (6..=17).map(|power| 1 << power).collect(),
-        // From 1 µs to 17 s, at which fine buckets of the source end.
+        // From 1 µs to 17 s, at bounds of fine source buckets.
         _ => (10..=34).map(|power| (1 << power) - 1).collect(),
     }
 }

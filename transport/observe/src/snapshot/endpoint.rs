@@ -51,9 +51,9 @@ impl EndpointSnapshot {
         (self.address, self.shard) == (other.address, other.shard)
     }
 
-    /// Returns what was counted since `before`. Gauges keep their current values. A counter that
-    /// `before` lacks, or in which it is ahead because it is of an earlier endpoint at the same
-    /// address, counts in full.
+    /// Returns the change since `before`. Gauges keep their current values. A counter that `before`
+    /// lacks, or whose earlier value is higher because it belongs to an earlier endpoint at the
+    /// same address, counts in full.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();

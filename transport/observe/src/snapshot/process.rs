@@ -26,8 +26,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns what was counted since `before`, endpoint by endpoint. Endpoints that `before` lacks
-    /// count in full. The times of the result are the lengths of the period, so a rate is a counter
+    /// Returns the change since `before`, endpoint by endpoint. Endpoints that `before` lacks count
+    /// in full. The times of the result are the lengths of the period, so a rate is a counter
     /// divided by `monotonic_nanos`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 
     /// Returns the sum of all endpoints, gauges included, with the values that the application has
-    /// published. Its address is that of the first endpoint. `None` if there are no endpoints.
+    /// published. It has the address of the first endpoint. `None` if there are no endpoints.
     #[must_use]
     pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;

@@ -1,11 +1,11 @@
-//! What this transport tells the others that share the host's link, and what it learns from them: the other shards of its
-//! endpoint, and the transports of its host group (docs/adr/0055).
+//! Exchange with the transports that share the host's link: the other shards of the endpoint, and
+//! the transports of its host group (docs/adr/0055).
 
 use super::root::Core;
 use crate::engine::handoff::Sibling;
 use apus_hostgroup::HostPlace;
 
-/// Where a transport learns what the others do.
+/// Source of values about other transports.
 enum Source<'a, S> {
     /// The page of the host, which has the shards as well.
     Page(&'a mut HostPlace),
@@ -23,7 +23,7 @@ impl<'a, S> Source<'a, S> {
 }
 
 impl Core {
-    /// Publishes what the transport does with the link, if others share it.
+    /// Publishes the transport's link use, if others share the link.
     pub(in crate::engine) fn publish_link_use<S>(&mut self, sibling: Option<&Sibling<S>>) {
         let Self { network, host, time, .. } = self;
         if host.is_none() && sibling.is_none() {
@@ -49,7 +49,7 @@ impl Core {
         self.host.as_ref().filter(|host| host.is_shared()).map_or(0, HostPlace::sharers)
     }
 
-    /// Learns what the others do.
+    /// Reads the link use of the others.
     pub(in crate::engine) fn observe_neighbours<S>(&mut self, sibling: Option<&Sibling<S>>) {
         let Self { network, host, time, .. } = self;
         match Source::of(host, sibling) {

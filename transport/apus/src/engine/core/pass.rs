@@ -1,6 +1,6 @@
 //! The steps of a pass of the loop that need the core lock.
 //!
-//! [`poll_loop`](crate::engine::poll_loop) orders them; each method is one of its lines.
+//! [`poll`](crate::engine::poll) orders them; each method is one of its lines.
 
 use super::root::Core;
 use crate::engine::cpu::CpuPart;
@@ -9,7 +9,7 @@ use apus_driver::{NetworkReport, ReceiveHalf};
 use apus_local::Arrivals;
 use apus_proto::Instant;
 
-/// When a receive from the network began and ended, in ticks of the trace; 0 if nothing is recorded.
+/// Start and end of a receive from the network, in ticks of the trace; 0 if not recorded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct ReceiveStamps {
     pub(in crate::engine) began: u64,
@@ -17,7 +17,7 @@ pub(in crate::engine) struct ReceiveStamps {
 }
 
 impl Core {
-    /// Begins a pass that has received `packets`.
+    /// Starts a pass that has received `packets`.
     pub(in crate::engine) fn begin_pass(&mut self, packets: usize) {
         self.time.read_clock();
         self.inbox.set_producer();
@@ -25,8 +25,7 @@ impl Core {
         self.quota.begin_pass(packets);
     }
 
-    /// Handles what came through shared memory. Does not read the clock, as the events need no
-    /// time.
+    /// Handles arrivals from shared memory. Does not read the clock, as the events need no time.
     pub(in crate::engine) fn handle_local(&mut self, arrivals: &mut Arrivals) {
         self.inbox.set_producer();
         if self.local_context().is_some_and(|mut local| local.handle(arrivals)) {
@@ -65,7 +64,7 @@ impl Core {
         self.time.now()
     }
 
-    /// Reports that nothing waited unread in the socket at `since`, if that is known.
+    /// Reports that the socket had no unread packets at `since`, if that is known.
     pub(in crate::engine) fn begin_reading(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
             self.network.transport_mut().begin_reading(since);
@@ -77,21 +76,21 @@ impl Core {
         self.network.transport_mut().handle_overflow(self.time.now());
     }
 
-    /// Reports that everything that had arrived by `read_up_to` has been handled, if that is known.
+    /// Reports that all packets up to `read_up_to` have been handled, if that is known.
     pub(in crate::engine) fn finish_reading(&mut self, read_up_to: Option<Instant>) {
         if let Some(read_up_to) = read_up_to {
             self.network.transport_mut().finish_reading(read_up_to);
         }
     }
 
-    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    /// Forwards an ICMP or socket error for an earlier packet to the protocol.
     pub(in crate::engine) fn handle_report(&mut self, report: &NetworkReport<'_>) {
         let now = self.time.read_clock();
         self.observation.counters.reports += 1;
         self.network.handle_report(report, now);
     }
 
-    /// Does what is due.
+    /// Handles due timers.
     pub(in crate::engine) fn handle_timers(&mut self) {
         let now = self.time.now();
         self.handle_call_timeout(now);
@@ -134,8 +133,8 @@ impl Core {
         self.quota.set_more_to_deliver(more);
     }
 
-    /// Notifies waiters for which there is a message, the newest first, and those for the
-    /// acknowledgement of everything.
+    /// Notifies waiters that have a message, the newest first, and waiters for all
+    /// acknowledgements.
     pub(in crate::engine) fn assign(&mut self) {
         self.observation.counters.handoffs += self.inbox.assign(&mut self.wakes);
         if !self.drain.is_empty() && self.is_drained() {
@@ -143,7 +142,7 @@ impl Core {
         }
     }
 
-    /// Does what the quotas have left over, as there may not be another pass soon.
+    /// Completes work that the quotas have deferred, as there may not be another pass soon.
     pub(in crate::engine) fn finish(&mut self) {
         if self.quota.more_to_send() {
             self.transmit();
@@ -183,8 +182,8 @@ impl Core {
         self.transport().is_receive_full()
     }
 
-    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or
-    /// at once if a check is requested or packets wait for room in the socket.
+    /// Returns when the loop must take the core lock even if no packet arrives: at the next timer,
+    /// or at once if a check is requested or packets wait for room in the socket.
     pub(in crate::engine) fn next_due(&self) -> Instant {
         let is_full = self.is_socket_full() && !self.polling.sleeps_for_room();
         if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
@@ -206,7 +205,7 @@ impl Core {
         !self.network.has_room()
     }
 
-    /// Notes that a poll for a thread that had found a request began at `began` and is over.
+    /// Records the end of a poll, started at `began`, for a thread that had found a request.
     pub(in crate::engine) fn end_poll(&mut self, began: Instant) {
         let now = self.time.read_clock();
         self.inbox.note_poll_end(began, now);

@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub(super) spreads_close: bool,
 }
 
-/// What a core is made of.
+/// Components of a core.
 pub(crate) struct CoreParts {
     pub(crate) transport: Transport,
     pub(crate) transmit: Box<dyn TransmitHalf>,
@@ -96,14 +96,14 @@ impl Core {
         }
     }
 
-    /// Lends what a delivery may change.
+    /// Lends the groups that a delivery may change.
     pub(super) const fn delivery(&mut self) -> Delivery<'_> {
         let Self { network, calls, inbox, room, polling, wakes, observation, .. } = self;
         Delivery { network, calls, inbox, room, polling, wakes, observation }
     }
 
-    /// Lends what a handler of shared memory may change; `None` if the endpoint does not have that
-    /// path.
+    /// Lends the groups that a handler of shared memory may change; `None` if the endpoint does not
+    /// have that path.
     pub(super) fn local_context(&mut self) -> Option<LocalContext<'_>> {
         let is_corked = self.cork.is_corked();
         let Self { network, calls, local, inbox, room, polling, wakes, time, observation, .. } =
@@ -127,7 +127,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// The reason for which it is closed.
+    /// The reason of the closure.
     pub(super) fn check_open(&self) -> Result<(), Closed> {
         match &self.closed {
             None => Ok(()),
@@ -140,7 +140,7 @@ impl Core {
         self.network.transport()
     }
 
-    /// Returns what the loop and the waiting threads share of the poll role.
+    /// Returns the poll role and its state, shared by the loop and the waiting threads.
     pub(in crate::engine) const fn polling(&mut self) -> &mut Polling {
         &mut self.polling
     }
@@ -165,8 +165,8 @@ impl Core {
         self.inbox.waiting_requests()
     }
 
-    /// Returns the number of completions that the application has not received, except for those of
-    /// calls that their caller waits for.
+    /// Returns the number of completions that the application has not received, except for calls
+    /// whose caller waits.
     pub(crate) fn waiting_completions(&self) -> usize {
         self.inbox.waiting_completions()
     }

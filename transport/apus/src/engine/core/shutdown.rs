@@ -28,7 +28,7 @@ impl Core {
         }
         self.closed = Some(why);
         self.spreads_close = true;
-        // Accepted replies leave first: the protocol forgets what it has not sent.
+        // Accepted replies leave first: the protocol discards unsent messages.
         self.transmit_held_back();
         let now = self.time.read_clock();
         let gave_up = !self.is_drained();

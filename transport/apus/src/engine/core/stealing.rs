@@ -8,7 +8,8 @@ use crate::engine::handoff::{ByKind, MessageKind, Sibling, StealRequest};
 pub(crate) type StealAsks = ByKind<u32>;
 
 impl Core {
-    /// Publishes what other shards must know. Returns how many of their threads must be asked to steal.
+    /// Publishes the shard's surplus. Returns how many threads of other shards must be asked to
+    /// steal.
     pub(in crate::engine) fn publish_to_siblings<S>(&mut self, sibling: &Sibling<S>) -> StealAsks {
         let left = self.polling.is_left();
         ByKind::new(|kind| {
@@ -18,8 +19,9 @@ impl Core {
         })
     }
 
-    /// Asks a thread of this shard that waits for messages of this kind to steal from other shards. Returns whether there
-    /// is one that was not asked before. If not, the next one that waits will steal.
+    /// Asks a thread of this shard that waits for messages of this kind to steal from other shards.
+    /// Returns whether there is such a thread that was not asked before. If not, the next thread
+    /// that waits will steal.
     pub(in crate::engine) fn request_steal(&mut self, kind: MessageKind) -> bool {
         let asked = self.inbox.request_steal(kind, &mut self.wakes);
         self.polling.request_check_if(asked == StealRequest::Leader);
@@ -39,8 +41,8 @@ impl Core {
         }
     }
 
-    /// Passes a request to steal on to a thread of another shard, if there is one: the calling thread has received a message
-    /// of its own shard, or does not wait any more.
+    /// Passes a request to steal on to a thread of another shard, if there is one: the calling
+    /// thread has received a message of its home shard, or does not wait any more.
     pub(in crate::engine) fn pass_steal_request_on(&mut self, kinds: &[MessageKind]) {
         for kind in kinds {
             self.passed_on[*kind] |= self.inbox.take_steal_request(*kind);

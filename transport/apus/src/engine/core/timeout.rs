@@ -1,4 +1,4 @@
-//! The end of calls that have no deadline of their own.
+//! Timeout of calls without a deadline.
 
 use super::root::Core;
 use crate::engine::state::OverdueCall;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! It checks ENGINE-1 to ENGINE-3: one thread at a time polls, no thread waits forever (loom
-//! reports a deadlock), and a notified thread finds what it was notified of. With two shards it
-//! checks STEAL-1: no thread sleeps while the other shard has a surplus.
+//! reports a deadlock), and a notified thread finds its message. With two shards it checks STEAL-1:
+//! no thread sleeps while the other shard has a surplus.
 
 use super::poll_role::PollRole;
 use super::queue::Handoff;
@@ -153,7 +153,7 @@ fn model_a_dedicated_engine_hands_each_message_over_once() {
                 thread::spawn(move || model.recv())
             })
             .collect();
-        // The third pass finds nothing on the wire, and must not notify a waiter.
+        // The third pass receives no message, and must not notify a waiter.
         for _ in 0..3 {
             model.serve();
         }
@@ -202,7 +202,7 @@ fn model_one_receiver_waits_twice() {
     });
 }
 
-/// A message that comes while a receiver is about to sleep is not missed.
+/// A message that arrives while a receiver is about to sleep is not missed.
 #[test]
 fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
     loom::model(|| {
@@ -212,7 +212,7 @@ fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
             let model = model.clone();
             thread::spawn(move || model.recv())
         };
-        // The first pass may come too early for the message, not for the receiver.
+        // The first pass may be too early for the message, not for the receiver.
         for _ in 0..2 {
             model.serve();
         }
@@ -317,7 +317,7 @@ fn model_a_thread_does_not_sleep_while_another_shard_has_a_surplus() {
     });
 }
 
-/// The shard's own thread takes the first message meanwhile: the thief waits for the second one.
+/// The shard's own thread takes the first message first: the thief waits for the second one.
 #[test]
 fn model_a_thief_that_comes_too_late_waits_again() {
     let mut builder = loom::model::Builder::new();

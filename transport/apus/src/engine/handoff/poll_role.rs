@@ -2,7 +2,7 @@
 //!
 //! The leader polls the driver, handles packets and delivers messages. A thread that waits takes
 //! the role if it is free, and so receives its own message without a wake-up. When it has its
-//! message, it passes the role to a *follower*: a thread that waits, too. The glossary has these
+//! message, it passes the role to a *follower*: another waiting thread. The glossary has these
 //! terms; the pattern is known as leader/followers.
 //!
 //! # Invariants
@@ -27,8 +27,8 @@ pub(crate) struct PollRole {
     changes: u64,
 }
 
-/// What the background poller reads of the role without the core lock: in one word, as of the last time that the lock was
-/// released.
+/// State of the role for the background poller, which reads it without the core lock: one word, as
+/// of the last release of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RoleState {
     pub(crate) taken: bool,
@@ -61,7 +61,7 @@ impl PollRole {
         free
     }
 
-    /// Passes the role to the follower that began to wait last, or frees it. Returns whether a
+    /// Passes the role to the follower that started to wait last, or frees it. Returns whether a
     /// follower has it.
     pub(crate) fn pass(&mut self, wakes: &mut WakeList) -> bool {
         debug_assert!(self.taken, "ROLE-1");

@@ -1,7 +1,7 @@
 //! The handoff of a message from the leader, which received it, to the thread that waits for it.
 //!
 //! A message becomes visible only when it is complete, by being queued under the core lock. Then,
-//! under the same lock, exactly one waiter is notified: the one that began to wait last, as its
+//! under the same lock, exactly one waiter is notified: the one that started to wait last, as its
 //! caches are warm (HM `homa_interest.c` `homa_choose_interest`). The message is *reserved* for
 //! that waiter, so that no other thread takes it first.
 //!
@@ -37,10 +37,10 @@ impl<T> Delivered<T> {
     }
 }
 
-/// Which thread was asked to steal.
+/// Thread that was asked to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StealRequest {
-    /// One that waits beside the leader.
+    /// A waiter other than the leader.
     Waiter,
     /// The leader.
     Leader,
@@ -58,7 +58,7 @@ pub(crate) struct Handoff<T> {
     waiters: Vec<Arc<Waiter>>,
     /// Whether the leader waits for a message.
     leader_waits: bool,
-    /// Whether the leader, or the next thread that waits, is asked to steal from other shards.
+    /// Whether the leader, or the next waiting thread, is asked to steal from other shards.
     steal_requested: bool,
 }
 
@@ -142,8 +142,8 @@ impl<T: Traced> Handoff<T> {
         self.leader_waits = waits;
     }
 
-    /// Asks a waiter, or else the leader, to steal from other shards. If neither is there, or the leader is asked
-    /// already, the next thread that waits is asked.
+    /// Asks a waiter, or else the leader, to steal from other shards. If there is neither, or the
+    /// leader is asked already, the next thread that waits is asked.
     pub(crate) fn request_steal(&mut self, wakes: &mut WakeList) -> StealRequest {
         while let Some(waiter) = self.waiters.pop() {
             if wakes.notify(waiter, Notice::Steal) {
@@ -154,7 +154,7 @@ impl<T: Traced> Handoff<T> {
         if self.leader_waits && is_new { StealRequest::Leader } else { StealRequest::None }
     }
 
-    /// Returns whether a thread that waits is asked to steal from other shards.
+    /// Returns whether a waiting thread is asked to steal from other shards.
     pub(crate) const fn is_steal_requested(&self) -> bool {
         self.steal_requested
     }
@@ -164,8 +164,8 @@ impl<T: Traced> Handoff<T> {
         std::mem::replace(&mut self.steal_requested, false)
     }
 
-    /// Notifies all waiters: no more messages will come. Any of them may take those that are left.
-    /// Waiters that were notified before find out from the endpoint's state that it is closed.
+    /// Notifies all waiters that no more messages will arrive. Any of them may take the remaining
+    /// ones. Waiters that were notified before see in the endpoint's state that it is closed.
     pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
         self.reserved = 0;
         for waiter in self.waiters.drain(..) {

@@ -1,8 +1,9 @@
-//! What the shards of an endpoint share.
+//! State shared by the shards of an endpoint.
 //!
-//! A message is received by a thread of its own shard, and nothing here is written on its way. Threads of other shards
-//! *steal* it if that shard's threads are not about to receive it: its *surplus*. Each shard publishes the length of its
-//! surplus and the number of its threads that wait, in a cache line of its own, and reads the lines of the others.
+//! A message is received by a thread of its home shard, without a write to this state. Threads of
+//! other shards *steal* a message if the home shard's threads are not about to receive it; these
+//! messages are its *surplus*. Each shard publishes the length of its surplus and the number of its
+//! waiting threads, in a separate cache line, and reads the lines of the others.
 //!
 //! A thread that is about to wait announces that it is idle and then reads the surpluses of other shards; a shard
 //! publishes its surplus and then reads which shards have idle threads. Both sides have a fence between the two
@@ -59,7 +60,7 @@ impl<T> IndexMut<MessageKind> for ByKind<T> {
     }
 }
 
-/// What one shard publishes. The alignment is that of two cache lines, which processors fetch together.
+/// Values that one shard publishes. Aligned to two cache lines, which processors fetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Line {
@@ -80,7 +81,7 @@ impl Default for Line {
 #[derive(Debug)]
 pub(crate) struct Siblings<S> {
     lines: Box<[Line]>,
-    /// What they do with the host's link.
+    /// Link use of the shards.
     board: Board,
     /// Shards that have been opened, by index.
     shards: Box<[OnceLock<Weak<S>>]>,
@@ -125,7 +126,7 @@ impl<S> Sibling<S> {
         &self.all.lines[self.index]
     }
 
-    /// Returns the indices of the other shards, beginning with the next one.
+    /// Returns the indices of the other shards, starting with the next one.
     fn others(&self) -> impl Iterator<Item = usize> + use<S> {
         (self.index + 1..self.all.lines.len()).chain(0..self.index)
     }
@@ -180,17 +181,17 @@ impl<S> Sibling<S> {
             .filter(move |index| self.all.lines[*index].idle[kind].load(Ordering::Relaxed) > 0)
     }
 
-    /// Publishes what this shard does with the host's link.
+    /// Publishes this shard's link use.
     pub(crate) fn publish_link_use(&self, now: Instant, published: &Published<'_>) {
         self.all.board.publish(self.index, now, published);
     }
 
-    /// Exchanges what arrives at this shard for what arrives at the others, if it is time.
+    /// Exchanges the lengths arriving at this shard and at the others, if it is time.
     pub(crate) fn exchange_lengths(&self, now: Instant, transport: &mut Transport) {
         self.all.board.exchange_lengths(self.index, now, transport);
     }
 
-    /// Calls `use_neighbours` with what the other shards do with the host's link.
+    /// Calls `use_neighbours` with the link use of the other shards.
     pub(crate) fn neighbours(&self, use_neighbours: impl FnOnce(&Neighbours<'_>)) {
         self.all.board.read(self.index, use_neighbours);
     }

@@ -21,7 +21,7 @@ impl TaskPlace {
 
     /// Returns whether the current task runs there, too.
     pub(crate) fn is_current(&self) -> bool {
-        // First what costs least, and tells apart most.
+        // Cheapest and most selective check first.
         self.thread == ThreadToken::current() && Self::current().as_ref() == Some(self)
     }
 }

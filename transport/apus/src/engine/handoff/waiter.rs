@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// What a waiter is notified of.
+/// Reason of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// What it waits for is there.
+    /// The awaited result is available.
     Ready,
     /// It has the poll role.
     PollRole,
-    /// Another shard has messages that none of its own threads is about to receive.
+    /// Another shard has messages that its threads are not about to receive.
     Steal,
 }
 
-/// What a thread sleeps on, as recorded in traces ([`apus_trace::event::SLEEPS`]).
+/// Object that a thread sleeps on, as recorded in traces ([`apus_trace::event::SLEEPS`]).
 pub(crate) const SLEEPS_ON_NETWORK: u32 = 0;
 const SLEEPS_ON_WAITER: u32 = 1;
 
@@ -80,7 +80,7 @@ impl Waiter {
         Arc::as_ptr(self) as u64
     }
 
-    /// Begins another wait. No other thread may have a reference from the last one.
+    /// Starts another wait. No other thread may have a reference from the last one.
     pub(crate) fn reset(&self) {
         self.state.store(WAITING, Ordering::Relaxed);
     }
@@ -111,7 +111,7 @@ impl Waiter {
         }
     }
 
-    /// Returns what it was notified of, if it was.
+    /// Returns the reason of the notification, if there was one.
     pub(crate) fn notice(&self) -> Option<Notice> {
         match self.state.load(Ordering::Acquire) {
             READY => Some(Notice::Ready),
@@ -145,7 +145,7 @@ impl Waiter {
             waited.notice = self.notice();
             return waited;
         }
-        // WAITER-2: announce the sleep, unless it was notified meanwhile.
+        // WAITER-2: announce the sleep, unless notified in the meantime.
         let announced =
             self.state.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
         if announced.is_err() {
@@ -183,11 +183,11 @@ pub(crate) struct WaitOutcome {
     pub(crate) notice: Option<Notice>,
     /// Whether the thread slept after it had spun.
     pub(crate) slept: bool,
-    /// Nanoseconds for which it spun, up to the last reading of the clock.
+    /// Nanoseconds of spinning, up to the last reading of the clock.
     pub(crate) spun: u64,
     /// Number of wake-ups without a notice.
     pub(crate) spurious: u64,
-    /// When the wait ended, in ticks of the trace; 0 if nothing is recorded.
+    /// End of the wait, in ticks of the trace; 0 if not recorded.
     pub(crate) ended: u64,
 }
 
