@@ -89,9 +89,9 @@ pub struct CallId {
 }
 
 impl CallId {
-    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time are twice what
-    /// `max_client_rpcs` can allow, and there are at most 128 shards: [`Shards::MAX`](crate::Shards::MAX) that serve, and as
-    /// many that call.
+    /// Bits of a slot's number; the shard has the bits above it. 2^25 calls of one shard at a time
+    /// are twice what `max_client_rpcs` can allow, and there are at most 128 shards:
+    /// [`Shards::MAX`](crate::Shards::MAX) that serve, and as many that call.
     const SLOT_BITS: u32 = 25;
 
     /// Returns the id as a number, for interfaces that pass no Rust types. Ids of one endpoint

@@ -3,7 +3,8 @@
 use crate::engine::shard::Shard;
 use smallvec::SmallVec;
 
-/// Holds messages back until it is dropped; see [`EndpointHandle::cork`](crate::EndpointHandle::cork).
+/// Holds messages back until it is dropped; see
+/// [`EndpointHandle::cork`](crate::EndpointHandle::cork).
 #[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
     /// The calling thread's shards for replies and for calls.

@@ -196,14 +196,15 @@ impl Endpoint {
         submit(self.shards.caller()?, &mut submission).map(|(_, call)| call)
     }
 
-    /// Sends the requests of `calls` in their order, and removes them from `calls`. [`Endpoint::recv_completion`]
-    /// returns the outcomes later, with the cookies.
+    /// Sends the requests of `calls` in their order, and removes them from `calls`.
+    /// [`Endpoint::recv_completion`] returns the outcomes later, with the cookies.
     ///
     /// For many small requests this is cheaper than sending them one by one, and they leave
     /// together, as with a [`Cork`](crate::Cork). Send a call that may be
     /// [cancelled](EndpointHandle::cancel) separately: only then does the caller get its id.
     ///
-    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`] is set.
+    /// Waits for room if a limit of the configuration is reached, unless [`CallOptions::no_wait`]
+    /// is set.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -239,8 +240,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither it nor those after it were
-    /// sent.
+    /// [`CallError`] of the first call that fails. It stays the first one in `calls`, and neither
+    /// it nor those after it were sent.
     pub fn send_many(
         &self,
         calls: &mut Vec<OutgoingCall>,
@@ -349,10 +350,12 @@ impl Endpoint {
         })
     }
 
-    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies` empty.
+    /// Sends the responses of `replies` to their requests, in their order, and leaves `replies`
+    /// empty.
     ///
-    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and they leave together, as with
-    /// a [`Cork`](crate::Cork). Waits for room if a limit of the configuration is reached.
+    /// For many small responses this is cheaper than [replying](Request::reply) one by one, and
+    /// they leave together, as with a [`Cork`](crate::Cork). Waits for room if a limit of the
+    /// configuration is reached.
     ///
     /// # Errors
     ///

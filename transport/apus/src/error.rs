@@ -88,8 +88,9 @@ pub enum ReplyError {
     /// the deadline of the call has passed.
     #[error("the client does not wait for the reply any more")]
     ClientGone,
-    /// The reply is too long, or it is empty and the client takes no empty messages: in the kernel profile,
-    /// or because its version of apus is too old. The request is abandoned, and its client gets an error.
+    /// The reply is too long, or it is empty and the client takes no empty messages: in the kernel
+    /// profile, or because its version of apus is too old. The request is abandoned, and its client
+    /// gets an error.
     #[error(transparent)]
     Rejected(CommandError),
     /// The endpoint is closed.

@@ -108,7 +108,8 @@ impl EndpointHandle {
     /// system call. A thread that computes for long between two messages should not hold one.
     /// Batches for a peer of this host (`send_many`, `reply_many`) leave at once.
     ///
-    /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the calling thread's shard.
+    /// With several [shards](crate::EndpointBuilder::shards) a cork holds back the messages of the
+    /// calling thread's shard.
     pub fn cork(&self) -> Cork<'_> {
         Cork::hold(self.shards.opened_homes())
     }
@@ -152,7 +153,8 @@ impl EndpointHandle {
         sum
     }
 
-    /// Returns the current value of every counter, for each [shard](crate::EndpointBuilder::shards).
+    /// Returns the current value of every counter, for each
+    /// [shard](crate::EndpointBuilder::shards).
     ///
     /// A serving endpoint with several shards has the same number of additional shards for the
     /// calls that it makes; they follow at the end, and are missing until it makes its first call.

@@ -5,8 +5,8 @@
 //! application can [`publish`] its own responses and [counters](publish_metrics).
 //! `apus_observe::introspection` documents access and costs.
 //!
-//! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the environment, or the cargo
-//! feature switches it off.
+//! [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the
+//! environment, or the cargo feature switches it off.
 
 pub use apus_observe::introspection::{
     Error, Process, Published, PublishedMetrics, RpcRow, SenderInfo, SenderRow, Senders,
@@ -49,7 +49,8 @@ impl Observable for Shards {
     }
 }
 
-/// Registers an endpoint, unless the environment forbids it. Prints a warning if the process cannot be inspected.
+/// Registers an endpoint, unless the environment forbids it. Prints a warning if the process cannot
+/// be inspected.
 pub(crate) fn register(shards: &Arc<Shards>) -> Option<Registration> {
     let shards: Weak<dyn Observable> = Arc::downgrade(&(shards.clone() as Arc<dyn Observable>));
     Registration::new(shards, warn_once)

@@ -48,8 +48,8 @@
 //!   s](EndpointBuilder::call_timeout).
 //! - **Everything is bounded.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
-//! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the endpoint has a
-//!   `security` option, and in the clear otherwise.
+//! - There is **no order** between calls. Packets are sealed (encrypted and authenticated) if the
+//!   endpoint has a `security` option, and in the clear otherwise.
 //!
 //! # Threads
 //!
@@ -72,8 +72,9 @@
 //!
 //! # Sources
 //!
-//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
-//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module
+//! (PlatformLab/HomaModule, commit 9edb958). `docs/reference` in the repository has the facts, and
+//! the figures of papers that are cited.
 
 #![deny(unsafe_code)]
 

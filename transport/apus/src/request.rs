@@ -181,7 +181,8 @@ impl<'a, R: Pending> Replies<'a, R> {
                     if is_full {
                         break;
                     }
-                    // Without a copy if it is a success: the processor would wait until the record has left its store buffer.
+                    // Without a copy if it is a success: the processor would wait until the record
+                    // has left its store buffer.
                     if let Err(error) = replied
                         && self.result.is_ok()
                     {

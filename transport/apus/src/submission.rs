@@ -1,4 +1,5 @@
-//! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while there is no room.
+//! Calls on their way into the engine: one, or many under one lock. An attempt is repeated while
+//! there is no room.
 
 use crate::call::{CallId, CallOptions, OutgoingCall};
 use crate::engine::core::{Core, Deadline, NewCall, finish};
@@ -58,10 +59,12 @@ impl Submit for Single {
     }
 }
 
-/// Calls, or replies, that are sent under one lock. Chosen by us: other threads wait for about 20 µs.
+/// Calls, or replies, that are sent under one lock. Chosen by us: other threads wait for about 20
+/// µs.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// The first [`AT_ONCE`] calls, which are removed when they are sent. If one fails, it is the first that is left.
+/// The first [`AT_ONCE`] calls, which are removed when they are sent. If one fails, it is the first
+/// that is left.
 impl Submit for &mut Vec<OutgoingCall> {
     type Output = ();
 
@@ -121,7 +124,8 @@ impl<'a> Submission<&'a mut Vec<OutgoingCall>> {
 
 impl<W: Submit> Submission<W> {
     /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
-    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace; 0 if it has not.
+    /// tried again. `called`: since when the thread has waited for the lock, in ticks of the trace;
+    /// 0 if it has not.
     #[inline]
     pub(crate) fn submit(
         &mut self,

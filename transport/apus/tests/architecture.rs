@@ -1,7 +1,7 @@
 //! The shape of the workspace: product and tools apart, every crate on the map;
 //! and the layers of this crate.
 //!
-//! In a packaged crate there is no workspace: the tests say so and pass.
+//! In a packaged crate there is no workspace: the tests print that and pass.
 
 mod imports;
 
@@ -26,7 +26,7 @@ fn workspace() -> Option<PathBuf> {
 /// The crates in `folder` of the workspace: a wing.
 fn members(root: &Path, folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    // A folder without a manifest is what a build or a switch of branches has left behind.
+    // A build or a switch of branches can leave a folder without a manifest.
     let mut members: Vec<_> = entries.filter(|path| path.join("Cargo.toml").exists()).collect();
     members.sort();
     assert!(members.len() > 1, "{folder} is not where this test expects it: {members:?}");

@@ -8,8 +8,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use apus_proto::{ArrivingLengths, Instant, Neighbours, Published, Transport};
 use smallvec::SmallVec;
 
-/// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are active with the default
-/// `max_overcommit`.
+/// Active messages that a transport publishes, the shortest ones. Chosen by us: as many as are
+/// active with the default `max_overcommit`.
 const MAX_ACTIVE: usize = 8;
 
 /// Values that one transport publishes. Aligned to two cache lines, which processors fetch
@@ -33,7 +33,8 @@ struct Lengths {
     messages: AtomicU64,
 }
 
-/// When the interface will have sent all that the transports gave it, in nanoseconds of their clock.
+/// When the interface will have sent all that the transports gave it, in nanoseconds of their
+/// clock.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct LinkIdleAt(AtomicU64);

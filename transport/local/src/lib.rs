@@ -47,9 +47,9 @@
 //! ```
 //!
 //! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping
-//! and layout), `ring` (records), `socket` (meeting and credentials), `page` (memory of many processes), `pair` (messages),
-//! `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the imports that are allowed
-//! between them.
+//! and layout), `ring` (records), `socket` (meeting and credentials), `page` (memory of many
+//! processes), `pair` (messages), `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the
+//! imports that are allowed between them.
 //!
 //! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
 //! `socket::credentials`, which reads the peer's identity from the kernel. The use and order of

@@ -82,7 +82,8 @@ fn listen(test: &str) -> (PeerName, UnixListener) {
     (name, UnixListener::bind_addr(&address).unwrap())
 }
 
-/// Each member tries again when it has been refused, so that the second connection shows that the first one gave no page.
+/// Each member tries again when it has been refused, so that the second connection shows that the
+/// first one gave no page.
 #[test]
 fn a_process_that_hands_out_no_page_is_no_distributor() {
     let say_nothing = |_: &mut UnixStream| {};

@@ -31,7 +31,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another shard of the same one.
+    /// Adds the counters, gauges and histograms of another endpoint of the process, or of another
+    /// shard of the same one.
     pub fn add(&mut self, other: &Self) {
         self.read_at = self.read_at.or(other.read_at);
         self.protocol.add(&other.protocol);
@@ -58,9 +59,9 @@ apus_proto::__counters! {
         requests_waiting,
         /// Completions of calls that wait for a thread of the application.
         ends_waiting,
-        /// Transports of the host group that were polled within the last half second, this one included; 0 without a
-        /// group (`EndpointBuilder::host_group`), or without a place in it. `incoming_bytes` is this one's part of what they
-        /// share.
+        /// Transports of the host group that were polled within the last half second, this one
+        /// included; 0 without a group (`EndpointBuilder::host_group`), or without a place in it.
+        /// `incoming_bytes` is this one's part of what they share.
         link_sharers,
     }
 }

@@ -14,10 +14,11 @@ apus_proto::__counters! {
         /// Messages that were handed off by the thread that received them to another one: every
         /// message with a dedicated engine, none if the waiting thread polls itself.
         handoffs,
-        /// Messages that a thread or task has received from another shard than its own. 0 with one shard.
+        /// Messages that a thread or task has received from another shard than its own. 0 with one
+        /// shard.
         steals,
-        /// Waiting threads and tasks of other shards that were asked to receive messages of this one, which
-        /// no thread of its own was about to receive.
+        /// Waiting threads and tasks of other shards that were asked to receive messages of this
+        /// one, which no thread of its own was about to receive.
         steal_requests,
         /// Sleeping threads and tasks that were woken, for a message or for the poll role.
         wakeups,
@@ -55,11 +56,11 @@ apus_proto::__counters! {
         /// Peers on this host whose shared memory was unmapped: they ended, were killed, or
         /// violated the protocol.
         local_pairs_ended,
-        /// Endpoints whose name for peers of this host was held by another process when they started: their clients
-        /// on this host call over the network.
+        /// Endpoints whose name for peers of this host was held by another process when they
+        /// started: their clients on this host call over the network.
         local_names_taken,
-        /// Connections to peers on this host that were given up because the process under the peer's name does not own
-        /// the peer's UDP socket.
+        /// Connections to peers on this host that were given up because the process under the
+        /// peer's name does not own the peer's UDP socket.
         local_impostors,
         /// Batches of packets received.
         receive_batches,

@@ -1,5 +1,5 @@
-//! Observation of [apus](https://docs.rs/apus) endpoints: counters and their names, exporters for them, and inspection of
-//! live processes.
+//! Observation of [apus](https://docs.rs/apus) endpoints: counters and their names, exporters for
+//! them, and inspection of live processes.
 //!
 //! ```text
 //!   Metrics ──▶ snapshot ──┬──▶ introspection: other processes, over a unix socket
@@ -18,8 +18,8 @@
 //! Exporters are independent of the set of counters: they walk the families of the catalogue, so a
 //! new counter appears in all of them.
 //!
-//! Applications find all of this in the crate `apus`. Programs that only read the counters of other processes need only
-//! this crate.
+//! Applications find all of this in the crate `apus`. Programs that only read the counters of other
+//! processes need only this crate.
 
 #![forbid(unsafe_code)]
 

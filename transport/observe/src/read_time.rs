@@ -3,7 +3,8 @@
 use apus_proto::Instant;
 use std::time::{Duration, SystemTime};
 
-/// A moment on two clocks. Relates times of the protocol, whose origin is arbitrary, to the time of day.
+/// A moment on two clocks. Relates times of the protocol, whose origin is arbitrary, to the time of
+/// day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTime {
     /// The time that the protocol was given.
@@ -12,9 +13,9 @@ pub struct ReadTime {
     pub system: SystemTime,
 }
 
-/// The difference of the two clocks is rounded down to a multiple of this. Both are not read at the same moment, so the
-/// difference varies by microseconds. Without rounding, an exemplar would get another time with each scrape, and Prometheus
-/// would store it once more each time.
+/// The difference of the two clocks is rounded down to a multiple of this. Both are not read at the
+/// same moment, so the difference varies by microseconds. Without rounding, an exemplar would get
+/// another time with each scrape, and Prometheus would store it once more each time.
 const GRANULARITY: Duration = Duration::from_millis(10);
 
 impl ReadTime {

@@ -1,6 +1,7 @@
 //! Names and meanings of the counters of sealed packets.
 //!
-//! `apus-seal` counts; the names are here, so that readers of counters need no cryptography. A test of `apus` compares.
+//! `apus-seal` counts; the names are here, so that readers of counters need no cryptography. A test
+//! of `apus` compares.
 
 use apus_proto::Metadata;
 

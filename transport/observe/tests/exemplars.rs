@@ -14,7 +14,8 @@ fn address(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
-/// The counters of a client that has made calls: their ids, durations in milliseconds, and when they ended in milliseconds.
+/// The counters of a client that has made calls: their ids, durations in milliseconds, and when
+/// they ended in milliseconds.
 fn client(calls: &[(u64, u64, u64)]) -> Metrics {
     let mut metrics = Metrics::default();
     let protocol = Instant::from_nanos(9_000_000_000);

@@ -1,5 +1,5 @@
-//! Layers of `apus-observe`: imports between its folders go downward, and no files import each other
-//! in a circle.
+//! Layers of `apus-observe`: imports between its folders go downward, and no files import each
+//! other in a circle.
 
 #[path = "../../apus/tests/imports/mod.rs"]
 mod imports;

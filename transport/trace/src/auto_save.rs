@@ -7,8 +7,8 @@
 //! # Bounds
 //!
 //! A folder that contains its maximum number of traces, of any process, gets no more; files are
-//! never removed. The trace then stays frozen in memory until a user reads it or resumes recording. Processes
-//! that freeze at the same moment may exceed the maximum by one file each.
+//! never removed. The trace then stays frozen in memory until a user reads it or resumes recording.
+//! Processes that freeze at the same moment may exceed the maximum by one file each.
 //!
 //! # Invariants
 //!

@@ -264,8 +264,8 @@ events! {
 
     // The file service: the way of an operation, from the kernel of a client and back to it.
 
-    /// The mount has read an operation of an application from the kernel. Recorded for one operation
-    /// in as many as RPCs are traced, with its reply.
+    /// The mount has read an operation of an application from the kernel. Recorded for one
+    /// operation in as many as RPCs are traced, with its reply.
     128 FsOperation "fs_operation" Thread [Field::a("kind", Name("fs_operation")), Field::b("id", Count)];
     /// The mount calls the server. One call may serve several operations.
     129 FsCall "fs_call" Thread [Field::a("kind", Name("fs_request")), Field::b("call", Count)];

@@ -20,7 +20,8 @@ pub enum FreezeReason {
 }
 
 impl FreezeReason {
-    /// Names of the reasons, in the order of their numbers in [`Event::Frozen`](crate::Event::Frozen).
+    /// Names of the reasons, in the order of their numbers in
+    /// [`Event::Frozen`](crate::Event::Frozen).
     pub const NAMES: &[&str] = &["demand", "slow_rpc", "restart", "lost_packet", "peer"];
 
     /// Returns the name of the reason, as in file names and in JSON.

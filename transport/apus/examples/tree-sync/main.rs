@@ -16,8 +16,8 @@
 //! - `tcp gathered`: one `writev` of both;
 //! - `tcp split`: two writes.
 //!
-//! The methods alternate in several rounds, each of which begins with another one, since the file
-//! system varies more than the network. `tcp split` is so slow that it runs once.
+//! The methods alternate in several rounds, and each round starts with another method, since the
+//! file system varies more than the network. `tcp split` is so slow that it runs once.
 //!
 //! | file | contents |
 //! |---|---|
@@ -64,7 +64,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// Durations of commands, from sending to the reply.
 type Times = Vec<Duration>;
 
-/// Returns the median; the upper one of the middle two if their number is even.
+/// Returns the median; of an even number, the upper one of the middle two.
 fn median(mut times: Times) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -55,7 +55,7 @@ fn time((seconds, nanoseconds): (i64, u32)) -> Result<SystemTime, Failure> {
         .ok_or_else(|| "a time that this system cannot represent".into())
 }
 
-/// Returns an error unless the reply says that the command was carried out.
+/// Returns an error unless the reply reports success.
 pub(super) fn check(reply: &[u8]) -> Result<(), Failure> {
     if reply == DONE.as_bytes() {
         return Ok(());

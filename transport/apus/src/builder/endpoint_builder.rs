@@ -84,8 +84,8 @@ impl<E> EndpointBuilder<E> {
     /// IPv4 peers, bound to `[::]` IPv6 peers. The port of a peer's address is its Homa port. The
     /// ids of calls come from a range that no other endpoint of the host has ([`Raw::first_id`]).
     ///
-    /// Opening the endpoint starts a thread, which answers in place of endpoints of the host whose process was killed (RPC-19);
-    /// it sleeps while another endpoint of the host does.
+    /// Opening the endpoint starts a thread, which answers in place of endpoints of the host whose
+    /// process was killed (RPC-19); it sleeps while another endpoint of the host does.
     ///
     /// Calls never go through shared memory ([`EndpointBuilder::local`]): that path is bound to UDP
     /// addresses, and an endpoint with the same address and port over UDP is another endpoint.
@@ -123,15 +123,17 @@ impl<E> EndpointBuilder<E> {
     /// as many receiving threads as there are shards. All else is unchanged: requests are executed
     /// at most once, and any thread may reply to any request.
     ///
-    /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share `max_incoming`. Shared memory
-    /// ([`EndpointBuilder::local`]) leads to the first shard of a server. An endpoint over raw IP, in the kernel profile or
-    /// with a driver of the application has one shard, whatever is set here.
+    /// Limits of [`EndpointBuilder::config`] hold for each shard, except that all share
+    /// `max_incoming`. Shared memory ([`EndpointBuilder::local`]) leads to the first shard of a
+    /// server. An endpoint over raw IP, in the kernel profile or with a driver of the application
+    /// has one shard, whatever is set here.
     pub fn shards(mut self, shards: impl Into<Shards>) -> Self {
         self.options.shards = shards.into();
         self
     }
 
-    /// Has the endpoint schedule as one with all endpoints of this host that have the same group name. The default is none.
+    /// Has the endpoint schedule as one with all endpoints of this host that have the same group
+    /// name. The default is none.
     ///
     /// Processes of a host share its link, the switch port in front of it, and the queue of its
     /// interface. In a group they share one `max_incoming`, grant the shortest messages of all
@@ -146,8 +148,8 @@ impl<E> EndpointBuilder<E> {
     /// process that writes garbage to the page takes no more than an equal part of the host from
     /// the others.
     ///
-    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule alone. The name has at most 80 bytes;
-    /// an empty one is none.
+    /// A page has room for 63 shards of endpoints that are busy at once; further ones schedule
+    /// alone. The name has at most 80 bytes; an empty one is none.
     pub fn host_group(mut self, name: impl Into<String>) -> Self {
         self.options.host_group = Some(name.into()).filter(|name| !name.is_empty());
         self
@@ -190,14 +192,13 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Sets the time after which a call fails that has no
-    /// [deadline](crate::CallOptions::deadline) of its own, with
-    /// [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
+    /// Sets the timeout of calls without a [deadline](crate::CallOptions::deadline): they then fail
+    /// with [`FailureKind::DeadlineExceeded`](crate::FailureKind::DeadlineExceeded). The default is
     /// 60 s; [`Duration::MAX`] disables it.
     ///
     /// Calls to a peer that ends or becomes unreachable fail sooner: the limit is for servers that
-    /// are alive and do not reply. It costs a call nothing, and is not exact. A call fails up to a
-    /// quarter later, and time in which the process does not run is hardly counted. For exact
+    /// are alive and do not reply. It adds no cost to a call, and is not exact. A call fails up to
+    /// a quarter later, and time while the process is stopped is mostly not counted. For exact
     /// limits there is [`CallOptions::timeout`](crate::CallOptions::timeout).
     pub const fn call_timeout(mut self, time: Duration) -> Self {
         self.options.call_timeout = time;
@@ -267,10 +268,11 @@ impl<E> EndpointBuilder<E> {
         self
     }
 
-    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that `security` admits are not
-    /// talked to. The default is packets in the clear. Not available with the kernel profile or raw IP.
+    /// Seals every packet ([`security`](crate::security)): peers that do not prove an identity that
+    /// `security` admits are not talked to. The default is packets in the clear. Not available with
+    /// the kernel profile or raw IP.
     ///
-    /// Shared memory is then used only if the settings say so (`plaintext = "local-only"`).
+    /// Shared memory is then used only if the settings allow it (`plaintext = "local-only"`).
     #[cfg(feature = "tls")]
     pub fn security(mut self, security: crate::security::Security) -> Self {
         self.options.sealer = crate::security::Sealer(Some(security));

@@ -1,4 +1,4 @@
-//! The options of an endpoint, and what they open and start.
+//! The options of an endpoint, and the start of an endpoint from them.
 
 use super::engine::Engine;
 use super::shards::Shards as ShardCount;
@@ -25,7 +25,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an [`EndpointBuilder`](super::EndpointBuilder) has collected.
+/// Settings collected by an [`EndpointBuilder`](super::EndpointBuilder).
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointOptions {
     pub(super) config: Config,
@@ -57,7 +57,7 @@ pub(crate) struct EndpointOptions {
 pub(crate) enum Ports {
     /// All shards have one port, which clients call.
     Shared,
-    /// Each shard has a port of its own.
+    /// Each shard has a separate port.
     Own,
 }
 
@@ -104,7 +104,7 @@ impl EndpointOptions {
         Ok(vec![DriverSetup { driver, config, first_id, local: None, ended: None, sealing }])
     }
 
-    /// Starts the shards of a blocking endpoint, and what runs their loops.
+    /// Starts the shards of a blocking endpoint, and the runners of their loops.
     pub(crate) fn start(
         &self,
         opened: Vec<DriverSetup>,
@@ -146,7 +146,8 @@ impl EndpointOptions {
         Ok(Shards::new(first, callers))
     }
 
-    /// Starts a shard on each of `opened`. The first of them has this place among its siblings, if there are any.
+    /// Starts a shard on each of `opened`. The first of them has this place among its siblings, if
+    /// there are any.
     fn run_all(
         &self,
         opened: Vec<DriverSetup>,
@@ -207,8 +208,8 @@ impl EndpointOptions {
         }
     }
 
-    /// Opens `count` sockets, each at a port of its own: those that follow the first one's, where they are free. A server spreads
-    /// such ports over its shards evenly (docs/adr/0067).
+    /// Opens `count` sockets at separate ports: the ports after the first one's, where they are
+    /// free. A server spreads such ports over its shards evenly (docs/adr/0067).
     fn open_paths(&self, count: usize) -> Result<Vec<DriverSetup>, BindError> {
         let mut paths = vec![Udp::open(&self.udp_at(self.udp.bind))?];
         let first = paths[0].local_addr().port();
@@ -227,7 +228,7 @@ impl EndpointOptions {
     fn open_at(&self, bind: SocketAddr) -> Result<Vec<DriverSetup>, BindError> {
         let Some(raw) = self.raw else {
             let group = Udp::open_group(&self.udp_at(bind), self.shard_count())?;
-            // One of them has the name that peers of this host know.
+            // One of them has the endpoint's name for peers of this host.
             let setup = |(index, udp)| self.over_udp(udp, index == 0);
             return group.into_iter().enumerate().map(setup).collect();
         };

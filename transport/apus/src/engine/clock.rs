@@ -3,8 +3,8 @@
 use apus_proto::Instant;
 use std::sync::LazyLock;
 
-/// Translates the system's monotonic clock into the protocol's time. All clocks of a host show the same time, so that times of
-/// shards, endpoints and processes can be compared.
+/// Translates the system's monotonic clock into the protocol's time. All clocks of a host show the
+/// same time, so that times of shards, endpoints and processes can be compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Origin,

@@ -67,8 +67,8 @@
 //!   left to the task that runs the loop, if the runtime of the calling task runs it on the same
 //!   thread soon (`task_place`). They leave before the endpoint is closed.
 //!
-//! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`handoff::model`). The streets form layers: a
-//! file imports only from lower ones (`tests/architecture.rs` has the order).
+//! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`handoff::model`). The streets
+//! form layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
 
 mod clock;
 pub(crate) mod core;

@@ -78,8 +78,8 @@ struct Home {
     others_first: bool,
 }
 
-/// Number of homes that a thread remembers. Chosen by us: threads use few endpoints with several shards. A home that is
-/// forgotten is drawn again.
+/// Number of homes that a thread remembers. Chosen by us: threads use few endpoints with several
+/// shards. A home that is forgotten is drawn again.
 const MAX_HOMES: usize = 8;
 
 thread_local! {
@@ -242,7 +242,8 @@ impl Shards {
         }
     }
 
-    /// Closes all shards because `home` is closed, so that the completions of all calls can be received.
+    /// Closes all shards because `home` is closed, so that the completions of all calls can be
+    /// received.
     fn close_like(&self, home: &Shard) {
         let why = home.lock().closed_error();
         self.all().for_each(|shard| shard.lock().close(why.clone()));

@@ -1,4 +1,4 @@
-//! One thread that receives requests and completions, and sleeps on a descriptor beside them.
+//! One thread that receives requests and completions, and sleeps on another descriptor as well.
 
 use apus::{Arrival, Endpoint, EndpointBuilder, PollMode};
 use std::io::{Read, Write};

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// Messages of up to 10,000 bytes, of which two may be under way at a time.
+/// Messages of up to 10,000 bytes, at most two in flight.
 fn small() -> EndpointBuilder {
     let config = Config::builder()
         .max_message(10_000)
@@ -47,8 +47,8 @@ fn echoes(requests: Vec<Request>) -> Vec<(Request, Payload)> {
     requests.into_iter().map(back).collect()
 }
 
-/// Receives completions of as many calls, which have succeeded. Returns their cookies in order, after checking that each
-/// has its request back, of this length.
+/// Receives completions of as many calls, which have succeeded. Returns their cookies in order,
+/// after checking that each has its request back, of this length.
 fn cookies(client: &Endpoint, count: usize, length: usize) -> Vec<u64> {
     let mut cookies = Vec::new();
     for _ in 0..count {

@@ -23,7 +23,7 @@ fn fails(client: &Endpoint, server: SocketAddr) {
 fn a_call_without_a_deadline_fails_after_the_timeout_of_the_endpoint() {
     let (client, server) = pair(&hasty());
     fails(&client, server.local_addr());
-    // The intervals begin again after a time without calls.
+    // The intervals restart after a time without calls.
     fails(&client, server.local_addr());
 }
 

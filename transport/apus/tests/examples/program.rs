@@ -12,7 +12,7 @@ fn example(name: &str) -> Command {
     Command::new(program)
 }
 
-/// Runs an example to its end, and returns what it has printed.
+/// Runs an example to its end, and returns its output.
 pub(crate) fn run(name: &str, arguments: &[&str]) -> Output {
     example(name).args(arguments).output().unwrap()
 }
@@ -25,7 +25,7 @@ pub(crate) fn output(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs an example that fails, and returns what it says about that.
+/// Runs an example that fails, and returns its error message.
 pub(crate) fn failure(name: &str, arguments: &[&str]) -> String {
     let output = run(name, arguments);
     assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -1,9 +1,9 @@
-//! The imports of a crate's files, for tests about the shape of a crate. `transport/proto` and `transport/local` include this
-//! file, too.
+//! The imports of a crate's files, for tests about the shape of a crate. `transport/proto` and
+//! `transport/local` include this file, too.
 //!
-//! An import is any path that begins with `crate`, `super`, `self` or a child module. It leads to the file that
-//! defines what the path names: a re-export is followed. Comments and the unit tests at the end of a file (`mod tests`)
-//! are left out, and macros are not expanded.
+//! An import is any path that starts with `crate`, `super`, `self` or a child module. It leads to
+//! the file that defines the named item: a re-export is followed. Comments and the unit tests at
+//! the end of a file (`mod tests`) are left out, and macros are not expanded.
 
 #![allow(dead_code, reason = "each test that includes this file uses a part of it")]
 
@@ -14,7 +14,7 @@ use std::path::Path;
 /// A source file of `src`, without comments and unit tests.
 struct Module {
     tokens: Vec<String>,
-    /// Names that the file re-exports, and the paths that they stand for.
+    /// Names that the file re-exports, and their paths.
     exports: BTreeMap<String, Vec<String>>,
 }
 
@@ -55,11 +55,12 @@ impl Modules {
         }
     }
 
-    /// The paths in a file that begin with `crate`, `super`, `self` or, in a `use`, a child module.
+    /// The paths in a file that start with `crate`, `super`, `self` or, in a `use`, a child module.
     fn paths_in(&self, module: &str) -> Vec<Found> {
         let tokens = &self.0[module].tokens;
         let mut found = Vec::new();
-        // Modules inside of the file that the position is in: name, and number of open braces around.
+        // Modules inside of the file that the position is in: name, and number of open braces
+        // around.
         let (mut inline, mut depth) = (Vec::<(&str, i32)>::new(), 0);
         let mut at = 0;
         while at < tokens.len() {
@@ -104,7 +105,7 @@ impl Modules {
         found
     }
 
-    /// The file that defines what a path names.
+    /// The file that defines the item of a path.
     fn file_of(&self, path: &[String]) -> String {
         let mut module = String::new();
         for (at, part) in path.iter().enumerate() {
@@ -126,12 +127,12 @@ impl Modules {
         self.0.keys().map(String::as_str)
     }
 
-    /// Returns the files that a file imports, without those that it only re-exports from.
+    /// Returns the files that a file imports, except for mere re-exports.
     pub(crate) fn imports_of(&self, module: &str) -> BTreeSet<String> {
         self.targets(module, |found| !found.exported)
     }
 
-    /// Returns the files that a file imports, and those that it re-exports a name from which it uses itself.
+    /// Returns the files that a file imports, and re-exported ones whose names it uses itself.
     pub(crate) fn uses_of(&self, module: &str) -> BTreeSet<String> {
         let tokens = &self.0[module].tokens;
         let times = |name: &str| tokens.iter().filter(|token| *token == name).count();
@@ -152,7 +153,7 @@ impl Modules {
         types.map(|(_, name)| name.as_str()).collect()
     }
 
-    /// Returns the types to which a file gives methods: those of its `impl` blocks without a trait.
+    /// Returns the types that a file gives methods: the types of its `impl` blocks without a trait.
     pub(crate) fn types_with_methods(&self, module: &str) -> Vec<&str> {
         let tokens = &self.0[module].tokens;
         let mut types = Vec::new();
@@ -178,9 +179,10 @@ impl Modules {
         types
     }
 
-    /// Checks imports between units: folders, and files at the root. A unit imports only units that come before it in
-    /// the table and in its own row, every import that a row allows is needed, and no files import each other in a
-    /// circle. The root is the unit with the empty name, which every row may name. Exempt files import what they want.
+    /// Checks imports between units: folders, and files at the root. A unit imports only units that
+    /// precede it in the table and are in its row, every import that a row allows is needed, and no
+    /// files import each other in a circle. The root is the unit with the empty name, which every
+    /// row may name. Exempt files may import anything.
     pub(crate) fn check(&self, table: &[(&str, &[&str])], exempt: &[&str]) {
         let mut before = BTreeSet::from([""]);
         for (unit, row) in table {
@@ -212,8 +214,8 @@ impl Modules {
         assert_eq!(self.circle(), None);
     }
 
-    /// Returns the files of circles of imports, if there are any. Files that import none of the others, or that none of
-    /// the others imports, are removed until there is no such file.
+    /// Returns the files of circles of imports, if there are any. Files that import none of the
+    /// others, or that none of the others imports, are removed until there is no such file.
     pub(crate) fn circle(&self) -> Option<Vec<String>> {
         let mut graph: BTreeMap<&str, BTreeSet<String>> =
             self.names().map(|module| (module, self.uses_of(module))).collect();

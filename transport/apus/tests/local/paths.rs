@@ -1,4 +1,4 @@
-//! The choice between shared memory and network, and what changes it.
+//! The choice between shared memory and network, and its changes.
 
 use crate::{assert_at_rest, bytes, connect, echo, pair};
 use apus::{CallOptions, Config, Endpoint, EndpointBuilder, OutgoingCall};
@@ -102,8 +102,8 @@ fn a_restarted_server_is_found_again() {
     thread.join().unwrap();
 }
 
-/// Requests that a server refuses at its shutdown were not executed. For those that its application
-/// has received, execution is unknown.
+/// Requests that a server refuses at its shutdown were not executed. For requests that its
+/// application has received, execution is unknown.
 #[test]
 fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -167,7 +167,7 @@ fn calls_and_replies_that_are_made_together_go_through_memory() {
     assert_eq!(after[1].local_requests - before[1].local_requests, COUNT as u64);
 }
 
-/// A record that is in the ring is visible: there is nothing to wait for.
+/// A record in the ring is visible: the test need not wait.
 #[test]
 fn a_cork_does_not_hold_back_what_is_sent_together_through_memory() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -251,7 +251,7 @@ fn calls_that_are_made_together_survive_their_server() {
         }
         let second = Endpoint::bind(address).unwrap();
         let mut calls = (0..100).map(|cookie| call(&second, cookie)).collect();
-        // The network knows the first server, too.
+        // The first server is reachable over the network, too.
         client.send_many(&mut calls, CallOptions::new().idempotent(true)).unwrap();
         let thread = echo(second.clone());
         for _ in 0..100 {

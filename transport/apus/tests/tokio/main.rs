@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Runs a test on a runtime of one thread and on one of several.
+/// Runs a test on a runtime with one thread and on one with several.
 fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
     let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     one.block_on(test());
@@ -25,7 +25,7 @@ fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
     several.worker_threads(3).enable_all().build().unwrap().block_on(test());
 }
 
-/// Two endpoints on a network of their own.
+/// Two endpoints on a separate network.
 async fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let on = async || builder.clone().with_driver(Box::new(network.host())).await.unwrap();
@@ -67,7 +67,7 @@ async fn until(done: impl Fn() -> bool) {
     }
 }
 
-/// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
+/// Waits until all messages are acknowledged, and checks that only peers are alive.
 async fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
         assert!(endpoint.drain(Duration::from_secs(60)).await);

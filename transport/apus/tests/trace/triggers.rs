@@ -55,7 +55,7 @@ fn a_slow_call_freezes_the_trace_even_if_it_is_not_traced() {
     assert_eq!(trace.all(Event::Frozen).count(), 1);
 }
 
-/// Runs `calls` while a server serves that takes 6 ms for requests that say `wait`.
+/// Runs `calls` while a server takes 6 ms for requests with the text `wait`.
 fn serve_slowly_while(server: &Endpoint, calls: impl FnOnce()) {
     std::thread::scope(|scope| {
         let _end = ShutDown(server);
@@ -181,14 +181,15 @@ fn peers_freeze_their_traces_if_they_obey() {
         let mut frozen = false;
         for round in 1.. {
             assert_eq!(client.freeze_peers(), 1);
-            // The server's background poller may have read what the round before sent, a moment earlier.
+            // The server's background poller may have read the packets of the previous round a
+            // moment earlier.
             frozen = obey && round > 1 && reason() == Some(FreezeReason::Peer);
             if frozen {
                 break;
             }
             assert_eq!(reason(), Some(FreezeReason::Demand), "by `freeze_peers` itself");
-            // Both are in this process and share a trace. After the resume it shows what the server
-            // does, unless the background poller was faster.
+            // Both are in this process and share a trace. After the resume it shows the server's
+            // actions, unless the background poller was faster.
             trace::resume();
             assert!(server.try_recv_request().unwrap().is_none());
             frozen = reason() == Some(FreezeReason::Peer);

@@ -22,8 +22,8 @@ use apus_proto::{ArrivingLengths, Instant};
 /// Bytes of a line: two cache lines, which processors fetch together.
 const LINE: usize = 128;
 
-/// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each would be smaller than a
-/// packet anyway. A model has two, for two transports.
+/// Lines of a page. Chosen by us: with more transports that are busy at once, the part of each
+/// would be smaller than a packet anyway. A model has two, for two transports.
 pub(super) const LINES: usize = if cfg!(apus_hostgroup_loom) { 2 } else { 63 };
 
 /// Bytes of the page.
@@ -36,8 +36,8 @@ pub(super) const MAX_ACTIVE: usize = 8;
 /// has died gives its share back within a second.
 pub(super) const COUNTS_FOR: u64 = 500_000_000;
 
-/// Time after its last pass for which a line belongs to its owner, in nanoseconds. Chosen by us: a transport that was idle for
-/// this long takes another line as easily.
+/// Time after its last pass for which a line belongs to its owner, in nanoseconds. Chosen by us: a
+/// transport that was idle for this long takes another line as easily.
 pub(super) const OWNED_FOR: u64 = 10_000_000_000;
 
 /// Bound on the interface's queue in nanoseconds. Chosen by us: no interface holds one second of
@@ -81,7 +81,8 @@ impl<'a> Line<'a> {
         (0..used).map(|index| (index, Self::of(page, index)))
     }
 
-    /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long. Returns its index.
+    /// Takes the first free line of `page` for `owner`, or one whose owner has not passed for long.
+    /// Returns its index.
     pub(super) fn take(page: &'a Page, owner: u64, now: u64) -> Option<usize> {
         (0..LINES).find(|index| {
             let line = Self::of(page, *index);
@@ -99,7 +100,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Gives the line back, unless another transport has taken it since its owner passed at `passed_at`.
+    /// Gives the line back, unless another transport has taken it since its owner passed at
+    /// `passed_at`.
     pub(super) fn give_back(self, passed_at: u64) {
         // Another one has it if this fails (LINE-2).
         let _ = self.passed_at.compare_exchange(passed_at, 0, Ordering::AcqRel, Ordering::Relaxed);
@@ -145,8 +147,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns whether the owner has passed within the last half second. Clocks of other time namespaces differ, in either
-    /// direction.
+    /// Returns whether the owner has passed within the last half second. Clocks of other time
+    /// namespaces differ, in either direction.
     pub(super) fn counts(self, now: u64) -> bool {
         let passed_at = self.passed_at.load(Ordering::Relaxed);
         passed_at != 0 && passed_at.abs_diff(now) <= COUNTS_FOR

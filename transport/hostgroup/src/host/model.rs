@@ -1,4 +1,5 @@
-//! Loom models of the page: transports of several processes that take lines, leave them, and send at the same time.
+//! Loom models of the page: transports of several processes that take lines, leave them, and send
+//! at the same time.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_hostgroup_loom" cargo test --release -p apus-hostgroup --lib model

@@ -8,12 +8,13 @@ use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
 
-/// Time between two checks of the page of a group and of the own line, in nanoseconds. Chosen by us: a process joins and leaves
-/// rarely, and a line is taken away only by a process that does harm.
+/// Time between two checks of the page of a group and of the own line, in nanoseconds. Chosen by
+/// us: a process joins and leaves rarely, and a line is taken away only by a process that does
+/// harm.
 const CHECK: u64 = 100_000_000;
 
-/// Time between two readings of the lines of others, in nanoseconds. Chosen by us: a GRANT's way to its sender takes as long,
-/// and a reading costs a cache miss for each transport that is busy.
+/// Time between two readings of the lines of others, in nanoseconds. Chosen by us: a GRANT's way to
+/// its sender takes as long, and a reading costs a cache miss for each transport that is busy.
 const READ: u64 = 20_000;
 
 /// Place of a transport. Times are read from CLOCK_MONOTONIC, which all processes share.
@@ -25,7 +26,8 @@ pub struct HostPlace {
     /// The page, the index of the transport's line, and the page's version.
     line: Option<(Arc<SharedPage>, usize)>,
     version: u64,
-    /// When the transport has published last, and when it has checked that the line is still its own.
+    /// When the transport has published last, and when it has checked that the line is still its
+    /// own.
     passed_at: u64,
     checked_at: u64,
     read_at: u64,
@@ -78,8 +80,8 @@ impl HostPlace {
         });
     }
 
-    /// Calls `use_neighbours` with what all other transports of the host do, if it is time to read that again. Without a page the
-    /// transport is alone.
+    /// Calls `use_neighbours` with what all other transports of the host do, if it is time to read
+    /// that again. Without a page the transport is alone.
     pub fn read(&mut self, now: Instant, use_neighbours: impl FnOnce(&Neighbours<'_>)) {
         let now = now.as_nanos();
         if now < self.read_at + READ {

@@ -345,8 +345,8 @@ impl Local {
         self.doorbell.add(companion, key).map_err(ConnectError::system("watch a companion"))
     }
 
-    /// Accepts connections, whose hellos follow. Clients that the policy excludes get a rejection and
-    /// are disconnected.
+    /// Accepts connections, whose hellos follow. Clients that the policy excludes get a rejection
+    /// and are disconnected.
     fn accept(&self) -> Result<(), ConnectError> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let mut rejections = 0;

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - **NEWCOMER-1** There are at most [`MAX_NEWCOMERS`]. A further one displaces the oldest of the user that has most, so
-//!   that no user keeps the clients of another one out.
+//! - **NEWCOMER-1** There are at most [`MAX_NEWCOMERS`]. A further one displaces the oldest of the
+//!   user that has most, so that no user keeps the clients of another one out.
 
 /// Maximum number of newcomers. Chosen by us: honest clients send their hello at once.
 const MAX_NEWCOMERS: usize = 64;

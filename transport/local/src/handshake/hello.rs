@@ -8,8 +8,8 @@ use crate::memory::layout::RingSizes;
 
 const MAGIC: [u8; 8] = *b"apuslocl";
 
-/// Version of hello, layout and records. Two sides that differ use UDP. Since version 2, a message may be empty;
-/// version 1 takes the record of one for a violation.
+/// Version of hello, layout and records. Two sides that differ use UDP. Since version 2, a message
+/// may be empty; version 1 takes the record of one for a violation.
 pub(crate) const VERSION: u32 = 2;
 
 /// Bytes of a hello, and of its reply.
@@ -132,7 +132,8 @@ mod tests {
         assert_eq!(HelloReply::parse(&[0; LEN]), None);
     }
 
-    /// Version 1 has no empty messages. Its hello and its reply to ours, as they were recorded, lead to UDP.
+    /// Version 1 has no empty messages. Its hello and its reply to ours, as they were recorded,
+    /// lead to UDP.
     #[test]
     fn version_1_is_recognised_and_rejected() {
         let hello = *b"apuslocl\x01\0\0\0\0\0\x01\0\0\0\x10\0\0\0\0\0\x07\0\0\0\0\0\0\0";

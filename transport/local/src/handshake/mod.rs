@@ -56,8 +56,8 @@ impl Connecting {
         Self::start_with(name, None, config)
     }
 
-    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP socket at `udp`, where
-    /// one is given.
+    /// Connects to the server under `name` and sends the hello, if the server's user owns the UDP
+    /// socket at `udp`, where one is given.
     ///
     /// # Errors
     ///

@@ -18,10 +18,12 @@ const HERE: [u8; 1] = [1];
 /// Processes that one distributor serves. Chosen by us: more than a host runs; a descriptor each.
 const MAX_MEMBERS: usize = 256;
 
-/// Connections that are accepted in one round. Chosen by us: as many as [`Listener`](crate::Listener) rejects in one poll.
+/// Connections that are accepted in one round. Chosen by us: as many as
+/// [`Listener`](crate::Listener) rejects in one poll.
 const ACCEPTS: usize = 8;
 
-/// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped must not be waited for.
+/// Time that a distributor has to hand the page out. Chosen by us: a distributor that is stopped
+/// must not be waited for.
 const DISTRIBUTOR_TIME: Duration = Duration::from_secs(1);
 
 /// How a wait has ended.
@@ -83,11 +85,13 @@ pub(super) fn distribute(
     }
 }
 
-/// Waits for the page of `len` bytes that the distributor at the other end of `distributor` hands out. `None` if the membership ends.
+/// Waits for the page of `len` bytes that the distributor at the other end of `distributor` hands
+/// out. `None` if the membership ends.
 ///
 /// # Errors
 ///
-/// The distributor is of a user that `policy` does not allow, does not answer, or hands out something else.
+/// The distributor is of a user that `policy` does not allow, does not answer, or hands out
+/// something else.
 pub(super) fn receive(
     stop: &OwnedFd,
     distributor: OwnedFd,

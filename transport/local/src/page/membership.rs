@@ -1,4 +1,5 @@
-//! A process's part in the sharing of a page: the thread that distributes it, or waits for the distributor's end.
+//! A process's part in the sharing of a page: the thread that distributes it, or waits for the
+//! distributor's end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -133,7 +134,8 @@ impl MembershipState {
         Ok(Wait::Stopped)
     }
 
-    /// Gets the page from its distributor, and waits until the distributor has gone or the membership ends.
+    /// Gets the page from its distributor, and waits until the distributor has gone or the
+    /// membership ends.
     fn follow(&self) -> io::Result<Wait> {
         let distributor = stream::connect(&self.name).map_err(io::Error::other)?;
         let received = distribution::receive(&self.stop, distributor, self.len, &self.policy)?;

@@ -6,7 +6,8 @@
 //! a connection to the distributor. When it ends, the process takes the name for the page that it
 //! has, or gets the page of a process that was faster.
 //!
-//! The words of the page are whatever the processes write. A process that uses them must survive any value.
+//! The words of the page are whatever the processes write. A process that uses them must survive
+//! any value.
 
 mod distribution;
 mod membership;

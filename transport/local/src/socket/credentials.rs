@@ -23,8 +23,8 @@ pub struct Credentials {
 
 /// Which peers are accepted.
 ///
-/// In a user namespace, users that are not mapped there all have the overflow uid (65534). A policy that names users
-/// does not accept that id then, not even as the own one.
+/// In a user namespace, users that are not mapped there all have the overflow uid (65534). A policy
+/// that names users does not accept that id then, not even as the own one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerPolicy {

@@ -40,7 +40,8 @@ impl PeerName {
         Self(format!("{PREFIX}{name}").into_bytes())
     }
 
-    /// Returns the name of a page that processes share ([`Membership`](crate::Membership)): `name` has at most 95 bytes.
+    /// Returns the name of a page that processes share ([`Membership`](crate::Membership)): `name`
+    /// has at most 95 bytes.
     #[must_use]
     pub fn of_page(name: &str) -> Self {
         Self(format!("{PAGE_PREFIX}{name}").into_bytes())

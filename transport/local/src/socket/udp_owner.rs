@@ -4,8 +4,8 @@
 //! user owns the UDP socket of the same address, and `sock_diag(7)` reports it: queried for the
 //! socket that receives datagrams for an address, it names the user that opened it (docs/adr/0035).
 //!
-//! The messages are written by hand: they are 72 bytes with one question, and a netlink library would be the largest
-//! dependency of this crate.
+//! The messages are written by hand: they are 72 bytes with one question, and a netlink library
+//! would be the largest dependency of this crate.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -56,8 +56,8 @@ fn request(address: SocketAddr) -> [u8; HEADER + REQUEST] {
     body[1] = IPPROTO_UDP;
     // All states.
     body[4..8].fill(0xff);
-    // `struct inet_diag_sockid`. Its source is the sender of the datagram, and its destination the socket that is sought
-    // (Linux `net/ipv4/udp_diag.c` `udp_dump_one`).
+    // `struct inet_diag_sockid`. Its source is the sender of the datagram, and its destination the
+    // socket that is sought (Linux `net/ipv4/udp_diag.c` `udp_dump_one`).
     let id = &mut body[8..];
     id[2..4].copy_from_slice(&address.port().to_be_bytes());
     match reachable(address.ip()) {

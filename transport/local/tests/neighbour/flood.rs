@@ -53,8 +53,8 @@ fn beside_a_flood(policy: PeerPolicy, honest: impl Fn(&str, &PeerName)) {
             let mut poll_set = PollSet::default();
             while !over.load(Ordering::Acquire) {
                 local.poll_sockets(&mut poll_set, Some(Duration::from_millis(10))).unwrap();
-                // Removes the pairs of clients that have disconnected, as an endpoint does in each pass: otherwise their
-                // sockets are ready in every poll.
+                // Removes the pairs of clients that have disconnected, as an endpoint does in each
+                // pass: otherwise their sockets are ready in every poll.
                 local.receive(&mut poll_set, ReceiveQuota::default(), |_, _| {});
             }
         });

@@ -207,7 +207,8 @@ fn empty_messages_arrive_one_by_one_whatever_their_pieces() {
     assert!(client.is_drained() && server.is_drained());
 }
 
-/// CAP-6: a record has a head, so that the ring bounds the number of empty messages that were not read.
+/// CAP-6: a record has a head, so that the ring bounds the number of empty messages that were not
+/// read.
 #[test]
 fn empty_messages_fill_the_ring_and_go_around_it() {
     let (client, server) = pair(&small());

@@ -1,5 +1,5 @@
-//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs, senders and the time trace, over a unix
-//! socket.
+//! Inspection of live [apus](https://docs.rs/apus) processes: counters, live RPCs, senders and the
+//! time trace, over a unix socket.
 //!
 //! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
 //! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
@@ -22,8 +22,9 @@
 //!   endpoint; a fraction of a millisecond when the first endpoint of a process starts and when the
 //!   last one ends. The file of a killed process is removed by the next process that starts or
 //!   connects.
-//! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the cargo feature
-//!   `introspection` of `apus`. If the system refuses a resource, endpoints work without this service.
+//! - **Opt-out:** `EndpointBuilder::observable` of `apus`, `APUS_LIVE=0` in the environment, or the
+//!   cargo feature `introspection` of `apus`. If the system refuses a resource, endpoints work
+//!   without this service.
 
 mod application;
 mod client;

@@ -4,7 +4,8 @@ pub use apus_proto::SenderInfo;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// The peers of a process with messages that are arriving over the network, as the request `senders` shows them.
+/// The peers of a process with messages that are arriving over the network, as the request
+/// `senders` shows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Senders {
     /// Number of all senders. A peer counts once for each endpoint or shard that it sends to.
@@ -24,7 +25,8 @@ pub struct SenderRow {
 }
 
 impl Senders {
-    /// Largest number of rows. Chosen by us: they fill a screen, and grants go to fewer peers at a time.
+    /// Largest number of rows. Chosen by us: they fill a screen, and grants go to fewer peers at a
+    /// time.
     pub const MOST: usize = 32;
 
     /// Returns the senders of all endpoints and shards, each given with its address.

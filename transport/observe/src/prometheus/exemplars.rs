@@ -64,7 +64,8 @@ impl BucketExemplars {
     }
 }
 
-/// The exemplar as it follows the value of a bucket. Its labels have up to 90 characters; OpenMetrics allows 128.
+/// The exemplar as it follows the value of a bucket. Its labels have up to 90 characters;
+/// OpenMetrics allows 128.
 fn written(exemplar: &Exemplar) -> String {
     let Exemplar { rpc, peer, nanos, unix_millis } = exemplar;
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

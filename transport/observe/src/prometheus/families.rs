@@ -112,8 +112,8 @@ impl FamilyCollector {
         Ok(())
     }
 
-    /// Returns the histograms of a family of OpenTelemetry with their labels. Its attributes identify a service but no
-    /// endpoint, so all clients of a process are added up.
+    /// Returns the histograms of a family of OpenTelemetry with their labels. Its attributes
+    /// identify a service but no endpoint, so all clients of a process are added up.
     fn otel_histograms(&self, family: &Family) -> Vec<(Labels, Buckets)> {
         let is_server = family.name.contains("server");
         let mut histograms = Vec::new();

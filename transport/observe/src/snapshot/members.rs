@@ -10,8 +10,8 @@ pub(crate) enum MemberValue<'a> {
     Histogram(&'a Buckets),
 }
 
-/// Returns the members of `family` in `endpoint`, with the values of their label; the only member of
-/// a family without a label has an empty one.
+/// Returns the members of `family` in `endpoint`, with the values of their label; the only member
+/// of a family without a label has an empty one.
 pub(crate) fn members<'a>(
     endpoint: &'a EndpointSnapshot,
     family: &'a Family,

@@ -17,7 +17,8 @@ pub struct Snapshot {
     pub monotonic_nanos: u64,
     /// Time of the snapshot in milliseconds since 1970; the length of a period by that clock.
     pub unix_millis: u64,
-    /// Processor time of all threads of the process, in nanoseconds, since its start or in a period.
+    /// Processor time of all threads of the process, in nanoseconds, since its start or in a
+    /// period.
     pub cpu_nanos: u64,
     /// The counters of each endpoint.
     pub endpoints: Vec<EndpointSnapshot>,

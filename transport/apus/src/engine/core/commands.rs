@@ -201,8 +201,9 @@ impl Core {
         }
     }
 
-    /// Replies to a request, in `batch` if there is one, whose pair is the request's. `origin` is `None` afterwards unless the
-    /// reply may be tried again; `traced` is its RPC in the time trace.
+    /// Replies to a request, in `batch` if there is one, whose pair is the request's. `origin` is
+    /// `None` afterwards unless the reply may be tried again; `traced` is its RPC in the time
+    /// trace.
     ///
     /// # Errors
     ///
@@ -282,7 +283,8 @@ impl Core {
     /// Starts a batch of calls or replies under one lock: their messages leave together.
     pub(crate) fn begin_batch(&mut self) {
         if self.cork.holds_messages() && !self.cork.is_corked() {
-            // Otherwise the batch would have the time of a message that was left to another thread or task.
+            // Otherwise the batch would have the time of a message that was left to another thread
+            // or task.
             self.time.read_clock();
         }
         self.cork.insert();

@@ -43,8 +43,8 @@ impl Core {
         }
     }
 
-    /// Returns the number of transports of the host group that share the link, this one included; 0 without a place in a
-    /// group.
+    /// Returns the number of transports of the host group that share the link, this one included; 0
+    /// without a place in a group.
     pub(crate) fn link_sharers(&self) -> usize {
         self.host.as_ref().filter(|host| host.is_shared()).map_or(0, HostPlace::sharers)
     }

@@ -160,8 +160,8 @@ impl Core {
         self.observation.counters.turn_passes += u64::from(passed);
     }
 
-    /// Frees the poll role of the background poller, which watches the shard until `until`. No thread
-    /// waits for the role.
+    /// Frees the poll role of the background poller, which watches the shard until `until`. No
+    /// thread waits for the role.
     pub(in crate::engine) fn watch_until(&mut self, until: Instant) {
         self.polling.watch_until(until, &mut self.wakes);
     }

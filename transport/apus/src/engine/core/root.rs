@@ -194,7 +194,8 @@ impl Core {
         self.observation.local_calls()
     }
 
-    /// Returns the traced ones among the timed calls through shared memory: the latest in each bucket.
+    /// Returns the traced ones among the timed calls through shared memory: the latest in each
+    /// bucket.
     pub(crate) const fn local_exemplars(&self) -> Exemplars {
         self.observation.local_exemplars()
     }

@@ -15,7 +15,8 @@ impl Core {
         self.local.as_mut().is_none_or(|local| local.is_drained(now))
     }
 
-    /// Returns why the shard was closed, once: the other shards of the endpoint must be closed, too.
+    /// Returns why the shard was closed, once: the other shards of the endpoint must be closed,
+    /// too.
     pub(in crate::engine) fn take_close(&mut self) -> Option<Closed> {
         std::mem::take(&mut self.spreads_close).then(|| self.closed_error())
     }

@@ -1,5 +1,5 @@
-//! Messages that threads of other shards may steal, and messages that threads of this shard steal elsewhere
-//! ([`siblings`](crate::engine::siblings)).
+//! Messages that threads of other shards may steal, and messages that threads of this shard steal
+//! elsewhere ([`siblings`](crate::engine::siblings)).
 
 use super::root::Core;
 use crate::engine::handoff::{ByKind, MessageKind, Sibling, StealRequest};

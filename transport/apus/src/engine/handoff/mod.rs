@@ -2,9 +2,9 @@
 //!
 //! A [`Waiter`] is notified under the core lock and woken after its release ([`WakeList`]). The
 //! [`queue`] reserves a message for one waiter, the [`poll_role`] passes from a leader to a waiter,
-//! and [`siblings`] lets shards steal each other's messages. [`task_place`] decides whether a packet
-//! is left to the task that runs the loop. The whole folder is model-checked with loom (`model`):
-//! [`sync`] exchanges its primitives.
+//! and [`siblings`] lets shards steal each other's messages. [`task_place`] decides whether a
+//! packet is left to the task that runs the loop. The whole folder is model-checked with loom
+//! (`model`): [`sync`] exchanges its primitives.
 
 #[cfg(all(test, apus_loom))]
 mod model;

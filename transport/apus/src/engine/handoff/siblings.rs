@@ -5,14 +5,15 @@
 //! messages are its *surplus*. Each shard publishes the length of its surplus and the number of its
 //! waiting threads, in a separate cache line, and reads the lines of the others.
 //!
-//! A thread that is about to wait announces that it is idle and then reads the surpluses of other shards; a shard
-//! publishes its surplus and then reads which shards have idle threads. Both sides have a fence between the two
-//! steps.
+//! A thread that is about to wait announces that it is idle and then reads the surpluses of other
+//! shards; a shard publishes its surplus and then reads which shards have idle threads. Both sides
+//! have a fence between the two steps.
 //!
 //! # Invariants
 //!
-//! - **STEAL-1** If a shard has a surplus and a thread of another shard waits, the thread sees the surplus before it
-//!   sleeps, or the shard sees the thread and asks it to steal (`Core::request_steal`).
+//! - **STEAL-1** If a shard has a surplus and a thread of another shard waits, the thread sees the
+//!   surplus before it sleeps, or the shard sees the thread and asks it to steal
+//!   (`Core::request_steal`).
 //! - **STEAL-2** A thread never holds the core locks of two shards.
 
 use super::sync::{AtomicU32, Ordering, fence};
@@ -141,7 +142,8 @@ impl<S> Sibling<S> {
         self.others().filter_map(|index| self.shard(index))
     }
 
-    /// Announces that a thread or task of this shard waits for messages of these kinds, until the result is dropped.
+    /// Announces that a thread or task of this shard waits for messages of these kinds, until the
+    /// result is dropped.
     pub(crate) fn idle(&self, kinds: &'static [MessageKind]) -> Idle<'_> {
         for kind in kinds {
             self.line().idle[*kind].fetch_add(1, Ordering::Relaxed);

@@ -2,14 +2,14 @@
 //!
 //! When every waiting thread has its message, the poll role is free, and no thread sends grants,
 //! acks and resends. The background poller checks at intervals whether the role has been free since
-//! its last check. If so, it takes the role, does what there is to do, and from then on *watches*
-//! the shard: the role is free for every thread, and the background poller wakes when a packet
-//! arrives or a timer is due, and takes the role if no thread has done so meanwhile.
+//! its last check. If so, it takes the role, does the due work, and from then on *watches* the
+//! shard: the role is free for every thread, and the background poller wakes when a packet arrives
+//! or a timer is due, and takes the role if no thread has done so by then.
 //!
-//! It does not disturb unloaded calls: a thread that waits again within the interval, or at a shard
-//! that is watched, finds the role free. Nor does it disturb loaded ones: a check takes the core lock
-//! only if it may take the role. What it reads without the lock may be old by one change of the role,
-//! which the next check finds.
+//! It does not disturb unloaded calls: a thread that waits again within the interval, or at a
+//! watched shard, finds the role free. Nor does it disturb loaded ones: a check takes the core lock
+//! only if it may take the role. The state that it reads without the lock may lag by one change of
+//! the role, which the next check finds.
 //!
 //! One thread serves all shards of the process. It starts with the first one and ends with the last
 //! one.
@@ -39,12 +39,12 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// the background poller is late by this time once, which costs its peers a RESEND or two.
 const BUSY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Changes of the poll role in one interval from which on an endpoint is busy. A call makes two of
-/// them.
+/// Changes of the poll role in one interval that make an endpoint count as busy. A call makes two
+/// of them.
 const BUSY_CHANGES: u64 = 40;
 
-/// Number of checks in a row that find the role taken, after which the shard is not checked until
-/// the role has been free for an interval.
+/// Number of consecutive checks that find the role taken, after which the shard is not checked
+/// until the role has been free for an interval.
 const CHECKS_BEFORE_SLEEP: u32 = 50;
 
 /// Number of times that the loop of one shard is run in a row while others wait.
@@ -53,7 +53,7 @@ const TURNS_IN_A_ROW: u32 = 4;
 /// Events that one call of the system returns at most.
 const BATCH: usize = 64;
 
-/// Keys of the poller's own descriptors; those of a slot follow.
+/// Keys of the poller's own descriptors; the keys of slots follow.
 const STOP: u64 = 0;
 const CLOCK: u64 = 1;
 const FIRST: u64 = 2;
@@ -134,14 +134,14 @@ struct Members {
     slots: Slab<Member>,
     /// When each shard is due that waits for a time.
     due: BTreeSet<(Instant, usize)>,
-    /// What the clock is set to.
+    /// Current setting of the clock.
     clock_at: Option<Instant>,
 }
 
-/// A shard, and what the background poller knows of it.
+/// A shard, with the background poller's state for it.
 struct Member {
     shard: Weak<Shard>,
-    /// What wakes a leader, while the shard is watched.
+    /// Wake sources of a leader, while the shard is watched.
     watch_set: Option<WatchSet>,
     /// Rings when the role has been free for an interval, and when the shard is closed.
     alarm: Arc<Alarm>,
@@ -247,7 +247,7 @@ impl Poller {
         }
     }
 
-    /// Does what is to be done for the shard in this slot. `rung`: because of its alarm.
+    /// Does the due work for the shard in this slot. `rung`: because of its alarm.
     fn turn(&self, slot: usize, rung: bool) {
         let mut members = locked(&self.members);
         let Members { slots, due, .. } = &mut *members;
@@ -290,7 +290,8 @@ impl Members {
 }
 
 impl Member {
-    /// Runs the loop of the shard, if no thread has had the poll role since the last turn. `rung`: its alarm has rung.
+    /// Runs the loop of the shard, if no thread has had the poll role since the last turn. `rung`:
+    /// its alarm has rung.
     fn turn(&mut self, shard: &Arc<Shard>, rung: bool) {
         let role = shard.role_state();
         if !rung && !self.needs_lock(role) {
@@ -323,18 +324,19 @@ impl Member {
         polling.set_wake_after(sleeps.then_some(INTERVAL));
     }
 
-    /// Returns whether a check that finds `role` needs the core lock: to take the role, or to sleep until it is free. A loaded
-    /// shard needs it at few checks. Its lock is held most of the time, so that each would be a miss, and its leader, whose
-    /// core this thread may have taken, waits for it afterwards.
+    /// Returns whether a check that finds `role` needs the core lock: to take the role, or to sleep
+    /// until it is free. A loaded shard needs it at few checks. Its lock is held most of the time,
+    /// so that each would be a miss, and its leader, whose core this thread may have taken, waits
+    /// for it afterwards.
     const fn needs_lock(&self, role: RoleState) -> bool {
         let may_take = !role.taken && role.changes == self.seen;
         may_take || (role.taken && self.checks_taken.saturating_add(1) >= CHECKS_BEFORE_SLEEP)
     }
 
-    /// Notes that a check has found `role`, and when the next one is. Returns whether it is when the role has been free for an
-    /// interval.
+    /// Notes that a check has found `role`, and when the next one is. Returns whether it is when
+    /// the role has been free for an interval.
     fn check_again(&mut self, role: RoleState) -> bool {
-        // After a long interval the number of changes says little about its end, so the next
+        // After a long interval the number of changes tells little about its end, so the next
         // interval is short.
         let busy = self.interval == INTERVAL && role.changes - self.seen >= BUSY_CHANGES;
         self.interval = if busy { BUSY_INTERVAL } else { INTERVAL };
@@ -345,12 +347,12 @@ impl Member {
         sleeps
     }
 
-    /// Runs the loop with the poll role until nothing is left to do, and then watches the shard; or
-    /// until another thread waits for the role, or other shards have waited long enough.
+    /// Runs the loop with the poll role until no work is left, and then watches the shard; or until
+    /// another thread waits for the role, or other shards have waited long enough.
     fn lead(&mut self, shard: &Arc<Shard>) {
         self.checks_taken = 0;
         self.interval = INTERVAL;
-        // What has raised it, or could have, is checked now.
+        // All reasons for which it was raised are checked now.
         shard.signal().lower();
         shard.receiver().take_over(shard.clock());
         for _ in 0..TURNS_IN_A_ROW {
@@ -421,7 +423,8 @@ mod tests {
         }
     }
 
-    /// Found by counting: nearly all misses of the core lock under load were those of these checks.
+    /// Found by counting: nearly all misses of the core lock under load were caused by these
+    /// checks.
     #[test]
     fn a_check_needs_the_core_lock_only_to_take_the_role_or_to_sleep() {
         let mut member = member();

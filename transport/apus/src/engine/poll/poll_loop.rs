@@ -1,5 +1,5 @@
-//! The engine's loop: receive, handle packets, timers, transmit, deliver; and sleep when nothing
-//! arrives.
+//! The engine's poll loop: receives, handles packets and timers, transmits, delivers, and sleeps
+//! when no packet arrives.
 
 use super::wait_target::WaitTarget;
 use crate::engine::core::{Core, ReceiveStamps};
@@ -19,12 +19,12 @@ use std::time::Instant;
 /// system call of about 200 ns.
 const ROUNDS_PER_CHECK: u32 = 16;
 
-/// Number of packets in one receive from which another poll is worth a system call before the
-/// thread sleeps, in this wait or in the next one. A packet that comes alone is rarely followed by
-/// others, and the call that sleeps sees whatever has arrived.
+/// Minimum number of packets in one receive that makes another poll worth a system call before the
+/// thread sleeps, in this wait or in the next one. A single packet is rarely followed by others,
+/// and the call that sleeps reports further arrivals.
 const WORTH_ANOTHER_POLL: usize = 2;
 
-/// What a pass of the loop does about the network.
+/// Treatment of the network in a pass of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrivals {
     /// Polls it.
@@ -33,7 +33,7 @@ enum Arrivals {
     Skip,
 }
 
-/// What the loop carries from one pass to the next.
+/// Loop state carried between passes.
 #[derive(Debug)]
 pub(crate) struct LoopState {
     spin: Spin,
@@ -47,8 +47,8 @@ pub(crate) struct LoopState {
 }
 
 impl LoopState {
-    /// Returns the state before the first pass. With `check_first` it checks timers even if nothing
-    /// arrives.
+    /// Returns the state before the first pass. With `check_first` it checks timers even if no
+    /// packet arrives.
     pub(crate) fn new(poll: PollMode, check_first: bool) -> Self {
         let mut state = Self {
             spin: Spin::new(poll.spin_for()),
@@ -64,8 +64,8 @@ impl LoopState {
     }
 
     /// Returns the state before the first pass of a wait that ends at `deadline`, if it has one. A
-    /// thread that would sleep anyway leaves a socket alone whose last packet came alone. A wait that
-    /// may be over at once polls it: nothing else would.
+    /// thread that would sleep anyway does not poll the socket if its last packet was a single one.
+    /// A wait that may be over at once polls it: no later pass would.
     fn before_wait(receiver: &Receiver, poll: PollMode, deadline: Option<Instant>) -> Self {
         // A deadline may have passed already: the first idle round checks it.
         let mut state = Self::new(poll, deadline.is_some());
@@ -75,7 +75,7 @@ impl LoopState {
         state
     }
 
-    /// Has the next pass check the timers even if nothing arrives.
+    /// Has the next pass check the timers even if no packet arrives.
     pub(crate) const fn check_next(&mut self) {
         self.rounds = ROUNDS_PER_CHECK - 1;
     }
@@ -96,11 +96,11 @@ impl LoopState {
         self.check_deadline = true;
         let skip = is_alone(poll, packets) || core.has_more_to_deliver();
         self.arrivals = if skip { Arrivals::Skip } else { Arrivals::Poll };
-        // What the quotas have left over continues without an arrival.
+        // Work deferred by the quotas continues without an arrival.
         self.rounds = if core.has_more_to_do() { ROUNDS_PER_CHECK - 1 } else { 0 };
     }
 
-    /// After a pass that did nothing, if the thread spins.
+    /// After an idle pass, if the thread spins.
     const fn after_idle_round(&mut self) {
         self.arrivals = Arrivals::Poll;
         self.check_deadline = self.rounds == 0;
@@ -116,13 +116,13 @@ impl LoopState {
     }
 }
 
-/// Returns whether a thread that polls in this mode sleeps after a receive of this number of packets,
-/// without another poll.
+/// Returns whether a thread that polls in this mode sleeps after a receive of this number of
+/// packets, without another poll.
 const fn is_alone(poll: PollMode, packets: usize) -> bool {
     poll.sleeps_at_once() && packets < WORTH_ANOTHER_POLL
 }
 
-/// What a pass has received.
+/// Arrivals of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     /// Events from shared memory.
@@ -131,15 +131,15 @@ struct Batch {
     packets: usize,
     /// Whether the pass is for shared memory alone: no packet, no timer.
     local_only: bool,
-    /// What the receive from the network says about packets that wait unread; `None` without one.
+    /// Unread packets, as reported by the receive from the network; `None` without a receive.
     reading: Option<BatchReading>,
     stamps: ReceiveStamps,
 }
 
-/// What a receive says about packets that wait unread.
+/// State of the socket's unread packets after a receive.
 #[derive(Clone, Copy, Debug)]
 struct BatchReading {
-    /// Its packets have arrived since then, if that is known.
+    /// Lower bound of the packets' arrival times, if known.
     since: Option<apus_proto::Instant>,
     /// Whether it left the socket empty.
     empty: bool,
@@ -165,7 +165,7 @@ pub(crate) enum Pass<'a> {
         /// Packets received, as counted by [`Receiver::last_packets`].
         packets: usize,
     },
-    /// There was nothing to do.
+    /// No packet had arrived, and no timer was due.
     Idle,
     /// The driver is broken.
     Broken(io::Error),
@@ -173,7 +173,7 @@ pub(crate) enum Pass<'a> {
 
 /// The result of a sleep of the leader.
 enum SleepOutcome<'a, T> {
-    /// There is something to do, beginning with this about the network.
+    /// There is work, starting with this treatment of the network.
     Woken(Arrivals),
     /// There is no reason to wait any more.
     Over(Locked<'a>, Option<T>),
@@ -197,14 +197,14 @@ impl Shard {
         (core, output)
     }
 
-    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held
+    /// Receives arrived packets, in a few passes at most, does due work, and sends messages held
     /// back. The caller has the poll role, which is passed on here.
     pub(crate) fn poll_once(&self) -> Locked<'_> {
         let began = self.clock().now();
         let mut receiver = self.receiver();
         receiver.take_over(self.clock());
         receiver.expect_network();
-        // Timers are checked even if nothing arrives: explicit polls keep the background poller
+        // Timers are checked even if no packet arrives: explicit polls keep the background poller
         // away.
         let mut state = LoopState::new(PollMode::Block, true);
         for _ in 0..FULL_PASSES {
@@ -311,7 +311,7 @@ impl Shard {
     }
 
     /// Receives from shared memory and from the network, without the core lock. Returns `None` if
-    /// nothing has arrived and nothing is due.
+    /// there are no arrivals and no due timers.
     ///
     /// # Errors
     ///
@@ -369,8 +369,7 @@ impl Shard {
         slept
     }
 
-    /// Sleeps after local peers have been notified of that. Sets the reasons for which it was
-    /// woken.
+    /// Sleeps after local peers have been notified of that. Sets the reasons of its wake-up.
     fn sleep_prepared<W: WaitTarget>(
         &self,
         receiver: &mut Receiver,
@@ -414,7 +413,7 @@ impl Shard {
                 if by.companion {
                     target.note_companion();
                 }
-                // A timer asks whether a peer is silent, which only another poll can tell.
+                // A timer checks whether a peer is silent, which only another poll can tell.
                 let timer = !by.signal && !by.doorbell && !by.companion;
                 let poll = by.driver || timer || stopped.is_some();
                 SleepOutcome::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
@@ -450,7 +449,7 @@ mod tests {
             let first = |poll, deadline| LoopState::before_wait(&receiver, poll, deadline).arrivals;
             assert_eq!(first(PollMode::Block, None), blocking, "{packets} packets");
             assert_eq!(first(PollMode::Spin, None), Arrivals::Poll);
-            // A wait that is over at once takes what has arrived.
+            // A wait that is over at once takes arrived messages.
             assert_eq!(first(PollMode::Block, Some(Instant::now())), Arrivals::Poll);
         };
         expect(0, Arrivals::Skip);

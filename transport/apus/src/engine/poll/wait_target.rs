@@ -1,4 +1,4 @@
-//! What threads and tasks wait for, and how they take it.
+//! Targets of a wait: results that threads and tasks wait for, and how they take them.
 
 use crate::engine::core::Core;
 use crate::engine::handoff::{Delivered, MessageKind, ThreadToken, Waiter};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Something that a thread or task waits for. All methods run under the core lock.
 pub(crate) trait WaitTarget {
-    /// What the waiter gets.
+    /// Result for the waiter.
     type Output;
 
     /// Takes it if it is there, for a waiter that was not notified.
@@ -34,7 +34,7 @@ pub(crate) trait WaitTarget {
         &[]
     }
 
-    /// Notes that one of the companions is readable.
+    /// Records that one of the companions is readable.
     fn note_companion(&self) {}
 
     /// Passes it on for a waiter that was notified and does not want it any more.
@@ -61,8 +61,7 @@ pub(crate) trait WaitTarget {
 }
 
 impl Core {
-    /// Ends a pass of the loop: the leader takes what it waits for before other waiters are
-    /// notified.
+    /// Ends a pass of the loop: the leader takes its own result before other waiters are notified.
     pub(in crate::engine) fn finish_pass<W: WaitTarget>(
         &mut self,
         target: &W,
@@ -76,8 +75,8 @@ impl Core {
         output
     }
 
-    /// Returns whether a thread must not wait for `target` any more: the endpoint is closed, or the thread is asked to steal
-    /// from other shards.
+    /// Returns whether a thread must stop waiting for `target`: the endpoint is closed, or the
+    /// thread is asked to steal from other shards.
     pub(in crate::engine) fn is_wait_over<W: WaitTarget>(&self, target: &W) -> bool {
         self.is_closed() || self.is_steal_requested(target.kinds())
     }
@@ -124,8 +123,8 @@ impl Core {
 
     /// Takes `target` for a waiter that was notified. If it is not there, the wake-up was spurious.
     ///
-    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace,
-    /// since which it runs.
+    /// `waiter` is the waiter's name in the trace, and `ended` the time of its wake-up, in ticks of
+    /// the trace.
     pub(crate) fn take_notified<W: WaitTarget>(
         &mut self,
         target: &W,
@@ -227,7 +226,7 @@ impl WaitTarget for AnyCompletion {
 
 /// The next message of either kind, or a readable descriptor of the application.
 ///
-/// Only the leader sees it: a follower gets what it waits for when the poll role is passed to it.
+/// Only the leader sees it: a follower gets its result when the poll role is passed to it.
 #[derive(Debug)]
 pub(crate) struct AnyArrival<'a> {
     companions: &'a [BorrowedFd<'a>],
@@ -235,7 +234,7 @@ pub(crate) struct AnyArrival<'a> {
     readable: Cell<bool>,
 }
 
-/// What [`AnyArrival`] yields.
+/// Result of [`AnyArrival`].
 pub(crate) enum Arrived {
     Completion(EndedCall),
     Request(IncomingRequest),
@@ -378,7 +377,7 @@ impl WaitTarget for AllAcknowledged {
     }
 }
 
-/// Nothing: the loop runs until the endpoint is closed.
+/// No result: the loop runs until the endpoint is closed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UntilClosed;
 

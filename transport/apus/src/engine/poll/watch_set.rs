@@ -1,8 +1,8 @@
-//! What wakes a leader, as one descriptor that the background poller waits for.
+//! Wake sources of a leader, as one descriptor that the background poller waits for.
 //!
-//! A packet that arrives at a socket calls all sets that the socket is in, whether or not anything waits for
-//! them: 2.5 to 5.2 % of the samples of a short round trip (docs/perf-log.md, 2026-11-28). So there is a set
-//! while the shard is watched, and none while a thread leads.
+//! A packet that arrives at a socket calls all sets that the socket is in, whether or not anything
+//! waits for them: 2.5 to 5.2 % of the samples of a short round trip (docs/perf-log.md,
+//! 2026-11-28). So there is a set while the shard is watched, and none while a thread leads.
 
 use crate::engine::shard::Shard;
 use crate::engine::waiting::Descriptors;
@@ -10,7 +10,8 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// An epoll set of what wakes a leader: the driver, the signal, the doorbell of local peers.
+/// An epoll set of the wake sources of a leader: the driver, the signal, the doorbell of local
+/// peers.
 pub(crate) struct WatchSet {
     set: OwnedFd,
     /// Whether it was added to the poller's set.
@@ -18,7 +19,8 @@ pub(crate) struct WatchSet {
 }
 
 impl WatchSet {
-    /// Opens the set of `shard`. Waits for the shard's receiver, which the owner of the poll role has.
+    /// Opens the set of `shard`. Waits for the shard's receiver, which the owner of the poll role
+    /// has.
     ///
     /// # Errors
     ///

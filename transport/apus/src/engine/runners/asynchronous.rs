@@ -1,13 +1,13 @@
 //! The async engine: a task of a tokio runtime runs the loop, and tasks wait.
 //!
 //! One task of the runtime has the poll role for the life of the endpoint. In turns with the other
-//! tasks of the runtime it sends what they have left to it and receives; when nothing has arrived for
-//! a while ([`CooperativeSpin`]), it sleeps until the driver's descriptor is readable,
-//! a timer is due, or the signal is raised. All other tasks wait until they are notified.
+//! tasks of the runtime it sends the messages that they have left to it and receives; when no
+//! packet has arrived for a while ([`CooperativeSpin`]), it sleeps until the driver's descriptor is
+//! readable, a timer is due, or the signal is raised. All other tasks wait until they are notified.
 //!
-//! A task that makes a call or replies on the thread that is about to run the loop's task leaves its
-//! packets to it, so that those of several tasks leave together. Otherwise, and in the main future of
-//! a runtime, they leave at once (ENGINE-4).
+//! A task that makes a call or replies on the thread that is about to run the loop's task leaves
+//! its packets to it, so that the packets of several tasks leave together. Otherwise, and in the
+//! main future of a runtime, they leave at once (ENGINE-4).
 
 use super::event_loop::Sleep;
 use crate::engine::handoff::{Idle, Notice, SLEEPS_ON_NETWORK, Waiter};
@@ -32,7 +32,7 @@ use std::task::{Context, Poll};
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// What the task that runs the loop sleeps on.
+/// Descriptors that the task of the loop sleeps on.
 struct Sources {
     driver: AsyncFd<OwnedFd>,
     /// The driver's for packets that may wait. They wake the task as others do.
@@ -83,8 +83,8 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
             Turn::Closed => return,
             Turn::Worked => {
                 spin.restart();
-                // The tasks that were woken run first, and what they send leaves before the runtime
-                // asks the system for events. With several threads this would wake another one.
+                // The woken tasks run first, and their messages leave before the runtime polls the
+                // system for events. With several threads this would wake another one.
                 if is_alone {
                     run_others().await;
                     // A task that sleeps at once yields by that.
@@ -110,7 +110,7 @@ async fn run(guard: CloseOnDrop, sources: Sources) {
     }
 }
 
-/// Lets the tasks run that are ready, but not what the runtime runs in between: its main future, timers and events.
+/// Lets ready tasks run, but not the runtime's work in between: its main future, timers and events.
 async fn run_others() {
     let mut ran = false;
     std::future::poll_fn(|context| {
@@ -137,29 +137,29 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// What a turn of the task that runs the loop has done.
+/// Result of a turn of the task that runs the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// Something arrived or was due.
     Worked,
-    /// Nothing.
+    /// No work was done.
     Idle,
     /// The endpoint is closed.
     Closed,
 }
 
-/// Number of passes after which the task lets others run.
+/// Number of passes after which the task yields to others.
 const PASSES_PER_TURN: usize = 16;
 
 impl Shard {
-    /// Sends what other tasks have left to the task that runs the loop. Returns whether there was
-    /// something. The caller has the poll role.
+    /// Sends messages that other tasks have left to the task that runs the loop. Returns whether
+    /// there were any. The caller has the poll role.
     fn begin_turn(&self) -> bool {
         self.lock().begin_turn()
     }
 
-    /// Runs the loop until something has arrived and the socket is empty, for a number of passes at
-    /// most, or until nothing has arrived in `polls` passes. The caller has the poll role.
+    /// Runs the loop until packets have arrived and the socket is empty, for a number of passes at
+    /// most, or until no packet has arrived in `polls` passes. The caller has the poll role.
     fn turn(&self, polls: usize) -> Turn {
         {
             let mut core = self.lock();
@@ -200,12 +200,12 @@ impl Shard {
         turn
     }
 
-    /// Takes `target` if it is there, for a task that does not wait. If it is not, sends what is
+    /// Takes `target` if it is available, for a task that does not wait. Otherwise, sends messages
     /// held back, as before a wait.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint is closed, and there is nothing left to take.
+    /// [`Closed`]: the endpoint is closed, and no message is left.
     pub(crate) fn try_take<W: WaitTarget>(&self, target: &W) -> Result<Option<W::Output>, Closed> {
         let mut core = self.lock();
         if let Some(output) = core.take(target, WaitKind::None) {
@@ -232,7 +232,7 @@ impl Shard {
 }
 
 impl Sources {
-    /// Sleeps until something happens. Returns the reasons for which it woke.
+    /// Sleeps until an event occurs. Returns the reasons of the wake-up.
     async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> WakeReasons {
         let mut reasons = WakeReasons::default();
         let now = shard.clock().now();
@@ -291,16 +291,16 @@ async fn readable_if_any(
     }
 }
 
-/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events
-/// wake the task again.
+/// Clears the readiness of a descriptor: it will be read until it is empty, and later events wake
+/// the task again.
 fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     if let Ok(mut ready) = ready {
         ready.clear_ready();
     }
 }
 
-/// Waits until a target can be taken; `None` if the endpoint is closed, or the task is asked to steal
-/// from other shards. May be dropped at any time.
+/// Waits until a target can be taken; `None` if the endpoint is closed, or the task is asked to
+/// steal from other shards. May be dropped at any time.
 pub(crate) struct WaitFor<'a, W: WaitTarget> {
     shard: &'a Arc<Shard>,
     target: W,
@@ -331,7 +331,7 @@ impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
                 return Poll::Ready(None);
             }
             core.before_task_waits();
-            // STEAL-1: announce first, then read what the other shards have.
+            // STEAL-1: announce first, then read the surplus of the others.
             this.idle = this.shard.sibling().map(|sibling| sibling.idle(this.target.kinds()));
             if core.is_steal_requested(this.target.kinds()) || this.shard.has_to_steal(&this.target)
             {

@@ -1,7 +1,7 @@
-//! What every blocking call ends in: a thread that waits.
+//! A waiting thread: the end of every blocking call.
 //!
-//! [`Shard::wait_for`] takes what the thread waits for if it is there. Otherwise the thread runs
-//! the loop if the poll role is free, or waits until it is notified.
+//! [`Shard::wait_for`] takes the thread's target if it is available. Otherwise the thread runs the
+//! loop if the poll role is free, or waits until it is notified.
 
 use crate::engine::cpu::CpuPart;
 use crate::engine::handoff::{Notice, Waiter};
@@ -33,8 +33,8 @@ fn waiter() -> Arc<Waiter> {
 }
 
 impl Shard {
-    /// Waits until `target` can be taken, the deadline passes, the endpoint is closed, or the thread
-    /// is asked to steal from other shards; the latter three return `None`.
+    /// Waits until `target` can be taken, the deadline passes, the endpoint is closed, or the
+    /// thread is asked to steal from other shards; the latter three return `None`.
     pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
         core: Locked<'a>,
@@ -44,7 +44,7 @@ impl Shard {
         self.wait_in_mode(core, target, self.poll_mode(), deadline)
     }
 
-    /// Waits as [`Shard::wait_for`] does, in a poll mode of its own.
+    /// Waits as [`Shard::wait_for`] does, in the given poll mode.
     pub(crate) fn wait_in_mode<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,
@@ -60,9 +60,9 @@ impl Shard {
         if let Some(output) = core.take(target, WaitKind::None) {
             return (core, Some(output));
         }
-        // A thread that waits sends nothing more.
+        // A waiting thread sends no further messages.
         core.transmit_held_back();
-        // STEAL-1: announce first, then read what the other shards have.
+        // STEAL-1: announce first, then read the surplus of the others.
         let _idle = self.sibling().map(|sibling| sibling.idle(target.kinds()));
         if core.is_wait_over(target) || self.has_to_steal(target) {
             return (core, None);

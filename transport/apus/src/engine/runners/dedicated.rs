@@ -1,4 +1,4 @@
-//! The dedicated engine: a thread of its own runs the loop.
+//! The dedicated engine: a separate thread runs the loop.
 
 use crate::engine::poll::UntilClosed;
 use crate::engine::shard::Shard;

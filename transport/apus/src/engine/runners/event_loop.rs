@@ -1,5 +1,5 @@
-//! The loop for a runner that serves other things as well: a task of a runtime, or the background
-//! poller of the process. It works until nothing is left to do, and says what to sleep on.
+//! The loop for a runner with other duties: a task of a runtime, or the background poller of the
+//! process. It runs until no work is left, and returns the conditions of its sleep.
 
 use crate::engine::paths::receive::Receiver;
 use crate::engine::poll::{LoopState, Pass, UntilClosed};
@@ -11,11 +11,11 @@ use apus_proto::Instant;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// Number of passes after which the runner turns to other things.
+/// Number of passes after which the runner continues with its other duties.
 const PASSES_PER_TURN: usize = 16;
 
-/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it
-/// at 40 Gbit/s.
+/// Time after which sending to a full socket is retried. Chosen by us: 1 MiB of send buffer lasts
+/// for it at 40 Gbit/s.
 const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 /// Until when a runner sleeps, and whether it wakes when packets arrive.
@@ -26,8 +26,7 @@ pub(crate) struct Sleep {
 }
 
 impl Shard {
-    /// Runs the loop for a while. Returns whether nothing is left to do. The caller has the poll
-    /// role.
+    /// Runs the loop for a while. Returns whether all work is done. The caller has the poll role.
     pub(crate) fn work(&self) -> bool {
         let mut receiver = self.receiver();
         // Each pass checks the timers: the runner does not spin.

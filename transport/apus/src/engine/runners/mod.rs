@@ -1,5 +1,5 @@
-//! Runners of the poll loop: waiting threads ([`blocking`]), a dedicated thread ([`dedicated`]), and
-//! a task of a tokio runtime ([`asynchronous`]).
+//! Runners of the poll loop: waiting threads ([`blocking`]), a dedicated thread ([`dedicated`]),
+//! and a task of a tokio runtime ([`asynchronous`]).
 //!
 //! [`event_loop`] is the part for runners that serve other things as well and must not block.
 

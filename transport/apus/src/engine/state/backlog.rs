@@ -2,10 +2,10 @@
 //!
 //! Normally there is none: a short burst, or a pause of some milliseconds, costs only its own time,
 //! and a client may have a hundred outstanding requests. But if a queue that is never empty grows
-//! until requests wait for [`ONSET_FACTOR`] times [`Backlog::MAX_QUEUEING`] (or what the endpoint is
-//! configured with), the offered load exceeds what the application can serve, and waiting makes it
-//! worse: clients give up, and their requests are served nevertheless. From then on the queue may hold what the application takes in
-//! that time. Further requests are refused at once
+//! until requests wait for [`ONSET_FACTOR`] times [`Backlog::MAX_QUEUEING`] (or the configured
+//! time), the offered load exceeds the application's capacity, and waiting makes it worse: clients
+//! give up, and their requests are served nevertheless. From then on the queue may hold the number
+//! of requests that the application takes in that time. Further requests are refused at once
 //! ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
 //!
 //! ```text
@@ -22,22 +22,22 @@
 //! system call, about as much as a dozen refusals.
 //!
 //! While receiving is stopped, packets gather in the kernel's socket buffer. Received together they
-//! cost a third of what they cost one by one, and dropping those that do not fit there costs
-//! nothing. The time limit also bounds the delay of control packets and of the rest of requests
-//! that have begun: they are in the same socket.
+//! cost a third of their separate cost, and the kernel drops the excess for free. The time limit
+//! also bounds the delay of control packets and of the rest of started requests: they are in the
+//! same socket.
 //!
 //! # Invariants
 //!
-//! - **BACKLOG-1** Without a bound nothing is refused and receiving never stops. Below 320 requests
-//!   there is no bound.
-//! - **BACKLOG-2** Time in which the process did not run does not count against the application: at
+//! - **BACKLOG-1** Without a bound no request is refused and receiving never stops. Below 320
+//!   requests there is no bound.
+//! - **BACKLOG-2** Time while the process was stopped does not count against the application: at
 //!   most 1 ms counts between two observations.
 //! - **BACKLOG-3** A reply is held back only if other requests wait and no thread has the poll
-//!   role. It leaves at the latest when a thread asks for a message and the last poll is 125 µs ago
-//!   or no message is there; if no thread asks, when the background poller takes the role; and
+//!   role. It leaves at the latest when a thread requests a message and the last poll is 125 µs ago
+//!   or no message is available; if no thread does, when the background poller takes the role; and
 //!   before the endpoint is shut down.
-//! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds requests
-//!   waiting.
+//! - **BACKLOG-4** Polls of the network take at most half of the time of a thread that finds
+//!   requests waiting.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
@@ -79,21 +79,20 @@ struct Bounded {
     full: Instant,
 }
 
-/// Time over which the pace of a queue is measured, and for which the queue must not be full before
-/// the bound is lifted. Chosen by us: long compared with a burst of packets, short compared with a
-/// client's timeout.
+/// Measuring period of a queue's pace, and the time without a full queue that lifts the bound.
+/// Chosen by us: long compared with a burst of packets, short compared with a client's timeout.
 const WINDOW: Duration = Duration::from_millis(10);
 
 /// Number of requests that a measurement needs; it takes longer than the window if there are fewer.
 /// Also the smallest bound: whatever a request costs, 16 of them wait occasionally at 90 % load.
 const MIN_REQUESTS: u64 = 16;
 
-/// Multiple of `max_queueing` for which requests must wait before the bound begins to hold. Chosen by
-/// us: 100 ms. At 80 % load, a process that pauses for 10 ms catches up within 40 ms, and refusing
-/// would lose what is served late; no process catches up with four times its capacity.
+/// Multiple of `max_queueing` that requests must wait before the bound takes effect. Chosen by us:
+/// 100 ms. At 80 % load, a process that pauses for 10 ms catches up within 40 ms, and refusing
+/// would lose requests that are served late; no process catches up with four times its capacity.
 const ONSET_FACTOR: u64 = 200;
 
-/// Number of requests that must wait before the bound begins to hold. Chosen by us: clients that keep
+/// Number of requests that must wait before the bound takes effect. Chosen by us: clients that keep
 /// a number of requests outstanding may well want fewer to wait. More would reach `max_server_rpcs`
 /// first if each request took only a microsecond.
 const ONSET: RangeInclusive<u64> = 320..=16_384;
@@ -101,21 +100,21 @@ const ONSET: RangeInclusive<u64> = 320..=16_384;
 /// Longest time between two observations that counts (BACKLOG-2).
 const MAX_COUNTED_GAP: Duration = Duration::from_millis(1);
 
-/// Time after which the network is polled although requests wait, and for which receiving stops at
-/// most. Chosen by us: a quarter of the time that a request may wait. At 100,000 packets a second a
+/// Time after which the network is polled although requests wait, and the longest stop of
+/// receiving. Chosen by us: a quarter of a request's maximum wait. At 100,000 packets a second a
 /// dozen are received together, and the polls cost less than 1 % of the time.
 const POLL_INTERVAL: Duration = Duration::from_micros(125);
 
-/// Number of passes in a row that leave packets in the socket after which receiving may stop
-/// nevertheless. Chosen by us: 64 packets in the UDP driver's batches of 16, as much work as fits
-/// between two polls. Packets that are left grow stale there, but a core that only receives does
-/// not serve.
+/// Number of consecutive passes with packets left in the socket after which receiving may stop
+/// nevertheless. Chosen by us: 64 packets in the UDP driver's batches of 16, the work that fits
+/// between two polls. Unread packets grow stale there, but a core that only receives does not
+/// serve.
 pub(crate) const FULL_PASSES: u32 = 4;
 
 impl Backlog {
-    /// The expected time for which a request may wait for a thread of the application while the
-    /// bound holds. Chosen by us: a small multiple of the cost of waking a thread, and of the time
-    /// that requests of 20 µs wait at 75 % load.
+    /// Expected wait of a request for a thread of the application while the bound is in effect.
+    /// Chosen by us: a small multiple of the cost of waking a thread, and of the wait of 20 µs
+    /// requests at 75 % load.
     pub(crate) const MAX_QUEUEING: Duration = Duration::from_micros(500);
 
     /// Returns the state of an empty queue. With [`Duration::MAX`] requests are never refused.
@@ -136,8 +135,8 @@ impl Backlog {
         self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
     }
 
-    /// Ends a pass of the loop after which `waiting` requests wait, and which has emptied the
-    /// socket if `drained`. Receiving may have to stop.
+    /// Ends a pass of the loop that leaves `waiting` requests, and has emptied the socket if
+    /// `drained`. Receiving may have to stop.
     pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
         let full = !drained && waiting > 0;
         self.full_passes = if full { self.full_passes.saturating_add(1) } else { 0 };
@@ -169,7 +168,7 @@ impl Backlog {
     }
 
     /// Returns whether replies wait for the next poll of the network: `waiting` requests are left,
-    /// and at this pace the poll comes after several of them.
+    /// and at this pace the poll follows after several of them.
     pub(crate) fn holds_replies(&self, waiting: usize) -> bool {
         waiting > 0
             && self
@@ -198,9 +197,9 @@ impl Backlog {
         self.next_poll = now + POLL_INTERVAL;
     }
 
-    /// Notes that a poll for a thread that had found a request took until `now`. The next one follows after as much
-    /// time at least: 128 datagrams of 64 KB take a millisecond, and the application would get one request between two
-    /// such polls (BACKLOG-4).
+    /// Notes that a poll for a thread that had found a request took until `now`. The next one
+    /// follows after as much time at least: 128 datagrams of 64 KB take a millisecond, and the
+    /// application would get one request between two such polls (BACKLOG-4).
     pub(crate) fn note_poll_end(&mut self, began: Instant, now: Instant) {
         self.next_poll = now + POLL_INTERVAL.max(now - began);
     }
@@ -262,8 +261,8 @@ mod tests {
         Backlog::new(Backlog::MAX_QUEUEING)
     }
 
-    /// Simulates a queue of constant length from which a request is taken every `service`
-    /// nanoseconds, with a poll each time, between two times in milliseconds.
+    /// Simulates a queue of constant length, with one request taken and one poll every `service`
+    /// nanoseconds, between two times in milliseconds.
     fn hold(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
         for now in (from * MS..to * MS).step_by(service as usize) {
             let _ = backlog.room(waiting, at(now));

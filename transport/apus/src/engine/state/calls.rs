@@ -16,8 +16,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
-    /// What calls through shared memory have in addition until they end. Beside the calls, not in them: a call over the network is
-    /// copied into its slot and out of it.
+    /// Additional state of calls through shared memory, until they end. Kept outside of the calls:
+    /// a call over the network is copied into its slot and out of it.
     local: Slab<LocalCall>,
     /// The serial number of the next call: distinguishes it from earlier ones in the same slot.
     serial: u32,
@@ -43,10 +43,11 @@ enum CallPath {
 struct Call {
     serial: u32,
     path: CallPath,
-    /// Where in the table of those through shared memory it is; `None` if it goes over the network or has ended.
+    /// Its index in the table of calls through shared memory; `None` if it uses the network or has
+    /// ended.
     local: Option<u32>,
-    /// The interval of the [timeout](crate::engine::state::CallTimeout) in which it was made; `None` if it
-    /// has a deadline of its own, or none at all.
+    /// Its interval of the [timeout](crate::engine::state::CallTimeout); `None` if it has a
+    /// deadline, or no limit at all.
     made: Option<u32>,
     receipt: Receipt,
     /// `None` if it is not traced.
@@ -85,10 +86,11 @@ pub(crate) struct LocalCall {
     pub(crate) timer: Option<Box<LocalTimer>>,
 }
 
-/// What times a call through shared memory.
+/// Timing of a call through shared memory.
 #[derive(Debug)]
 pub(crate) struct LocalTimer {
-    /// When it began, and the number of calls that it counts for; `None` if its duration is not recorded.
+    /// Its start, and the number of calls that it counts for; `None` if its duration is not
+    /// recorded.
     pub(crate) timed: Option<(std::time::Instant, u64)>,
     /// `None` unless the trace is frozen if it is slow.
     pub(crate) slow_watch: Option<SlowWatch>,
@@ -105,7 +107,7 @@ enum Receipt {
 }
 
 impl Receipt {
-    /// Returns that of a shared call with this cookie, or of a private one.
+    /// Returns the key of a shared call with this cookie, or of a private one.
     fn new(cookie: Option<u64>) -> Self {
         cookie
             .map_or(Self::Private { waiter: None, result: None }, |cookie| Self::Shared { cookie })
@@ -152,7 +154,7 @@ impl Calls {
         key
     }
 
-    /// Removes what a call through shared memory had in addition, if there is anything.
+    /// Removes the additional state of a call through shared memory, if it has any.
     fn remove_local(&mut self, at: Option<u32>) -> Option<LocalCall> {
         at.map(|at| self.local.remove(at as usize))
     }
@@ -255,7 +257,7 @@ impl Calls {
         }
     }
 
-    /// Removes a call that is cancelled. Returns what is left to do for it; `None` if there is no
+    /// Removes a call that is cancelled. Returns the remaining work for it; `None` if there is no
     /// such call.
     pub(crate) fn abandon(&mut self, key: Key) -> Option<Abandoned> {
         self.get(key)?;
@@ -272,16 +274,16 @@ impl Calls {
         }
     }
 
-    /// Takes what a call has in addition that goes through the pair with this number and has not ended: [`Calls::end`]
-    /// follows. Also returns its RPC, if it is traced.
+    /// Takes the additional state of a call through the pair with this number that has not ended:
+    /// [`Calls::end`] follows. Also returns its RPC, if it is traced.
     pub(crate) fn take_local(&mut self, key: Key, pair: u64) -> Option<(LocalCall, Option<Rpc>)> {
         let call = self.get_mut(key).filter(|call| call.path == CallPath::Local(pair))?;
         let (at, rpc) = (call.local.take()?, call.rpc);
         Some((self.local.remove(at as usize), rpc))
     }
 
-    /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one, and returns the completion
-    /// of a shared one.
+    /// Ends a call whose end the thread `by` has received. Notifies the waiter of a private one,
+    /// and returns the completion of a shared one.
     pub(crate) fn end(
         &mut self,
         key: Key,
@@ -328,9 +330,9 @@ impl Key {
 /// A call whose timeout has passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OverdueCall {
-    /// It goes over the network, and may have ended.
+    /// It uses the network, and may have ended.
     Network(RpcKey),
-    /// It goes through shared memory.
+    /// It uses shared memory.
     Local(Key),
 }
 

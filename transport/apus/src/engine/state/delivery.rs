@@ -14,7 +14,7 @@ use crate::engine::handoff::WakeList;
 use apus_proto::{Event, RpcError};
 use bytes::Bytes;
 
-/// What a delivery may change.
+/// Groups of state that a delivery may change.
 pub(crate) struct Delivery<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) calls: &'a mut Calls,

@@ -24,7 +24,7 @@ pub(crate) struct EndedCall {
     pub(crate) rpc: Option<Rpc>,
 }
 
-/// What the application takes from the inbox, as it is counted.
+/// A message that the application takes from the inbox, as counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// A message of this many bytes, which may be 0.
@@ -34,22 +34,22 @@ pub(crate) enum Taken {
 }
 
 impl Taken {
-    /// Returns what the end of a call with this result is.
+    /// Returns the completion of a call with this result.
     pub(crate) fn from_result(result: &Result<Bytes, RpcError>) -> Self {
         result.as_ref().map_or(Self::Failure, |payload| Self::Message(payload.len()))
     }
 }
 
-/// Where a request came from, and the name of its RPC there.
-// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in
-// an `Option`, as for `apus_proto::Event`.
+/// Origin of a request, and the name of its RPC there.
+// Rationale: `repr` gives the tag a separate word, which an `Option` uses as its tag as well, as
+// for `apus_proto::Event`.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Origin {
     /// Over the network.
     Network(RpcKey),
-    /// Through shared memory, over the pair with this number, with the id that its client has given it. A reference to the pair
-    /// would cost two locked instructions for each request.
+    /// Through shared memory, over the pair with this number, with the id that its client has given
+    /// it. A reference to the pair would cost two locked instructions for each request.
     Local(u64, u64),
 }
 

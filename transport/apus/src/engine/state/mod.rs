@@ -11,9 +11,9 @@
 //! | [`Inbox`] | requests and completions for the application, and the backlog's bound ([`backlog`]) |
 //! | [`RoomWaiters`], [`DrainWaiters`] | waiters for room to send and for acknowledgements |
 //! | [`Polling`] | the poll role, the leader's sleep, the background poller's alarm |
-//! | [`CallTimeout`] | the intervals in which calls without a deadline were made |
+//! | [`CallTimeout`] | the intervals of calls without a deadline |
 //! | [`CorkState`] | corks, and the number of messages that are held back |
-//! | [`PassQuota`] | what the current pass may still do, and what the last one left over |
+//! | [`PassQuota`] | remaining work of the current pass, and deferred work of the last one |
 //! | [`Observation`] | counters, histograms, the tracer |
 //! | [`Time`] | the clock and its last reading |
 

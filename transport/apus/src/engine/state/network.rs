@@ -15,7 +15,7 @@ use apus_trace::recorder;
 use smallvec::SmallVec;
 use std::io;
 
-/// The protocol, the driver's transmit half, and the addresses from which packets leave.
+/// The protocol, the driver's transmit half, and the source addresses of packets.
 pub(crate) struct Network {
     transport: Transport,
     transmit: Box<dyn TransmitHalf>,
@@ -60,7 +60,8 @@ impl Network {
         })
     }
 
-    /// Hands the packets of the last receive to the protocol, which may accept `room` requests. Returns their bytes.
+    /// Hands the packets of the last receive to the protocol, which may accept `room` requests.
+    /// Returns their bytes.
     pub(crate) fn handle_packets(
         &mut self,
         receive: &mut dyn ReceiveHalf,
@@ -92,7 +93,7 @@ impl Network {
         bytes
     }
 
-    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    /// Forwards an ICMP or socket error for an earlier packet to the protocol.
     pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>, now: Instant) {
         let trouble = match report.error {
             NetworkError::PortClosed => Unreachable::PortClosed,
@@ -107,7 +108,7 @@ impl Network {
         self.transport.handle_returned(now, report.peer, trouble, report.packet);
     }
 
-    /// Does what is due. Returns whether the protocol's quota has left something over.
+    /// Handles due timers. Returns whether the protocol's quota has deferred work.
     #[must_use]
     pub(crate) fn handle_timers(&mut self, now: Instant, tracer: &mut Tracer) -> bool {
         if self.next_timeout() > now {
@@ -123,7 +124,7 @@ impl Network {
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// Sends what may leave, but not much more than `quota` bytes of payload. Returns whether the
+    /// Sends packets that may leave, up to about `quota` bytes of payload. Returns whether the
     /// quota ended it.
     ///
     /// # Errors
@@ -150,7 +151,7 @@ impl Network {
             // packet.
             let next = self.transport.poll_transmit(now);
             let Some(transmit) = &next else {
-                // The driver may have learnt from a packet that the protocol has forgotten a session.
+                // A packet may have shown the driver that the protocol has dropped a session.
                 if self.take_sessions(now) {
                     continue;
                 }
@@ -170,7 +171,8 @@ impl Network {
         Ok(more)
     }
 
-    /// Hands the sessions that the driver has agreed upon to the protocol. Returns whether there were any.
+    /// Hands the sessions that the driver has established to the protocol. Returns whether there
+    /// were any.
     fn take_sessions(&mut self, now: Instant) -> bool {
         let mut some = false;
         while let Some((peer, session)) = self.transmit.poll_session() {
@@ -180,7 +182,7 @@ impl Network {
         some
     }
 
-    /// Does what is due in the driver.
+    /// Handles due timers of the driver.
     pub(crate) fn handle_driver_timeout(&mut self) {
         self.transmit.handle_timeout();
     }
@@ -190,8 +192,8 @@ impl Network {
         self.transmit.next_timeout()
     }
 
-    /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver
-    /// got the first of `packets` packets, 0 if nothing is recorded. Packets that the driver has
+    /// Gives packets that the driver holds back to the kernel, and records it. `began` is when the
+    /// driver got the first of `packets` packets, 0 if not recorded. Packets that the driver has
     /// sent earlier, for lack of room, are recorded as sent now.
     fn flush(&mut self, began: u64, packets: usize, tracer: &mut Tracer) -> io::Result<()> {
         if tracer.has_unsent_pieces() {

@@ -30,8 +30,8 @@ impl Alarm {
         Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, flags)? })
     }
 
-    /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces what it was
-    /// set to before.
+    /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces the previous
+    /// setting.
     pub(crate) fn set(&self, after: Duration) {
         // Zero would unset it.
         let it_value = timespec(after.max(Duration::from_nanos(1)));
@@ -46,7 +46,7 @@ impl Alarm {
 
     /// Notes that it has rung.
     pub(crate) fn clear(&self) {
-        // Nothing to read if another call has set it anew meanwhile.
+        // Empty if another call has set it again in the meantime.
         let _ = rustix::io::read(&self.timer, &mut [0; 8]);
     }
 }

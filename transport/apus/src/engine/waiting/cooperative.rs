@@ -1,34 +1,34 @@
 //! Cooperative spinning: for how long the task that runs the loop keeps polling before it sleeps.
 //!
-//! A task that sleeps costs the next message a wake-up through the runtime: two system calls more,
-//! and the time that the processor needs to leave its idle state. So the task polls the network again
-//! each time the runtime has run the other tasks, for as long as
-//! [`PollMode`] says, and only then registers with the runtime.
+//! A task that sleeps costs the next message a wake-up through the runtime: two additional system
+//! calls, and the time that the processor needs to leave its idle state. So the task polls the
+//! network again each time the runtime has run the other tasks, for the time of the [`PollMode`],
+//! and only then registers with the runtime.
 //!
 //! # Invariants
 //!
 //! - **COOP-1** Between two polls the runtime runs every other task that is ready.
-//! - **COOP-2** If another thread wants the core, the task sleeps at once, and for [`BACKOFF`] it does
-//!   not spin: the peer may be what waits for the core.
+//! - **COOP-2** If another thread needs the core, the task sleeps at once, and for [`BACKOFF`] it
+//!   does not spin: the peer may be the thread that waits for the core.
 
 use super::poll_mode::PollMode;
 use super::spin::Spin;
 use std::time::{Duration, Instant};
 
-/// Number of rounds in which nothing arrived after which the task offers the core to other threads.
-/// Chosen by us: a round takes two microseconds, and the answer of an idle peer some more.
+/// Number of rounds without arrivals after which the task offers the core to other threads. Chosen
+/// by us: a round takes two microseconds, and the answer of an idle peer some more.
 const ROUNDS_PER_OFFER: u32 = 8;
 
-/// Number of polls of the network in a round. Chosen by us: together they take about as long as the
-/// runtime needs to ask the system for events once.
+/// Number of polls of the network in a round. Chosen by us: together they take about as long as one
+/// poll of the system for events by the runtime.
 const POLLS: usize = 4;
 
 /// Longest time that the system needs to find that no other thread wants the core: it takes a
 /// fraction of a microsecond, and running another thread takes many.
 const IDLE_OFFER: Duration = Duration::from_micros(10);
 
-/// Time for which the task does not spin after another thread has wanted the core. Chosen by us:
-/// some time slices of the system's scheduler.
+/// Time without spinning after another thread has needed the core. Chosen by us: some time slices
+/// of the system's scheduler.
 const BACKOFF: Duration = Duration::from_millis(10);
 
 /// How a task spins.
@@ -46,18 +46,18 @@ impl CooperativeSpin {
         Self { poll, spin: Spin::new(poll.spin_for()), rounds: 0, backs_off: None }
     }
 
-    /// Returns the number of polls of the network in a round in which nothing arrives.
+    /// Returns the number of polls of the network in a round without arrivals.
     pub(crate) fn polls(&self) -> usize {
         if self.poll.sleeps_at_once() || self.backs_off.is_some() { 1 } else { POLLS }
     }
 
-    /// After a turn in which something arrived.
+    /// After a turn with arrivals.
     pub(crate) const fn restart(&mut self) {
         self.spin = Spin::new(self.poll.spin_for());
         self.rounds = 0;
     }
 
-    /// After a turn in which nothing arrived. Returns whether to poll again, as opposed to sleep.
+    /// After a turn without arrivals. Returns whether to poll again, as opposed to sleep.
     pub(crate) fn go_on(&mut self) -> bool {
         self.go_on_unless(|| {
             let before = Instant::now();
@@ -67,7 +67,7 @@ impl CooperativeSpin {
     }
 
     /// Returns whether to poll again. `offer` offers the core to other threads, and returns whether
-    /// one wanted it.
+    /// one took it.
     fn go_on_unless(&mut self, offer: impl FnOnce() -> bool) -> bool {
         if self.backs_off.is_some_and(|until| Instant::now() < until) {
             return false;

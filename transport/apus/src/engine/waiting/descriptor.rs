@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What a task waits for: data to read, or an entry in a socket's queue of errors, which the system
-/// does not call readable.
+/// Conditions that a task waits for: data to read, or an entry in a socket's queue of errors, which
+/// the system does not call readable.
 pub(crate) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
 
 /// Registers a descriptor with the runtime, for [`ARRIVAL`].

@@ -1,9 +1,9 @@
 //! Means of waiting: spinning for a limited time, and the kernel objects that a sleeper waits on.
 //!
-//! Threads spin ([`spin`]) and tasks poll cooperatively ([`cooperative`]) for as long as the
-//! [`PollMode`] says. A sleeping leader is woken by its [`signal`], by the driver's descriptor or by
-//! a timer; tasks register these with their runtime ([`descriptor`]), and the background poller
-//! sleeps on an [`alarm`]. Nothing here knows of the protocol or of the core lock.
+//! Threads spin ([`spin`]) and tasks poll cooperatively ([`cooperative`]) for the time of the
+//! [`PollMode`]. A sleeping leader is woken by its [`signal`], by the driver's descriptor or by a
+//! timer; tasks register these with their runtime ([`descriptor`]), and the background poller
+//! sleeps on an [`alarm`]. The folder is independent of the protocol and of the core lock.
 
 mod alarm;
 #[cfg(feature = "tokio")]

@@ -16,7 +16,7 @@ pub enum PollMode {
     Spin,
     /// Spin for this long, then sleep.
     Hybrid(Duration),
-    /// Sleep as soon as there is nothing to do.
+    /// Sleep as soon as there is no work.
     Block,
 }
 
@@ -35,7 +35,7 @@ impl PollMode {
         }
     }
 
-    /// Returns whether a thread sleeps as soon as there is nothing to do.
+    /// Returns whether a thread sleeps as soon as there is no work.
     pub(crate) const fn sleeps_at_once(self) -> bool {
         matches!(self, Self::Block) || matches!(self, Self::Hybrid(Duration::ZERO))
     }

@@ -1,18 +1,18 @@
-//! What wakes the leader while it sleeps in the kernel.
+//! Wake-up of the leader while it sleeps in the kernel.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smallvec::SmallVec;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// An eventfd beside the driver's descriptor. It is written only when something concerns a sleeper:
-/// an earlier timer, a thread that wants the poll role, the end of the endpoint.
+/// An eventfd in addition to the driver's descriptor. It is written only for events that concern a
+/// sleeper: an earlier timer, a thread that waits for the poll role, the end of the endpoint.
 #[derive(Debug)]
 pub(crate) struct Signal {
     event: OwnedFd,
 }
 
-/// What a sleeper waits for in addition to the signal.
+/// Conditions of a sleeper in addition to the signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptors<'a> {
     /// The driver's, readable for packets, writable for room.
@@ -30,11 +30,11 @@ pub(crate) struct WakeConditions<'a> {
     pub(crate) readable: bool,
     /// The socket has room again.
     pub(crate) writable: bool,
-    /// Descriptors of the application, of which one is readable.
+    /// Descriptors of the application; one of them is readable.
     pub(crate) companions: &'a [BorrowedFd<'a>],
 }
 
-/// What ended a sleep; none of these if the time was up.
+/// Reasons of a wake-up; none of these if the time was up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WakeReasons {
     /// The driver is readable or writable.

@@ -21,7 +21,7 @@ const ROUNDS_PER_READING: u32 = 16;
 const ROUNDS_PER_RARE_READING: u32 = 1_024;
 
 impl Spin {
-    /// Begins to spin for `limit`; `None` stands for forever.
+    /// Starts to spin for `limit`; `None` stands for forever.
     pub(crate) const fn new(limit: Option<Duration>) -> Self {
         Self { limit, since: None, seen: None, rounds: 0 }
     }

@@ -1,5 +1,4 @@
-//! The client's side of shared memory: calls, their ends, and what becomes of them when a pair
-//! ends.
+//! The client's side of shared memory: calls, their ends, and their fate when a pair ends.
 
 use super::context::{LocalContext, command_error, failure_kind};
 use super::cork::{Content, CorkedMessage};
@@ -12,11 +11,11 @@ use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What a call is made with, beside its payload.
+/// Options of a call, in addition to its payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalCallOptions {
     pub(crate) deadline: Option<Instant>,
-    /// The interval of the timeout in which the call is made, if the timeout applies to it.
+    /// Timeout interval of the call, if the timeout applies to it.
     pub(crate) made: Option<u32>,
     /// Whether executing the request twice is harmless.
     pub(crate) idempotent: bool,
@@ -24,7 +23,7 @@ pub(crate) struct LocalCallOptions {
     pub(crate) cookie: Option<u64>,
 }
 
-/// How a request goes into the ring of its pair.
+/// Way of a request into the ring of its pair.
 enum CallVia<'a, 'b> {
     /// In a batch of its pair.
     Batch(&'a mut SendBatch<'b>),
@@ -35,7 +34,8 @@ enum CallVia<'a, 'b> {
 }
 
 impl LocalContext<'_> {
-    /// Sends a call through shared memory, in `batch` if there is one; `None` if it must go over the network.
+    /// Sends a call through shared memory, in `batch` if there is one; `None` if it must go over
+    /// the network.
     #[inline]
     pub(crate) fn call(
         &mut self,
@@ -102,7 +102,7 @@ impl LocalContext<'_> {
         self.release(key, call.payload.len(), call.deadline);
     }
 
-    /// Frees what a call occupied.
+    /// Frees the resources of a call.
     #[inline]
     fn release(&mut self, key: Key, bytes: usize, deadline: Option<Instant>) {
         if self.local.outstanding.remove(key, bytes as u64, deadline) {
@@ -142,8 +142,8 @@ impl LocalContext<'_> {
         must_transmit
     }
 
-    /// Freezes the trace if a call that has ended was slow. Returns whether peers must be asked for
-    /// the same: no other packet may leave for a while.
+    /// Freezes the trace if a call that has ended was slow. Returns whether peers must do the same:
+    /// no other packet may leave for a while.
     fn freeze_if_slow(&mut self, watch: SlowWatch) -> bool {
         let now = self.time.read_clock();
         let tracer = &mut self.delivery.observation.tracer;
@@ -172,8 +172,8 @@ impl LocalContext<'_> {
         debug_assert!(!must_transmit, "only a response can be slow");
     }
 
-    /// Ends the calls of a pair that has ended, or repeats them over the network: those that the
-    /// server has not read, and those that are idempotent.
+    /// Ends the calls of a pair that has ended. Calls that the server has not read, and idempotent
+    /// ones, are repeated over the network instead.
     pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let to = self.local.routes.forget(number);

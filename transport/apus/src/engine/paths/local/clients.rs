@@ -1,4 +1,4 @@
-//! The pairs over which requests have come, by their numbers.
+//! Pairs that have carried requests, by number.
 
 use apus_local::Pair;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(super) struct Clients {
     /// Sorted by number, which increases from pair to pair.
     pairs: Vec<Arc<Pair>>,
-    /// Index of the one that was used last: most messages follow one of the same client.
+    /// Index of the most recently used pair: most messages follow a message of the same client.
     last: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a handler of shared memory may change.
+//! Groups of state that a handler of shared memory may change.
 
 use super::state::LocalState;
 use crate::engine::state::{Delivery, Time};
@@ -16,7 +16,7 @@ pub(crate) struct LocalContext<'a> {
 }
 
 impl LocalContext<'_> {
-    /// Sends the messages that are held back and for which there is room.
+    /// Sends held-back messages that have room.
     pub(super) fn flush(&mut self) {
         self.local.flush(self.delivery.calls);
     }
@@ -47,7 +47,7 @@ impl LocalContext<'_> {
 /// The limit that is named if a ring is full.
 const ROOM: &str = "the room in the memory shared with the peer";
 
-/// Returns what the caller learns if a message is not accepted.
+/// Returns the caller's error for a rejected message.
 pub(super) fn command_error(error: SendError) -> CommandError {
     match error {
         SendError::TooLarge { length, limit } => {
@@ -59,7 +59,7 @@ pub(super) fn command_error(error: SendError) -> CommandError {
     }
 }
 
-/// Returns what the caller learns if a pair ends.
+/// Returns the caller's error for the end of a pair.
 pub(super) const fn failure_kind(why: Disconnected) -> FailureKind {
     match why {
         Disconnected::Closed => FailureKind::ShutDown,

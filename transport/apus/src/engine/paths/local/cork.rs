@@ -1,10 +1,10 @@
 //! Messages through shared memory that a cork holds back.
 //!
-//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines
-//! of the ring before it releases that lock. Together they cost that once:
-//! [`CorkedMessages::flush`] sends all that are held back, pair by pair. They leave when 32 are
-//! held back, when their thread waits, and when the cork is dropped, as on the network. Those that
-//! are made together (`send_many`, `reply_many`) go into the ring at once: docs/adr/0076.
+//! Each message costs the lock of its pair, and the processor waits for the cache lines of the ring
+//! before it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all
+//! held-back messages, pair by pair. They leave when 32 are held back, when their thread waits, and
+//! when the cork is dropped, as on the network. Batches (`send_many`, `reply_many`) are written to
+//! the ring at once: docs/adr/0076.
 
 use crate::engine::state::{Calls, Key};
 use apus_local::{Pair, SendError};
@@ -22,7 +22,7 @@ pub(super) struct CorkedMessages {
     rest: Vec<CorkedMessage>,
 }
 
-/// A message that is held back, and the pair that it goes through.
+/// A held-back message with its pair.
 #[derive(Debug)]
 pub(super) struct CorkedMessage {
     pub(super) pair: Arc<Pair>,
@@ -55,7 +55,7 @@ impl CorkedMessages {
         self.messages.push(message);
     }
 
-    /// Sends the messages for which there is room.
+    /// Sends messages that have room.
     pub(super) fn flush(&mut self, calls: &mut Calls) {
         if self.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl CorkedMessages {
                         batch.send(*id, payload.slices()).map(|_| None)
                     }
                     (Some(batch), Content::Call(key)) => match calls.local(*key) {
-                        // Cancelled meanwhile.
+                        // Cancelled in the meantime.
                         None => Ok(None),
                         Some(call) => {
                             let id = key.cookie();

@@ -1,8 +1,8 @@
 //! Calls to peers on the same host, through memory that both processes map ([`apus_local`]).
 //!
-//! The endpoint finds out by itself whether a peer's address is on this host and whether the peer
-//! agrees. The first calls to a peer go over the network while the connection is made; the later
-//! ones go through shared memory. The application sees no difference but the time.
+//! The endpoint detects automatically whether a peer's address is on this host and whether the peer
+//! agrees. The first calls to a peer use the network while the connection is made; later ones use
+//! shared memory. The application sees no difference but the time.
 //!
 //! ```text
 //!   Core::call ─▶ Routes: a pair? ─┬ no ──▶ Network ─▶ driver         (core lock)
@@ -20,20 +20,20 @@
 //!   the network.
 //! - **Limits.** `max_client_rpcs` and `max_receive_bytes` count both paths together,
 //!   `max_server_rpcs` each of them. `max_send_bytes_per_peer` and `max_receive_bytes_per_peer`
-//!   limit what a pair may hold. Requests beyond the bound of the backlog are refused on both paths
-//!   ([`Backlog`](crate::engine::state::Backlog)).
+//!   bound the contents of a pair. Requests beyond the bound of the backlog are refused on both
+//!   paths ([`Backlog`](crate::engine::state::Backlog)).
 //! - **Deadlines and cancelling.** A call ends here at once; the server is notified.
 //!
 //! # Lock order
 //!
-//! The core lock comes before those of [`apus_local`] (registry, pairs). Messages are read without
-//! the core lock.
+//! The core lock comes before the locks of [`apus_local`] (registry, pairs). Messages are read
+//! without the core lock.
 //!
 //! # Invariants
 //!
 //! - **LOCALCALL-1** The end of a call is accepted only from the pair that the call was sent over.
-//! - **LOCALCALL-2** [`ServedRequests`](served_requests) counts the requests that came through
-//!   shared memory and have neither been answered nor dropped.
+//! - **LOCALCALL-2** [`ServedRequests`](served_requests) counts the requests received through
+//!   shared memory that have neither been answered nor dropped.
 
 mod calls;
 mod clients;

@@ -4,7 +4,7 @@ use crate::engine::state::Key;
 use apus_proto::Instant;
 use std::collections::BTreeSet;
 
-/// What the outstanding calls through shared memory occupy.
+/// Resources of the outstanding calls through shared memory.
 #[derive(Debug, Default)]
 pub(super) struct OutstandingCalls {
     calls: usize,
@@ -41,7 +41,8 @@ impl OutstandingCalls {
         self.deadlines.insert((deadline, key));
     }
 
-    /// Removes a call, with what it was inserted with. Returns whether a notification of room is owed.
+    /// Removes a call, with the bytes and deadline of its insertion. Returns whether a notification
+    /// of room is owed.
     #[must_use]
     pub(super) fn remove(&mut self, key: Key, bytes: u64, deadline: Option<Instant>) -> bool {
         self.calls -= 1;

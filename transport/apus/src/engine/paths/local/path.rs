@@ -9,18 +9,20 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(super) local: Arc<Local>,
-    /// The IP address of local clients: that of this host, in the family of the endpoint's socket.
+    /// The IP address of local clients: this host's address, in the family of the endpoint's
+    /// socket.
     pub(super) host: IpAddr,
-    /// Whether the kernel says who owns a UDP socket, so that a peer must own its own.
+    /// Whether the kernel reports the owners of UDP sockets, so that a peer must own its socket.
     checks_owner: bool,
-    /// Whether another process has the endpoint's name, so that clients of this host do not find it.
+    /// Whether another process has the endpoint's name, so that clients of this host do not find
+    /// it.
     is_name_taken: bool,
 }
 
-/// How a connection to a peer begins.
+/// Start of a connection to a peer.
 #[derive(Clone, Debug)]
 pub(crate) enum ConnectStart {
-    /// The handshake with the endpoint under this name has begun.
+    /// The handshake with the endpoint of this name has started.
     Started(PeerName),
     /// The peer's queue is full for a moment.
     Busy,
@@ -59,7 +61,7 @@ impl Path {
         // Tells whether the kernel answers: this endpoint's own socket exists.
         let checks_owner = udp_owner(address).is_some();
         if !checks_owner && config.peer_policy != PeerPolicy::SameUser {
-            // Another user could take a name, and nothing would show it.
+            // Another user could take a name undetected.
             return Err(ConnectError::NotListening);
         }
         let served = Local::new(serve.then_some(&name), config.clone());
@@ -102,13 +104,13 @@ impl Path {
 
     /// Returns the address of the peer of a pair, with the port that the peer claims.
     pub(super) fn address_of(&self, pair: &apus_local::Pair) -> SocketAddr {
-        // The identity that `open` sets, or what a hostile peer claims.
+        // The identity that `open` sets, or the claim of a hostile peer.
         SocketAddr::new(self.host, pair.peer().identity as u16)
     }
 }
 
 /// Returns the identity of an endpoint with this port: the port in the lowest 16 bits, and a random
-/// number that is used for nothing else, so that peers learn nothing of other secrets from it.
+/// number that has no other use, so that it reveals no other secret to peers.
 fn new_identity(port: u16) -> Result<u64, ConnectError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| ConnectError::System {

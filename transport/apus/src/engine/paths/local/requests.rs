@@ -13,8 +13,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 impl LocalContext<'_> {
-    /// Handles what came through shared memory. Returns whether packets must leave over the
-    /// network.
+    /// Handles arrivals from shared memory. Returns whether packets must leave over the network.
     #[must_use]
     pub(crate) fn handle(&mut self, arrivals: &mut Arrivals) -> bool {
         let mut room = self.delivery.inbox.room(self.time.now());
@@ -88,7 +87,7 @@ impl LocalContext<'_> {
         true
     }
 
-    /// A peer has frozen its trace and asks for the same.
+    /// A peer has frozen its trace and requests the same.
     fn freeze_requested(&mut self, pair: &Pair) {
         self.delivery.observation.tracer.freeze_requested_by(self.local.path.address_of(pair));
     }
@@ -99,7 +98,8 @@ impl LocalContext<'_> {
         self.local.served.cancel(pair, id, limit);
     }
 
-    /// Replies to a request, in `batch` if there is one. The payload is taken if the reply is held back.
+    /// Replies to a request, in `batch` if there is one. The payload is taken if the reply is held
+    /// back.
     ///
     /// # Errors
     ///

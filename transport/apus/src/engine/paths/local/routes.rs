@@ -41,20 +41,20 @@ enum Route {
     NetworkUntil(Instant),
 }
 
-/// Time after which a connection that failed is tried again: the peer may have been started. Chosen
-/// by us: an attempt without a peer takes 10 µs.
+/// Time after which a failed connection is retried: the peer may have been started. Chosen by us:
+/// an attempt without a peer takes 10 µs.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time after which a connection is tried again if the peer's queue was full. Chosen by us: any user can fill it, and a
-/// server empties it in a millisecond.
+/// Time after which a connection is retried if the peer's queue was full. Chosen by us: any user
+/// can fill it, and a server empties it in a millisecond.
 const BUSY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time that a peer has to accept a connection. Chosen by us: a server accepts within 10 ms unless
 /// it is stopped.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Number of peers at which the table is cleared. Chosen by us: the number of ports. Each peer then
-/// costs a new connection.
+/// Number of peers that causes the table to be cleared. Chosen by us: the number of ports. Each
+/// peer then costs a new connection.
 const MAX_ROUTES: usize = 65_536;
 
 impl Routes {
@@ -125,7 +125,7 @@ impl Routes {
         (!self.to_connect.is_empty()).then(|| std::mem::take(&mut self.to_connect))
     }
 
-    /// Notes how a connection to `to` began.
+    /// Records the start of a connection to `to`.
     pub(crate) fn connecting(&mut self, to: SocketAddr, start: ConnectStart, now: Instant) {
         let route = match start {
             ConnectStart::Started(name) => Route::Connecting { name, since: now },
@@ -143,7 +143,7 @@ impl Routes {
         self.last = None;
         let is_it = |route: &Route| matches!(route, Route::Pair(pair) if pair.number() == number);
         let mut address = None;
-        // A server that is bound to all addresses of the host may be known by several.
+        // A server that is bound to all addresses of the host may have several addresses.
         self.known.retain(|to, route| {
             let ended = is_it(route);
             address = address.or(ended.then_some(*to));

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-/// Requests that were neither answered nor dropped (LOCALCALL-2), and those of them that were
-/// cancelled.
+/// Requests that were neither answered nor dropped (LOCALCALL-2), and the cancelled ones among
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct ServedRequests {
     open: u64,
@@ -27,8 +27,8 @@ impl ServedRequests {
         self.open -= 1;
     }
 
-    /// Notes that a client does not wait for the response to a request any more. Does nothing if it
-    /// was answered already.
+    /// Records that a client does not wait for the response to a request any more. Has no effect if
+    /// it was answered already.
     pub(super) fn cancel(&mut self, pair: u64, id: u64, limit: u64) {
         if self.open == 0 {
             self.cancelled.clear();
@@ -45,7 +45,7 @@ impl ServedRequests {
         !self.cancelled.is_empty() && self.cancelled.remove(&(pair, id))
     }
 
-    /// Forgets what was cancelled over a pair that has ended.
+    /// Removes cancellations of a pair that has ended.
     pub(super) fn forget_pair(&mut self, pair: u64) {
         self.cancelled.retain(|(other, _)| *other != pair);
     }

@@ -1,4 +1,4 @@
-//! What an endpoint knows of its calls and requests through shared memory.
+//! State of an endpoint's calls and requests through shared memory.
 
 use super::clients::Clients;
 use super::cork::{CorkedMessage, CorkedMessages};
@@ -43,12 +43,12 @@ impl LocalState {
         }
     }
 
-    /// Returns when there is something to do even if nothing arrives.
+    /// Returns the time of the next work that needs no arrival.
     pub(crate) fn next_due(&self) -> Instant {
         self.outstanding.next_deadline().min(self.drain_check_at.unwrap_or(Instant::NEVER))
     }
 
-    /// Sets the deadline of a call that had none. Does nothing if the call has ended.
+    /// Sets the deadline of a call that had none. Has no effect if the call has ended.
     pub(crate) fn set_deadline(&mut self, key: Key, deadline: Instant, calls: &mut Calls) {
         if let Some(call) = calls.local(key) {
             debug_assert!(call.deadline.is_none(), "calls with a deadline have no timeout");
@@ -84,7 +84,7 @@ impl LocalState {
         self.routes.take_connects()
     }
 
-    /// Notes how a connection to `to` began.
+    /// Records the start of a connection to `to`.
     pub(crate) fn connecting(&mut self, to: SocketAddr, start: ConnectStart, now: Instant) {
         self.routes.connecting(to, start, now);
     }
@@ -102,7 +102,7 @@ impl LocalState {
         }
     }
 
-    /// Sends the messages that are held back and for which there is room.
+    /// Sends held-back messages that have room.
     pub(crate) fn flush(&mut self, calls: &mut Calls) {
         self.corked.flush(calls);
     }
@@ -112,7 +112,7 @@ impl LocalState {
         self.routes.pair(to, now, &self.path.local).cloned()
     }
 
-    /// Returns the pair with this number, over which requests have come, if it has not ended.
+    /// Returns the pair with this number, which has carried requests, if it has not ended.
     pub(crate) fn pair_of_client(&mut self, number: u64) -> Option<Arc<Pair>> {
         self.clients.get(number).cloned()
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) struct LocalReceiver {
     local: Arc<Local>,
     poll_set: PollSet,
-    /// What came with the last receive.
+    /// Arrivals of the last receive.
     arrivals: Arrivals,
     balance: PollBalance,
     /// Whether as much waits for the application as may be received.
@@ -35,8 +35,8 @@ const MILLISECOND: u64 = 1_000_000;
 /// in 3 µs, a wake-up takes 20 µs and more.
 const LINGER: Duration = Duration::from_micros(20);
 
-/// Time for which the sockets of local peers are not polled after the system has refused a call.
-/// Chosen by us: the resource that it lacked may be available again.
+/// Pause of polling the sockets of local peers after the system has refused a call. Chosen by us:
+/// the missing resource may be available again.
 const MUTED: Duration = Duration::from_millis(100);
 
 impl LocalReceiver {
@@ -82,7 +82,7 @@ impl LocalReceiver {
         self.arrivals.len()
     }
 
-    /// Returns what was received.
+    /// Returns the received events.
     pub(super) const fn arrivals(&mut self) -> &mut Arrivals {
         &mut self.arrivals
     }
@@ -105,8 +105,8 @@ impl LocalReceiver {
         now.duration_since(*self.lingers_since.get_or_insert(now)) < LINGER
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has
-    /// come: then it must not sleep.
+    /// Announces to local peers that this side is about to sleep. Returns `false` if a message has
+    /// arrived: then it must not sleep.
     pub(super) fn prepare_to_sleep(&mut self) -> bool {
         let prepared = self.full || self.local.prepare_to_sleep(&mut self.poll_set);
         if !prepared {

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Where packets and messages come from. Locked by the leader alone.
+/// Source of packets and messages. Locked by the leader alone.
 pub(crate) struct Receiver {
     /// The driver's receive half.
     network: Box<dyn ReceiveHalf>,
@@ -23,13 +23,13 @@ pub(crate) struct Receiver {
     last_packets: usize,
     /// For how long they do not wake the leader.
     bulk_delay: BulkDelay,
-    /// Whether local peers know that this side sleeps.
+    /// Whether local peers have been notified that this side sleeps.
     is_prepared: bool,
 }
 
 impl Receiver {
-    /// Receives from `network`, which holds up to `capacity` bytes, and from the pairs of `local` if there is shared
-    /// memory.
+    /// Receives from `network`, which holds up to `capacity` bytes, and from the pairs of `local`
+    /// if there is shared memory.
     pub(crate) fn new(
         network: Box<dyn ReceiveHalf>,
         capacity: usize,
@@ -48,7 +48,7 @@ impl Receiver {
         }
     }
 
-    /// Returns what is known about packets that wait unread.
+    /// Returns the state of unread packets.
     pub(in crate::engine) const fn reading(&mut self) -> &mut UnreadBounds {
         &mut self.reading
     }
@@ -84,7 +84,7 @@ impl Receiver {
         &mut *self.network
     }
 
-    /// Passes what the network reports about packets that were sent earlier to `sink`.
+    /// Passes the network's reports about earlier packets to `sink`.
     pub(in crate::engine) fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
         self.network.reports(sink);
     }
@@ -94,7 +94,8 @@ impl Receiver {
         self.network.may_have_more()
     }
 
-    /// Returns the number of packets of the last receive from the network; at most 1 if packets that may wait follow.
+    /// Returns the number of packets of the last receive from the network; at most 1 if packets
+    /// that may wait follow.
     pub(in crate::engine) const fn last_packets(&self) -> usize {
         self.last_packets
     }
@@ -111,7 +112,7 @@ impl Receiver {
         self.local.as_mut().map_or(0, LocalReceiver::receive)
     }
 
-    /// Returns what was received from shared memory, if anything was.
+    /// Returns the arrivals from shared memory, if there were any.
     pub(in crate::engine) fn local_arrivals(&mut self) -> Option<&mut Arrivals> {
         self.local.as_mut().map(LocalReceiver::arrivals).filter(|arrivals| !arrivals.is_empty())
     }
@@ -130,15 +131,16 @@ impl Receiver {
         self.local.as_mut().is_some_and(LocalReceiver::lingers)
     }
 
-    /// Announces to local peers that this side is going to sleep. Returns `false` if something has
-    /// come: then it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
+    /// Announces to local peers that this side is about to sleep. Returns `false` if a message has
+    /// arrived: then it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must
+    /// follow.
     pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
         self.is_prepared = self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep);
         self.is_prepared
     }
 
-    /// Ends a sleep that the background poller has prepared, if it did: another thread has taken the
-    /// poll role.
+    /// Ends a sleep that the background poller has prepared, if it did: another thread has taken
+    /// the poll role.
     pub(in crate::engine) fn take_over(&mut self, clock: Clock) {
         if self.is_prepared {
             self.finish_sleep(WakeReasons::UNKNOWN, clock.now());
@@ -157,8 +159,9 @@ impl Receiver {
         }
     }
 
-    /// Sleeps from `now` until one of the conditions holds, a local peer rings, the signal is raised, or
-    /// `nanos` have passed. Packets that may wait do not wake the thread before others of them have had the time to follow.
+    /// Sleeps from `now` until one of the conditions holds, a local peer rings, the signal is
+    /// raised, or `nanos` have passed. Deferrable packets do not wake the thread before others of
+    /// them have had the time to follow.
     ///
     /// # Errors
     ///
@@ -259,13 +262,13 @@ mod tests {
         assert!(receiver.descriptors().bulk.is_none());
     }
 
-    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came
-    /// through shared memory.
+    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network even if
+    /// messages arrive through shared memory.
     #[test]
     fn an_explicit_poll_takes_what_the_network_has() {
         let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
         let shard = server.shard();
-        // With the poll role no other thread takes the packet, nor changes what is due.
+        // With the poll role no other thread takes the packet, nor changes the due time.
         while !shard.lock().polling().take_role() {
             std::thread::yield_now();
         }
