@@ -8,8 +8,8 @@
 //! `prctl(PR_GET_AUXV)` fails there, for example by a seccomp filter.
 //!
 //! ```text
-//! cargo bench -p apus --bench exchange -- 1000             # that many rounds of 64 calls of 100 bytes
-//! cargo bench -p apus --bench exchange -- 1000 many off    # without traces; or `sampled=1024`, `all`
+//! cargo bench -p apus --bench exchange -- 1000           # rounds of 64 calls of 100 bytes
+//! cargo bench -p apus --bench exchange -- 1000 many off  # without traces; or `sampled=1024`, `all`
 //! ```
 //!
 //! It prints the engine's counters of both endpoints, and the counters of their drivers for each

@@ -25,7 +25,8 @@
 //! pair.send(1, &["hello".into()])?;
 //! server.receive(&mut poll_set, quota, |pair, event| {
 //!     if let apus_local::PollEvent::Event(PairEvent::Request { id, payload }) = event {
-//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]); // the client may have disconnected
+//!         // Fails if the client has disconnected.
+//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]);
 //!     }
 //! });
 //! let mut events = Vec::new();

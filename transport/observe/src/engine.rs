@@ -5,11 +5,11 @@ apus_proto::__counters! {
     EngineMetrics {
         /// Messages that the application received: requests, responses and errors of calls.
         messages,
-        /// Messages that were there when the application asked for them (the kernel's `wait_none`).
+        /// Messages that were available when the application requested them (the kernel's `wait_none`).
         wait_none,
-        /// Messages that came while the waiting thread polled or spun (`wait_fast`).
+        /// Messages that arrived while the waiting thread polled or spun (`wait_fast`).
         wait_polled,
-        /// Messages that came while the waiting thread slept (`wait_block`).
+        /// Messages that arrived while the waiting thread slept (`wait_block`).
         wait_slept,
         /// Messages that were handed off by the thread that received them to another one: every
         /// message with a dedicated engine, none if the waiting thread polls itself.
@@ -18,11 +18,11 @@ apus_proto::__counters! {
         /// shard.
         steals,
         /// Waiting threads and tasks of other shards that were asked to receive messages of this
-        /// one, which no thread of its own was about to receive.
+        /// one, that none of its own threads was about to receive.
         steal_requests,
         /// Sleeping threads and tasks that were woken, for a message or for the poll role.
         wakeups,
-        /// Wake-ups of a thread that was not notified, or found nothing.
+        /// Wake-ups of a thread without a notification or a message.
         spurious_wakeups,
         /// Times that a thread passed the poll role to another one.
         turn_passes,
@@ -49,7 +49,7 @@ apus_proto::__counters! {
         /// Calls through shared memory that were repeated over the network because the server's
         /// process had ended.
         local_fallbacks,
-        /// Requests that came through shared memory from clients on this host.
+        /// Requests received through shared memory from clients on this host.
         local_requests,
         /// Requests through shared memory that were refused because too many waited.
         local_refusals,
@@ -84,7 +84,7 @@ apus_proto::__counters! {
         /// `pacer_xmit_cycles`).
         send_nanos,
         /// Nanoseconds spent on polling without success, by the leader and by threads that spin
-        /// beside it (`poll_cycles`).
+        /// at the same time (`poll_cycles`).
         poll_nanos,
     }
 }

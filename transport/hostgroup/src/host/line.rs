@@ -1,10 +1,10 @@
 //! The layout of the page, and the lines on it.
 //!
 //! ```text
-//! word 0       when the interface will have sent all that it was given
-//! word 1       lines that have been used: those behind are empty
+//! word 0       time at which the interface's queue will be empty
+//! word 1       number of lines ever used: later ones are empty
 //! line N       128 bytes from 128 * (N + 1) on: owner, last pass, granted bytes, four words of active messages,
-//!              four of arriving lengths, and what arrives in a second: unscheduled bytes, all bytes, messages
+//!              four of arriving lengths, and arrivals per second: unscheduled bytes, all bytes, messages
 //! ```
 //!
 //! # Invariants

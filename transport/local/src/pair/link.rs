@@ -11,7 +11,7 @@
 //! | reading ends of the rings, messages that have arrived in part | `receiving`, a lock |
 //! | whether and why the link has ended | `ended`, set once (compare-and-swap) |
 //! | that the peer will write no more | `hung_up`, set once |
-//! | offsets of the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::peek`]) |
+//! | offsets of the next records, the room that the sending half waits for | no data: hints, written under the locks ([`super::peek`]) |
 //! | records, read positions, sleep words | acquire and release: RING-1, RING-3 (`ring`), SLEEP-1 ([`super::sleep`]) |
 //!
 //! - **Lock order** (`lock`): registry, then pairs by number; within one pair `receiving`, then

@@ -11,9 +11,9 @@
 //! ```text
 //!   pace     time / requests taken      over 10 ms of a queue that was never empty, and 16 requests
 //!   bound    max_queueing / pace        16 requests at least
-//!     200 x max_queueing of work waits  the bound begins to hold
+//!     200 x max_queueing of work waits  the bound takes effect
 //!     75 % of bound                     receiving stops, for 125 µs at most, or until 25 % (Feedback)
-//!     100 %                             requests that begin are refused (CAP-16)
+//!     100 %                             new requests are refused (CAP-16)
 //!     10 ms without being full          the bound is lifted
 //! ```
 //!
