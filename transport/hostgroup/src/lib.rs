@@ -1,5 +1,5 @@
 //! Values that the transports of a host publish for each other: they share its link, the switch
-//! port in front of it, and the queue of its interface (docs/adr/0055).
+//! port in front of it, and the queue of its interface (docs/networks.md).
 //!
 //! The shards of an [apus](https://docs.rs/apus) endpoint have a [`Board`], and so have the hosts
 //! of its simulator. With the feature `host`, transports of several processes have a page of shared

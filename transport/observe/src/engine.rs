@@ -5,7 +5,8 @@ apus_proto::__counters! {
     EngineMetrics {
         /// Messages that the application received: requests, responses and errors of calls.
         messages,
-        /// Messages that were available when the application requested them (the kernel's `wait_none`).
+        /// Messages that were available when the application requested them (the kernel's
+        /// `wait_none`).
         wait_none,
         /// Messages that arrived while the waiting thread polled or spun (`wait_fast`).
         wait_polled,

@@ -68,7 +68,8 @@
 //!   thread soon (`task_place`). They leave before the endpoint is closed.
 //!
 //! ENGINE-1 to ENGINE-3 and STEAL-1 are model-checked with loom (`handoff::model`). The streets
-//! form layers: a file imports only from lower ones (`tests/architecture.rs` has the order).
+//! form layers: a file imports only from lower ones (`layers.txt` of `lab/architecture` has the
+//! order).
 
 mod clock;
 pub(crate) mod core;

@@ -1,8 +1,8 @@
 //! Attacks on endpoints with real sockets: each succeeded on an earlier version, and fails without
 //! its mend.
 //!
-//! `docs/security.md` has a row for each. One folder per position, which defines the abilities and
-//! knowledge of its attacker. An attacker writes packets with `apus-wire`, and uses its own
+//! `docs/attacks.md` has an entry for each. One folder per position, which defines the abilities
+//! and knowledge of its attacker. An attacker writes packets with `apus-wire`, and uses its own
 //! sockets:
 //!
 //! - `off_path` sends packets with any source address, and sees none: calls in another host's name

@@ -155,8 +155,8 @@ impl Local {
     }
 
     /// Starts a handshake with the server under `name` without waiting: [`Local::poll_sockets`]
-    /// completes it, and [`Local::peer_state`] returns the result. Has no effect if there is a pair,
-    /// or a handshake in progress.
+    /// completes it, and [`Local::peer_state`] returns the result. Has no effect if there is a
+    /// pair, or a handshake in progress.
     ///
     /// `udp` is the UDP address of the server, if it has one: its user must own that socket, or
     /// another user has taken the name ([`ConnectError::NotOwner`]).

@@ -1,4 +1,4 @@
-//! Attacks of other users of the host (docs/security.md): their information gain, impersonation and
+//! Attacks of other users of the host (docs/attacks.md): their information gain, impersonation and
 //! use of resources.
 //!
 //! The attackers are processes of another user, some in a separate user namespace. Starting them

@@ -1,5 +1,5 @@
 //! Exchange with the transports that share the host's link: the other shards of the endpoint, and
-//! the transports of its host group (docs/adr/0055).
+//! the transports of its host group (docs/networks.md).
 
 use super::root::Core;
 use crate::engine::handoff::Sibling;

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A call stores the interval of its start, and fails at the end of the fourth interval after it:
 /// when the timeout has passed, and up to a quarter later. Rationale: a deadline for each call
 /// costs a reading of the clock and a place in an ordered set, a third of a call through shared
-/// memory (docs/adr/0031). Time in which the loop does not run counts as one interval, however long
+/// memory (ADR 16). Time in which the loop does not run counts as one interval, however long
 /// it is: a pause of the process does not make its calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTimeout {

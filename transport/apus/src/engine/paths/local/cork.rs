@@ -4,7 +4,9 @@
 //! before it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all
 //! held-back messages, pair by pair. They leave when 32 are held back, when their thread waits, and
 //! when the cork is dropped, as on the network. Batches (`send_many`, `reply_many`) are written to
-//! the ring at once: docs/adr/0076.
+//! the ring at once: a record is visible when it is written, so holding a batch back would only
+//! copy it. A batch holds the pair's sending lock throughout, and no lock of a pair is held when a
+//! call changes its path.
 
 use crate::engine::state::{Calls, Key};
 use apus_local::{Pair, SendError};
