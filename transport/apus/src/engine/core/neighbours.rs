@@ -55,12 +55,12 @@ impl Core {
         match Source::of(host, sibling) {
             Some(Source::Page(host)) => {
                 host.read(time.now(), |neighbours| {
-                    network.transport_mut().observe_neighbours(neighbours)
+                    network.transport_mut().observe_neighbours(neighbours);
                 });
             }
             Some(Source::Board(sibling)) => {
                 sibling.neighbours(|neighbours| {
-                    network.transport_mut().observe_neighbours(neighbours)
+                    network.transport_mut().observe_neighbours(neighbours);
                 });
             }
             None => {}
