@@ -3,7 +3,7 @@
 //! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the time
 //! per exchange (a request and a response: two packets sent, two received).
 
-use apus_proto::{Call, Config, Event, Instant, Payload, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Payload, Transport};
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::net::SocketAddr;
@@ -93,7 +93,7 @@ fn carry(
             wire.extend_from_slice(header);
             let end = ((i + 1) * segment).min(payload.len());
             wire.extend_from_slice(&payload[(i * segment).min(end)..end]);
-            to.handle_datagram(now, address, wire);
+            to.handle_datagram(now, Datagram::new(address, wire));
         }
     }
 }

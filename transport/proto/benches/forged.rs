@@ -5,7 +5,7 @@
 //! `cargo bench -p apus-proto --bench forged` prints the time per packet for each kind. For comparison, packets of an
 //! RPC that is not known, of an unknown client, and bytes that are no packet.
 
-use apus_proto::{Call, Config, Instant, Kind, Role, Transport};
+use apus_proto::{Call, Config, Datagram, Instant, Kind, Role, Transport};
 use apus_wire::{
     AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, MAX_HEADER_LEN, Packet,
     Resend, SenderId, UdpFields,
@@ -82,7 +82,7 @@ fn turned_away(c: &mut Criterion) {
         let (mut endpoint, _) = endpoint(now);
         group.bench_function(name, |b| {
             b.iter(|| {
-                endpoint.handle_datagram(now, address(peer), black_box(bytes));
+                endpoint.handle_datagram(now, Datagram::new(address(peer), black_box(bytes)));
                 // Questions and answers leave: a queue that is full would make packets cheap.
                 while endpoint.poll_transmit(now).is_some() {}
             });

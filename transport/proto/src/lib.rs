@@ -13,7 +13,7 @@
 //! loop, for two endpoints that are connected by function calls:
 //!
 //! ```
-//! use apus_proto::{Call, Config, Event, Instant, Transport};
+//! use apus_proto::{Call, Config, Datagram, Event, Instant, Transport};
 //! use std::time::Duration;
 //!
 //! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
@@ -49,7 +49,7 @@
 //!             packets.push([transmit.headers(), &payload].concat()); // bursts have one packet here
 //!         }
 //!         for packet in packets {
-//!             ends[1 - i].handle_datagram(now, addresses[i], &packet);
+//!             ends[1 - i].handle_datagram(now, Datagram::new(addresses[i], &packet));
 //!         }
 //!         // Time.
 //!         if ends[i].next_timeout().is_some_and(|(at, _)| at <= now) {
@@ -100,6 +100,7 @@
 
 mod budget;
 mod config;
+mod datagram;
 mod drop_reason;
 mod error;
 mod event;
@@ -117,6 +118,7 @@ mod observation;
 mod peer;
 mod priority;
 pub mod probe;
+mod protocol;
 mod ranges;
 mod rpc;
 mod rpc_key;
@@ -131,6 +133,7 @@ mod unread_bounds;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId, acknowledge_for_ended_client};
 pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
+pub use datagram::Datagram;
 pub use drop_reason::DropReason;
 pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
 pub use event::Event;

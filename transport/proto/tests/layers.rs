@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 
 /// Modules, the lowest first, with the modules that they import.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("histogram", &[]),
+    ("ranges", &[]),
+    ("slots", &[]),
     ("time", &[]),
     ("secret", &[]),
     ("neighbours", &["time"]),
@@ -24,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &["message"]),
     ("rpc_key", &[]),
     ("peer", &["time", "secret", "limits", "config", "extent", "rpc_key"]),
+    ("datagram", &["peer"]),
     ("metrics", &["time", "drop_reason", "error", "peer"]),
     ("rpc", &["time", "message", "error", "rpc_key", "peer"]),
     ("event", &["error", "peer", "rpc_key"]),
@@ -37,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("inbound", &["time", "config", "message", "metrics", "budget", "priority", "grant"]),
     ("timer", &["time", "limits", "config", "error", "peer", "rpc_key", "rpc"]),
+    ("protocol", &["time", "config", "rpc_key", "rpc", "timer"]),
     (
         "tx",
         &[

@@ -49,6 +49,9 @@ pub struct Data {
     /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
     /// kernel does in first transmissions. This implementation writes both.
     pub offset_in_sequence: bool,
+    /// Whether the wire says 0 in `incoming`, as the stripped module of the upstream kernel does: it transmits the whole
+    /// message without a GRANT (`WIRE-26`). [`Data::incoming`] is then the whole length. Never set in the udp profile.
+    pub is_stripped: bool,
     /// Bytes that wait at the sender of the message when the packet has left (`WIRE-34`); nothing is said in the kernel
     /// profile.
     pub waiting: Waiting,
@@ -70,6 +73,7 @@ impl Data {
             retransmit: false,
             offset: 0,
             offset_in_sequence: false,
+            is_stripped: false,
             waiting: Waiting::UNSAID,
             response_limit: Waiting::UNSAID,
         }
@@ -83,14 +87,17 @@ impl Data {
         let offset = if offset_in_sequence { header.sequence } else { wire_offset };
         let message_length = read_u32(bytes, 28);
         check(header.profile(), message_length, offset, payload)?;
+        let incoming = read_u32(bytes, 32);
+        let is_stripped = header.profile() == Profile::Kernel && incoming == 0;
         Ok(Self {
             message_length,
-            incoming: read_u32(bytes, 32),
+            incoming: if is_stripped { message_length } else { incoming },
             ack: Ack::parse_optional(bytes, 36),
             cutoff_version: read_u16(bytes, 46),
             retransmit: bytes[48] != 0,
             offset,
             offset_in_sequence,
+            is_stripped,
             waiting: match header.profile() {
                 Profile::Udp => Waiting::from_byte(bytes[49]),
                 Profile::Kernel => Waiting::UNSAID,
@@ -117,7 +124,7 @@ impl Data {
     #[inline(always)]
     pub(crate) fn emit(&self, out: &mut HeaderBuffer) {
         write_u32(out, 28, self.message_length);
-        write_u32(out, 32, self.incoming);
+        write_u32(out, 32, if self.is_stripped { 0 } else { self.incoming });
         Ack::emit_optional(self.ack, out, 36);
         write_u16(out, 46, self.cutoff_version);
         out[48] = u8::from(self.retransmit);

@@ -81,6 +81,7 @@ fn kernel_data_with_the_offset_in_both_places() {
         retransmit: true,
         offset: 1424,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -106,6 +107,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
         retransmit: false,
         offset: 1424,
         offset_in_sequence: true,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -366,6 +368,7 @@ fn udp_data_of_an_empty_message() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };
@@ -401,6 +404,7 @@ fn a_burst_reuses_its_first_header() {
         retransmit: false,
         offset: 0,
         offset_in_sequence: false,
+        is_stripped: false,
         waiting: Waiting::UNSAID,
         response_limit: Waiting::UNSAID,
     };

@@ -84,6 +84,7 @@ impl Server {
                     retransmit: false,
                     offset: 0,
                     offset_in_sequence: false,
+                    is_stripped: false,
                     waiting: Waiting::UNSAID,
                     response_limit: Waiting::UNSAID,
                 };

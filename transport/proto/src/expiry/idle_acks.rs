@@ -1,6 +1,7 @@
 //! Acks for servers that are sent no DATA any more.
 
-use crate::lifecycle::Context;
+use crate::protocol::Protocol;
+use crate::tx::Output;
 
 /// Peers whose acks one call checks.
 const CHECKS_PER_CALL: usize = 256;
@@ -10,19 +11,19 @@ const CHECKS_PER_CALL: usize = 256;
 ///
 /// If the oldest ack is young, its successor on the way to the server has taken those before along: the peer is checked
 /// again when this one is old.
-pub(super) fn send_idle_acks(cx: &mut Context) {
-    let delay = cx.timers.resend_interval.ack_delay(&cx.config);
+pub(super) fn send_idle_acks(protocol: &mut Protocol, output: &mut Output) {
+    let delay = protocol.timers.resend_interval.ack_delay(&protocol.config);
     for _ in 0..CHECKS_PER_CALL {
-        let Some(peer) = cx.timers.idle_acks.take_due(cx.now) else { return };
-        let Some(entry) = cx.tables.peers.get_mut(peer) else { continue };
+        let Some(peer) = protocol.timers.idle_acks.take_due(protocol.now) else { return };
+        let Some(entry) = protocol.tables.peers.get_mut(peer) else { continue };
         match entry.acks.oldest() {
-            Some(since) if cx.now.since(since) < delay => {
-                cx.timers.idle_acks.watch(peer, since.plus(delay));
+            Some(since) if protocol.now.since(since) < delay => {
+                protocol.timers.idle_acks.watch(peer, since.plus(delay));
                 continue;
             }
             Some(_) => {
                 entry.acks.is_watched = false;
-                cx.sender().send_waiting_acks(peer);
+                output.send_waiting_acks(protocol, peer);
             }
             None => entry.acks.is_watched = false,
         }

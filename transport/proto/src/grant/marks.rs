@@ -24,8 +24,6 @@ pub(super) struct Marks {
     /// What a sender has on the way at most, without marks.
     most: u32,
     senders: SecondaryMap<PeerId, Sender>,
-    /// Whether the packet that is being handled was marked.
-    packet_is_marked: bool,
 }
 
 /// What is known about a sender.
@@ -86,7 +84,7 @@ impl Marks {
     pub(super) fn new(config: &Config) -> Self {
         let least = u32::try_from(config.marked_incoming()).unwrap_or(u32::MAX);
         let senders = SecondaryMap::new();
-        Self { least, most: 0, senders, packet_is_marked: false }
+        Self { least, most: 0, senders }
     }
 
     /// A sender has `bytes` on the way at most, whatever is marked.
@@ -99,20 +97,14 @@ impl Marks {
         self.least > 0
     }
 
-    /// The packet that is handled next was marked, or was not.
-    pub(super) const fn set_packet_mark(&mut self, is_marked: bool) {
-        self.packet_is_marked = is_marked;
-    }
-
     /// The least that a sender may always have on the way (MARKS-2).
     fn floor(&self) -> u32 {
         self.least.max(self.most.div_ceil(STEPS as u32)).max(1)
     }
 
-    /// `bytes` scheduled bytes have arrived from a sender in the packet that is being handled. Returns whether its limit has become
-    /// higher.
-    pub(super) fn arrived(&mut self, peer: PeerId, bytes: u32) -> bool {
-        let (is_marked, floor, most) = (self.packet_is_marked, self.floor(), self.most);
+    /// Counts a packet from `peer` with `bytes` scheduled bytes. Returns whether the limit of `peer` has risen.
+    pub(super) fn arrived(&mut self, peer: PeerId, bytes: u32, is_marked: bool) -> bool {
+        let (floor, most) = (self.floor(), self.most);
         // Without `marked_incoming` there are none.
         let Some(sender) = self.senders.get_mut(peer) else { return false };
         if is_marked && sender.limit.is_none() {
@@ -173,9 +165,8 @@ mod tests {
 
     /// Packets of 1,500 bytes arrive; returns what may be on the way then.
     fn arrive(marks: &mut Marks, peer: PeerId, packets: u32, are_marked: bool) -> Option<u32> {
-        marks.set_packet_mark(are_marked);
         for _ in 0..packets {
-            marks.arrived(peer, 1_500);
+            marks.arrived(peer, 1_500, are_marked);
         }
         marks.room(peer)
     }
@@ -227,9 +218,10 @@ mod tests {
         let mut marks = Marks::new(&Config::default());
         let peer = SlotMap::with_key().insert(());
         marks.change(peer, 0, 6_000);
-        marks.set_packet_mark(true);
         assert!(
-            !marks.arrived(peer, 1_500) && marks.room(peer).is_none() && marks.senders.is_empty()
+            !marks.arrived(peer, 1_500, true)
+                && marks.room(peer).is_none()
+                && marks.senders.is_empty()
         );
     }
 }

@@ -218,17 +218,19 @@ impl Granter {
         }
     }
 
-    /// The packets that are handled from now on were marked by a switch, or were not.
-    pub(crate) const fn set_packet_mark(&mut self, is_marked: bool) {
-        self.marks.set_packet_mark(is_marked);
-    }
-
-    /// A packet of `rpc`'s incoming message has arrived, with `bytes` new bytes from `offset` on: counts its mark, if it has left by a
-    /// GRANT (GRANT-18). [`Granter::data_arrived`] follows.
-    pub(crate) fn count_mark(&mut self, rpcs: &Rpcs, rpc: RpcKey, offset: u32, bytes: u32) {
+    /// Counts the mark of a packet of `rpc`'s incoming message with `bytes` new bytes from `offset` on, if a GRANT has permitted
+    /// it (GRANT-18). [`Granter::data_arrived`] follows.
+    pub(crate) fn count_mark(
+        &mut self,
+        rpcs: &Rpcs,
+        rpc: RpcKey,
+        offset: u32,
+        bytes: u32,
+        is_marked: bool,
+    ) {
         let entry = &rpcs[rpc];
         if entry.incoming.as_ref().is_some_and(|message| offset >= message.unscheduled()) {
-            self.dirty |= self.marks.arrived(entry.peer, bytes);
+            self.dirty |= self.marks.arrived(entry.peer, bytes, is_marked);
         }
     }
 

@@ -22,7 +22,7 @@ impl Variant {
     /// What a packet of the kernel profile says about its sender; `None` if both send such packets.
     pub(crate) const fn shown_by(body: &Body<'_>) -> Option<Self> {
         match body {
-            Body::Data(data, _) if data.incoming == 0 => Some(Self::Stripped),
+            Body::Data(data, _) if data.is_stripped => Some(Self::Stripped),
             Body::Resend(resend) if resend.brief => Some(Self::Stripped),
             Body::Data(..) | Body::Resend(_) => Some(Self::Full),
             Body::Grant(_) | Body::Cutoffs(_) | Body::Freeze => Some(Self::Full),

@@ -3,7 +3,7 @@
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
-use apus_wire::{Flags, Header, Role};
+use apus_wire::{Data, Flags, Header, Role};
 
 /// The source of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,15 @@ pub(super) struct Source<'a> {
     pub(super) peer: Option<PeerId>,
     /// What the packet shows about the peer's module (kernel profile), in case the peer is not known yet.
     pub(super) variant: Option<Variant>,
+}
+
+/// The body of a DATA packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DataPacket<'a> {
+    pub(super) data: &'a Data,
+    pub(super) payload: &'a [u8],
+    /// Whether a switch has marked it (GRANT-18).
+    pub(super) is_marked: bool,
 }
 
 /// What a packet must say about the session of its RPC (udp profile).
@@ -34,7 +43,7 @@ pub(super) const fn our_role(header: &Header) -> Role {
 #[inline(always)]
 pub(super) fn rpc_of(
     tables: &Tables,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     proof: Proof,
 ) -> Result<(PeerId, RpcKey), DropReason> {
@@ -54,7 +63,7 @@ pub(super) fn rpc_of(
 #[inline(always)]
 pub(super) fn find_rpc(
     tables: &Tables,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
 ) -> Option<(PeerId, RpcKey)> {
     let peer = from.peer?;
@@ -64,7 +73,7 @@ pub(super) fn find_rpc(
 }
 
 /// Whether a packet of a client's present session is about a request that was finished in it.
-pub(super) fn was_finished(peers: &Peers, from: Source<'_>, header: &Header) -> bool {
+pub(super) fn was_finished(peers: &Peers, from: &Source<'_>, header: &Header) -> bool {
     let (Some(peer), Some(fields)) = (from.peer, header.udp()) else { return false };
     let serving = &peers[peer].serving;
     fields.flags.contains(Flags::SESSION)

@@ -9,7 +9,7 @@ use apus_wire::{Cutoffs, Header};
 /// (HM `homa_incoming.c` `homa_cutoffs_pkt`). PRIO-14: only who knows the session may say so.
 pub(super) fn on_cutoffs(
     peers: &mut Peers,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     cutoffs: &Cutoffs,
 ) -> Result<(), DropReason> {

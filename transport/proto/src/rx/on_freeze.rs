@@ -11,7 +11,7 @@ use apus_wire::{Flags, Header, Kind};
 pub(super) fn on_freeze(
     peers: &Peers,
     notes: &mut Notes,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
 ) -> Result<(), DropReason> {
     let peer = from.peer.ok_or(DropReason::UnknownRpc)?;

@@ -14,7 +14,7 @@ pub(super) fn on_grant(
     now: Instant,
     tables: &mut Tables,
     queue: &mut SendQueue,
-    from: Source<'_>,
+    from: &Source<'_>,
     header: &Header,
     grant: &Grant,
 ) -> Result<(), DropReason> {

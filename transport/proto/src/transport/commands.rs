@@ -4,11 +4,12 @@ use super::Transport;
 use crate::config::Config;
 use crate::error::{CommandError, Rejected};
 use crate::extent::extent;
-use crate::lifecycle::{Context, refuse_live, remove_client};
+use crate::lifecycle::{peer_for, refuse_live, remove_client};
 use crate::limits::FIRST_BYTES;
 use crate::message::{MessageOut, Payload};
 use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
+use crate::protocol::Protocol;
 use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
@@ -86,13 +87,13 @@ impl Transport {
     /// that was received.
     pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if entry.role() != Role::Client {
             return Err(CommandError::WrongState);
         }
-        let cx = &mut self.core;
-        cx.sender().disown(rpc);
-        remove_client(cx, rpc);
+        let Self { protocol, inbound, output, .. } = self;
+        output.disown(protocol, rpc);
+        remove_client(protocol, inbound, output, rpc);
         Ok(())
     }
 
@@ -104,12 +105,12 @@ impl Transport {
     /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
     /// that was received.
     pub fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) -> Result<(), CommandError> {
-        let entry = self.core.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
         let Side::Client(client) = &mut entry.side else { return Err(CommandError::WrongState) };
         if let Some(before) = client.deadline.replace(deadline) {
-            self.core.timers.deadlines.remove(before, rpc);
+            self.protocol.timers.deadlines.remove(before, rpc);
         }
-        self.core.timers.deadlines.insert(deadline, rpc);
+        self.protocol.timers.deadlines.insert(deadline, rpc);
         Ok(())
     }
 
@@ -122,31 +123,40 @@ impl Transport {
     /// was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         // Only a request that the application has can be abandoned.
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
         }
-        refuse_live(&mut self.core, rpc, Refusal::Abandoned);
+        refuse_live(
+            &mut self.protocol,
+            &mut self.inbound,
+            &mut self.output,
+            rpc,
+            Refusal::Abandoned,
+        );
         Ok(())
     }
 
     /// The peer that a call goes to, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
-        if self.core.inbound.shut_down {
+        if self.inbound.shut_down {
             return Err(CommandError::ShutDown);
         }
         let length = self.check_length(payload)?;
-        if self.core.tables.rpcs.count(Role::Client) as u64 >= self.core.config.max_client_rpcs() {
-            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyRpcs));
+        if self.protocol.tables.rpcs.count(Role::Client) as u64
+            >= self.protocol.config.max_client_rpcs()
+        {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
-        let address = peer_address(self.core.outbound.identity.profile, to);
-        let known = self.core.tables.peers.find(&address);
-        let Some(peer) = known.or_else(|| self.core.peer_for(address)) else {
-            return Err(self.core.inbound.budget.out_of_room(CommandError::TooManyPeers));
+        let address = peer_address(self.output.outbound.identity.profile, to);
+        let known = self.protocol.tables.peers.find(&address);
+        let Some(peer) = known.or_else(|| peer_for(&mut self.protocol, &mut self.output, &address))
+        else {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
-        let entry = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.check_send(&self.core.config, entry, Role::Client, length)?;
+        let entry = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.check_send(&self.protocol.config, entry, Role::Client, length)?;
         Ok(peer)
     }
 
@@ -154,28 +164,28 @@ impl Transport {
     fn begin_call(&mut self, peer: PeerId, call: Call, on_selected: &mut dyn FnMut()) -> RpcKey {
         let Call { to, payload, idempotent, cookie, deadline } = call;
         let length = payload.len() as u64;
-        let entry = &mut self.core.tables.peers[peer];
-        let id = match self.core.outbound.identity.profile {
+        let entry = &mut self.protocol.tables.peers[peer];
+        let id = match self.output.outbound.identity.profile {
             Profile::Udp => entry.calls.allocate(),
             Profile::Kernel => {
                 let next = self.next_kernel_id.wrapping_add(2);
                 std::mem::replace(&mut self.next_kernel_id, next)
             }
         };
-        let selected = self.core.observation.notes.are_wanted_of(id);
+        let selected = self.output.observation.notes.are_wanted_of(id);
         if selected {
             on_selected();
         }
-        self.core.inbound.budget.reserve_send(entry, Role::Client, length);
+        self.inbound.budget.reserve_send(entry, Role::Client, length);
         let binding = Binding::new(entry.calls.session());
         let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let new = NewRpc { peer, id, peer_port: to.port(), side, selected };
-        let rpc = self.core.tables.create(self.core.now, new);
+        let rpc = self.protocol.tables.create(self.protocol.now, new);
         self.begin_message(rpc, peer, payload, None);
         if let Some(deadline) = deadline {
-            self.core.timers.deadlines.insert(deadline, rpc);
+            self.protocol.timers.deadlines.insert(deadline, rpc);
         }
-        let progress = &mut self.core.observation.metrics.progress;
+        let progress = &mut self.output.observation.metrics.progress;
         progress.client_requests_started += 1;
         progress.client_request_bytes_started += length;
         rpc
@@ -184,42 +194,43 @@ impl Transport {
     /// The peer that a reply goes to, if the reply may be given.
     fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
-        let entry = self.core.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if !entry.permits(Step::Reply) {
             return Err(CommandError::WrongState);
         }
         let peer = entry.peer;
-        let to = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.check_send(&self.core.config, to, Role::Server, length)?;
+        let to = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.check_send(&self.protocol.config, to, Role::Server, length)?;
         Ok(peer)
     }
 
     /// Sends a reply, for which there is room.
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
-        let entry = &mut self.core.tables.rpcs[rpc];
+        let entry = &mut self.protocol.tables.rpcs[rpc];
         let limit = entry.server().and_then(|server| server.response_limit);
         entry.step(Step::Reply);
-        let now = self.core.now;
+        let now = self.protocol.now;
         entry.hear(now);
         let (nanos, selected) = (now.since(entry.started), entry.selected);
-        self.core.observation.metrics.calls.served.record(nanos, 1);
+        self.output.observation.metrics.calls.served.record(nanos, 1);
         if selected {
-            let exemplar = exemplar(&self.core.tables, rpc, now, nanos);
-            self.core.observation.metrics.calls.served_exemplars.remember(exemplar);
+            let exemplar = exemplar(&self.protocol.tables, rpc, now, nanos);
+            self.output.observation.metrics.calls.served_exemplars.remember(exemplar);
         }
-        let to = &mut self.core.tables.peers[peer];
-        self.core.inbound.budget.reserve_send(to, Role::Server, length);
+        let to = &mut self.protocol.tables.peers[peer];
+        self.inbound.budget.reserve_send(to, Role::Server, length);
         self.begin_message(rpc, peer, payload, limit);
-        self.core.observation.metrics.progress.server_responses_started += 1;
-        self.core.observation.metrics.progress.server_response_bytes_started += length;
+        self.output.observation.metrics.progress.server_responses_started += 1;
+        self.output.observation.metrics.progress.server_response_bytes_started += length;
     }
 
     /// Gives an RPC with `peer` its outgoing message, for which room is reserved. `limit`, if it is given, is the most that may
     /// leave without a GRANT.
     #[inline(always)]
     fn begin_message(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload, limit: Option<u32>) {
-        let Context { now, config, tables, outbound, timers, .. } = &mut self.core;
+        let Protocol { now, config, tables, timers } = &mut self.protocol;
+        let outbound = &mut self.output.outbound;
         let (to, length) = (&mut tables.peers[peer], payload.len() as u64);
         let unscheduled = take_unscheduled(config, outbound.link_mbps, to, length, limit);
         timers.silence.make_room(&mut tables.rpcs);
@@ -233,8 +244,8 @@ impl Transport {
     }
 
     fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
-        let (length, limit) = (payload.len() as u64, self.core.config.max_message());
-        if length == 0 && self.core.outbound.identity.profile == Profile::Kernel {
+        let (length, limit) = (payload.len() as u64, self.protocol.config.max_message());
+        if length == 0 && self.output.outbound.identity.profile == Profile::Kernel {
             return Err(CommandError::EmptyMessage);
         }
         if length > limit {

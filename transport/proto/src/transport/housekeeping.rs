@@ -45,10 +45,10 @@ impl Transport {
     /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
-        let peer = peer_address(self.core.outbound.identity.profile, peer);
-        if let Some(peer) = self.core.tables.peers.find(&peer) {
+        let peer = peer_address(self.output.outbound.identity.profile, peer);
+        if let Some(peer) = self.protocol.tables.peers.find(&peer) {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
-            self.core.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
+            self.protocol.tables.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
     }
 
@@ -60,17 +60,23 @@ impl Transport {
     /// by a session challenge.
     pub fn establish_session(&mut self, now: Instant, peer: Address, session: u64) {
         self.advance(now);
-        let profile = self.core.outbound.identity.profile;
+        let profile = self.output.outbound.identity.profile;
         if profile == Profile::Udp {
             let peer = peer_address(profile, peer);
-            let _ = establish_session(&mut self.core, peer, session);
+            let _ = establish_session(
+                &mut self.protocol,
+                &mut self.inbound,
+                &mut self.output,
+                peer,
+                session,
+            );
         }
     }
 
     /// Returns the session in which a request was received; `None` if its client has gone.
     #[must_use]
     pub fn session_of_request(&self, rpc: RpcKey) -> Option<u64> {
-        let entry = self.core.tables.rpcs.get(rpc)?;
+        let entry = self.protocol.tables.rpcs.get(rpc)?;
         entry.server().map(|server| server.session)
     }
 
@@ -89,11 +95,13 @@ impl Transport {
     /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
     /// precedence; 0 means that nothing is known (SEND-8).
     pub fn set_link_rate(&mut self, mbps: u32) {
-        if self.core.config.link_mbps() == 0 && mbps > 0 {
-            self.core.outbound.link_mbps = u64::from(mbps);
-            self.core.outbound.pacer.set_rate(u64::from(mbps));
-            self.core.inbound.granter.set_link_rate(u64::from(mbps));
-            self.core.timers.set_link_rate(&self.core.config, self.core.outbound.link_mbps);
+        if self.protocol.config.link_mbps() == 0 && mbps > 0 {
+            self.output.outbound.link_mbps = u64::from(mbps);
+            self.output.outbound.pacer.set_rate(u64::from(mbps));
+            self.inbound.granter.set_link_rate(u64::from(mbps));
+            self.protocol
+                .timers
+                .set_link_rate(&self.protocol.config, self.output.outbound.link_mbps);
         }
     }
 
@@ -103,28 +111,28 @@ impl Transport {
     /// For an engine that cannot read everything at once; [`UnreadBounds`](crate::UnreadBounds) derives both reports from what
     /// an engine knows. Without this report and [`Transport::finish_reading`] each packet counts as handled when it arrives.
     pub fn begin_reading(&mut self, at: Instant) {
-        self.core.timers.arrears.begin(at);
+        self.protocol.timers.arrears.begin(at);
     }
 
     /// Reports that everything that had arrived by `at` has been handled: the silence of peers is measured up to there,
     /// so that packets that wait unread do not count as lost (TIME-3). Peers are not asked for anything before further
     /// reports, so the engine must report after each poll that leaves nothing behind, and also while it is never done.
     pub fn finish_reading(&mut self, at: Instant) {
-        self.core.timers.arrears.finish(at);
+        self.protocol.timers.arrears.finish(at);
     }
 
     /// Reports that the system has dropped packets before `at` for lack of room in the socket. Messages that lack bytes are
     /// asked for as soon as everything has been read that arrived before, and not only after the usual silence (TIME-14).
     pub const fn handle_overflow(&mut self, at: Instant) {
-        self.core.timers.arrears.overflow(at);
+        self.protocol.timers.arrears.overflow(at);
     }
 
     /// Sets the bytes that the system holds for this endpoint until they are read, its own structures included. Each
     /// sender learns its share of a part of it, and keeps its unscheduled bytes below that (PRIO-12). Unless `max_incoming` is
     /// configured, no more than half of it is granted (GRANT-5). By default nothing is known, and nothing is stated.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
-        self.core.inbound.room.set_buffer(bytes as u64);
-        self.core.inbound.granter.set_receive_buffer(bytes as u64);
+        self.inbound.room.set_buffer(bytes as u64);
+        self.inbound.granter.set_receive_buffer(bytes as u64);
     }
 
     /// Reports what the other transports of the host do (GRANT-14, GRANT-17, SEND-12, SEND-14). By default a transport is alone.
@@ -132,34 +140,34 @@ impl Transport {
     /// Takes effect with the next grants and packets: transports that share a link report it in each pass.
     pub fn observe_neighbours(&mut self, neighbours: &Neighbours<'_>) {
         let sharers = neighbours.sharers.max(1) as u64;
-        self.core.inbound.granter.share(sharers, neighbours.incoming);
-        self.core.inbound.granter.set_active_elsewhere(neighbours.active);
-        self.core.outbound.pacer.share(sharers, neighbours.link_idle_at);
+        self.inbound.granter.share(sharers, neighbours.incoming);
+        self.inbound.granter.set_active_elsewhere(neighbours.active);
+        self.output.outbound.pacer.share(sharers, neighbours.link_idle_at);
     }
 
     /// Returns what the other transports of the host must know, for [`Transport::observe_neighbours`] of theirs.
     pub fn publish(&mut self) -> Published<'_> {
         Published {
-            incoming: self.core.inbound.granter.backlog(),
-            active: self.core.inbound.granter.active_here(),
-            link_nanos: self.core.outbound.pacer.take_unpublished(),
+            incoming: self.inbound.granter.backlog(),
+            active: self.inbound.granter.active_here(),
+            link_nanos: self.output.outbound.pacer.take_unpublished(),
         }
     }
 
     /// Returns what arrives here, if it is time to publish that again (PRIO-17): once in `cutoffs_interval_usecs`, and never if
     /// that is 0. The caller publishes it, and then calls [`Transport::observe_lengths`].
     pub fn poll_lengths(&mut self, now: Instant) -> Option<ArrivingLengths> {
-        self.core.inbound.sampler.poll_lengths(now)
+        self.inbound.sampler.poll_lengths(now)
     }
 
     /// Reports what arrives at each of the other transports of the host. It counts for the next renewal of the cutoffs.
     pub fn observe_lengths(&mut self, elsewhere: &[ArrivingLengths]) {
-        self.core.inbound.sampler.observe(elsewhere, self.core.outbound.link_mbps);
+        self.inbound.sampler.observe(elsewhere, self.output.outbound.link_mbps);
     }
 
     /// Sets whether requests are accepted, which is the default. Otherwise they are refused with [`Refusal::NotServing`].
     pub const fn set_serving(&mut self, serving: bool) {
-        self.core.inbound.serving = serving;
+        self.inbound.serving = serving;
     }
 
     /// Sets how many requests are accepted from now on; further ones are refused with [`Refusal::Overloaded`] until it is set
@@ -167,14 +175,14 @@ impl Transport {
     ///
     /// For an engine that measures how fast the application is. Accepted requests are not affected.
     pub const fn set_request_room(&mut self, requests: usize) {
-        self.core.inbound.request_room = requests;
+        self.inbound.request_room = requests;
     }
 
     /// Returns the payload bytes of messages that the peer may not have yet: requests without a response, responses
     /// without an acknowledgment. An empty message counts as one byte, so that 0 means that there is none.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
-        self.core.inbound.budget.send.bytes()
+        self.inbound.budget.send.bytes()
     }
 
     /// Sets the number of leading bytes retained of each message whose first packet arrives from now on; the rest is counted
@@ -188,20 +196,20 @@ impl Transport {
     /// count as consumed when their message is complete, so that messages which the application does not consume do not
     /// stop its peers by discarded bytes (CAP-6).
     pub fn set_payload_prefix(&mut self, bytes: usize) {
-        self.core.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.inbound.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
     /// Counts a message of `bytes` bytes that did not arrive over this network and waits for the same application:
     /// both share `max_receive_bytes` (CAP-6). [`Transport::payload_consumed`] releases it.
     pub const fn charge_external_payload(&mut self, bytes: usize) {
-        self.core.inbound.budget.receive.hold(bytes);
+        self.inbound.budget.receive.hold(bytes);
     }
 
     /// Returns whether the bytes that wait for the application have reached `max_receive_bytes`: nothing more may be
     /// received elsewhere until some of them are consumed.
     #[must_use]
     pub const fn is_receive_full(&self) -> bool {
-        self.core.inbound.budget.receive.bytes() >= self.core.config.max_receive_bytes()
+        self.inbound.budget.receive.bytes() >= self.protocol.config.max_receive_bytes()
     }
 
     /// Releases a message that the application has consumed, and whose event carried `bytes` payload bytes. It no longer
@@ -211,7 +219,7 @@ impl Transport {
     ///
     /// In debug builds, if more is consumed than was received.
     pub fn payload_consumed(&mut self, bytes: usize) {
-        self.core.inbound.budget.receive.consume(bytes);
+        self.inbound.budget.receive.consume(bytes);
     }
 
     /// Handles a report of the system that packets to `to` do not arrive (RPC-14). The peer is asked at once. If nothing is
@@ -223,21 +231,23 @@ impl Transport {
     /// closed, only RPCs with it end.
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
-        let profile = self.core.outbound.identity.profile;
-        let Some(peer) = self.core.tables.peers.find(&peer_address(profile, to)) else { return };
+        let profile = self.output.outbound.identity.profile;
+        let Some(peer) = self.protocol.tables.peers.find(&peer_address(profile, to)) else {
+            return;
+        };
         if trouble == Unreachable::NotPermitted {
-            self.core.observation.metrics.recovery.sends_not_permitted += 1;
-            self.core.timers.suspicions.refused(peer, now);
+            self.output.observation.metrics.recovery.sends_not_permitted += 1;
+            self.protocol.timers.suspicions.refused(peer, now);
             return;
         }
         let one_port = profile == Profile::Kernel && trouble == Unreachable::PortClosed;
         let port = (one_port && to.port() != 0).then_some(to.port());
-        let cx = &mut self.core;
-        cx.observation.metrics.recovery.unreachable_reports += 1;
-        let interval = interval(cx, peer);
-        let new = cx.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
-        if new && !ask(cx, peer, port) {
-            cx.timers.suspicions.forget(peer);
+        let Self { protocol, output, .. } = self;
+        output.observation.metrics.recovery.unreachable_reports += 1;
+        let interval = interval(protocol, peer);
+        let new = protocol.timers.suspicions.report(peer, port, trouble.reason(), now, interval);
+        if new && !ask(protocol, output, peer, port) {
+            protocol.timers.suspicions.forget(peer);
         }
     }
 
@@ -256,7 +266,7 @@ impl Transport {
         self.advance(now);
         let Some(rpc) = self.rpc_of_own_packet(to, beginning) else { return };
         if Header::peek_kind(beginning) == Some(Kind::Data) {
-            note_returned(&mut self.core, rpc);
+            note_returned(&mut self.protocol, rpc);
         }
         self.handle_unreachable(now, to, trouble);
     }
@@ -266,34 +276,34 @@ impl Transport {
     /// because a peer is a host there and has no port.
     pub fn freeze_peers(&mut self, now: Instant) -> usize {
         self.advance(now);
-        if self.core.outbound.identity.profile == Profile::Kernel {
+        if self.output.outbound.identity.profile == Profile::Kernel {
             return 0;
         }
         let freeze = |peer: &Peer| {
             let (role, fields) = match (peer.calls.session(), peer.serving.session()) {
                 (session @ Some(_), _) => {
                     let low_water = UdpFields::LOW_WATER_UNKNOWN;
-                    (Role::Client, self.core.outbound.identity.client_fields(session, low_water))
+                    (Role::Client, self.output.outbound.identity.client_fields(session, low_water))
                 }
                 (None, session @ Some(_)) => {
-                    (Role::Server, self.core.outbound.identity.server_fields(session))
+                    (Role::Server, self.output.outbound.identity.server_fields(session))
                 }
                 (None, None) => return None,
             };
             let body = Body::Freeze;
-            let dialect = self.core.outbound.identity.dialect(fields);
+            let dialect = self.output.outbound.identity.dialect(fields);
             // FREEZE is about no RPC.
             let id = SenderId::new(0, role);
             let (port, to) = (peer.address.port(), peer.address);
             Some((
                 to,
-                Header::new(body.kind(), self.core.outbound.identity.port, port, id, dialect),
+                Header::new(body.kind(), self.output.outbound.identity.port, port, id, dialect),
             ))
         };
-        let packets: Vec<_> = self.core.tables.peers.iter().filter_map(freeze).collect();
+        let packets: Vec<_> = self.protocol.tables.peers.iter().filter_map(freeze).collect();
         let count = packets.len();
         for (to, header) in packets {
-            self.core.sender().enqueue(to, &Packet { header, body: Body::Freeze });
+            self.output.enqueue(to, &Packet { header, body: Body::Freeze });
         }
         count
     }
@@ -306,9 +316,12 @@ impl Transport {
     /// 4.3.2.3 asks for more); RPCs then end by silence.
     fn rpc_of_own_packet(&mut self, to: Address, beginning: &[u8]) -> Option<RpcKey> {
         let id = Header::peek_sender_id(beginning)?;
-        let peer =
-            self.core.tables.peers.find(&peer_address(self.core.outbound.identity.profile, to))?;
-        self.core.tables.rpcs.find(peer, id.client_id(), id.sender())
+        let peer = self
+            .protocol
+            .tables
+            .peers
+            .find(&peer_address(self.output.outbound.identity.profile, to))?;
+        self.protocol.tables.rpcs.find(peer, id.client_id(), id.sender())
     }
 
     /// Ends all RPCs: calls fail, and requests are refused, as are further ones. The refusals, and all acks that wait, leave
@@ -316,23 +329,31 @@ impl Transport {
     /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
-        self.core.inbound.shut_down = true;
-        self.core.inbound.buffers.clear();
-        let all: Vec<_> = self.core.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
-        let cx = &mut self.core;
+        self.inbound.shut_down = true;
+        self.inbound.buffers.clear();
+        let all: Vec<_> = self.protocol.tables.rpcs.iter().map(|(rpc, _)| rpc).collect();
+        let Self { protocol, inbound, output, .. } = self;
         for rpc in all {
-            let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
+            let Some(entry) = protocol.tables.rpcs.get(rpc) else { continue };
             match entry.state() {
-                State::Client(_) => fail_and_disown(cx, rpc, FailureKind::ShutDown),
+                State::Client(_) => {
+                    fail_and_disown(protocol, inbound, output, rpc, FailureKind::ShutDown)
+                }
                 // The application has the request, and may have executed it (AMO-5).
-                State::Server(ServerState::InService) => refuse_live(cx, rpc, Refusal::Abandoned),
-                State::Server(ServerState::Incoming) => refuse_live(cx, rpc, Refusal::ShuttingDown),
-                State::Server(ServerState::Outgoing) => end_server(cx, rpc, Ending::Discarded),
+                State::Server(ServerState::InService) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned)
+                }
+                State::Server(ServerState::Incoming) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::ShuttingDown)
+                }
+                State::Server(ServerState::Outgoing) => {
+                    end_server(protocol, inbound, output, rpc, Ending::Discarded)
+                }
             }
         }
-        let peers: Vec<_> = cx.tables.peers.ids().collect();
+        let peers: Vec<_> = protocol.tables.peers.ids().collect();
         for peer in peers {
-            cx.sender().send_waiting_acks(peer);
+            output.send_waiting_acks(protocol, peer);
         }
     }
 }

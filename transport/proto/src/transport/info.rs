@@ -61,24 +61,24 @@ impl Transport {
     /// Returns all live RPCs.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.core.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
+        self.protocol.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
     }
 
     /// Returns one RPC, if it is live.
     #[must_use]
     pub fn info_of(&self, rpc: RpcKey) -> Option<RpcInfo> {
-        self.core.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
+        self.protocol.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
     }
 
     fn describe(&self, name: RpcKey, rpc: &Rpc) -> RpcInfo {
         RpcInfo {
             rpc: name,
             id: rpc.id,
-            peer: self.core.tables.peers[rpc.peer].address,
+            peer: self.protocol.tables.peers[rpc.peer].address,
             role: rpc.role(),
             state: state_of(rpc),
-            age: self.core.now - rpc.started,
-            silent: self.core.now - rpc.heard,
+            age: self.protocol.now - rpc.started,
+            silent: self.protocol.now - rpc.heard,
             asks: rpc.asks,
             incoming: rpc
                 .incoming
@@ -94,9 +94,9 @@ impl Transport {
     /// Returns a snapshot of all counters and gauges.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let mut metrics = self.core.observation.metrics.clone();
+        let mut metrics = self.output.observation.metrics.clone();
         metrics.live = self.live();
-        metrics.admission.peers_displaced = self.core.tables.peers.displaced();
+        metrics.admission.peers_displaced = self.protocol.tables.peers.displaced();
         metrics
     }
 
@@ -104,31 +104,32 @@ impl Transport {
     #[must_use]
     pub fn live(&self) -> Live {
         Live {
-            client_rpcs: self.core.tables.rpcs.count(Role::Client) as u64,
-            server_rpcs: self.core.tables.rpcs.count(Role::Server) as u64,
-            peers: self.core.tables.peers.len() as u64,
-            send_bytes: self.core.inbound.budget.send.bytes(),
-            receive_bytes: self.core.inbound.budget.receive.bytes(),
-            grantable: self.core.inbound.granter.waiting() as u64,
-            incoming_bytes: self.core.inbound.granter.backlog(),
-            sendable: self.core.outbound.messages.len() as u64,
-            timers: (self.core.timers.silence.len() + self.core.timers.deadlines.len()) as u64,
-            control_packets: self.core.outbound.control.len() as u64,
+            client_rpcs: self.protocol.tables.rpcs.count(Role::Client) as u64,
+            server_rpcs: self.protocol.tables.rpcs.count(Role::Server) as u64,
+            peers: self.protocol.tables.peers.len() as u64,
+            send_bytes: self.inbound.budget.send.bytes(),
+            receive_bytes: self.inbound.budget.receive.bytes(),
+            grantable: self.inbound.granter.waiting() as u64,
+            incoming_bytes: self.inbound.granter.backlog(),
+            sendable: self.output.outbound.messages.len() as u64,
+            timers: (self.protocol.timers.silence.len() + self.protocol.timers.deadlines.len())
+                as u64,
+            control_packets: self.output.outbound.control.len() as u64,
         }
     }
 
     /// Sets which notes are wanted from now on; `None`, which is the default: none.
     pub fn set_probe_filter(&mut self, filter: Option<ProbeFilter>) {
-        let notes = &mut self.core.observation.notes;
+        let notes = &mut self.output.observation.notes;
         notes.set_filter(filter);
-        self.core.tables.rpcs.select(|id| notes.are_wanted_of(id));
+        self.protocol.tables.rpcs.select(|id| notes.are_wanted_of(id));
     }
 
     /// Returns what has happened, the earliest first. Fetch all after each other call: beyond 8,192, further ones are
     /// lost.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
-        self.core.observation.notes.poll()
+        self.output.observation.notes.poll()
     }
 
     /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected
@@ -136,14 +137,14 @@ impl Transport {
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
-        let entry = self.core.tables.rpcs.get(rpc)?;
-        entry.selected.then(|| (entry.sender_id(), self.core.tables.peers[entry.peer].address))
+        let entry = self.protocol.tables.rpcs.get(rpc)?;
+        entry.selected.then(|| (entry.sender_id(), self.protocol.tables.peers[entry.peer].address))
     }
 
     /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &crate::Config {
-        &self.core.config
+        &self.protocol.config
     }
 }
 

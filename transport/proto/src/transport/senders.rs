@@ -68,12 +68,12 @@ impl Transport {
     /// number of all. Reads every live RPC once.
     #[must_use]
     pub fn senders(&self, most: usize) -> Senders {
-        let rpcs = &self.core.tables.rpcs;
+        let rpcs = &self.protocol.tables.rpcs;
         let mut by_peer: BTreeMap<PeerId, SenderInfo> = BTreeMap::new();
-        let credits: BTreeMap<_, _> = self.core.inbound.granter.credits(rpcs).into_iter().collect();
+        let credits: BTreeMap<_, _> = self.inbound.granter.credits(rpcs).into_iter().collect();
         for (name, rpc) in rpcs.iter() {
             if let Some(message) = &rpc.incoming {
-                let peer = &self.core.tables.peers[rpc.peer];
+                let peer = &self.protocol.tables.peers[rpc.peer];
                 let outstanding = if rpc.grant.silent { 0 } else { message.outstanding() };
                 let credit = credits.get(&name).copied().unwrap_or(outstanding);
                 let sender = by_peer.entry(rpc.peer).or_insert_with(|| SenderInfo::new(peer));

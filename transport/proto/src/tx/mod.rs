@@ -10,17 +10,19 @@ mod fill;
 mod identity;
 mod incast;
 mod outbound;
+mod output;
 mod pacer;
 mod resend_queue;
 mod reservation;
 mod send_queue;
-mod sender;
+
 mod spray;
 mod transmit;
 
 pub(crate) use fill::Filler;
 pub(crate) use identity::Identity;
 pub(crate) use outbound::Outbound;
+pub(crate) use output::Output;
 pub(crate) use send_queue::SendQueue;
-pub(crate) use sender::Sender;
+
 pub use transmit::Transmit;

@@ -3,7 +3,7 @@
 //! An attacker is a real endpoint, so that its first contact is one, whose packets are changed on their way: what a client
 //! can do that is its own master.
 
-use apus_proto::{Call, Config, Event, FailureKind, Instant, Transport};
+use apus_proto::{Call, Config, Datagram, Event, FailureKind, Instant, Transport};
 use apus_wire::{
     Body, Data, Dialect, Features, Flags, Header, HeaderBuffer, Kind, Packet, Role, SenderId,
     UdpFields,
@@ -127,7 +127,7 @@ impl World {
         let header = Header::new(body.kind(), port, to.port(), id, Dialect::Udp(fields));
         let payload = if let Body::Data(_, payload) = &body { payload } else { &[][..] };
         let bytes = [&emit(&Packet { header, body })[..], payload].concat();
-        self.ends[SERVER].transport.handle_datagram(self.now, from, &bytes);
+        self.ends[SERVER].transport.handle_datagram(self.now, Datagram::new(from, &bytes));
         self.settle(SERVER);
     }
 
@@ -172,7 +172,7 @@ impl World {
             }
             return;
         }
-        end.transport.handle_datagram(self.now, from, bytes);
+        end.transport.handle_datagram(self.now, Datagram::new(from, bytes));
         self.settle(to);
     }
 

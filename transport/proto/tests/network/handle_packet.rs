@@ -10,7 +10,8 @@
 //! - when time has passed, nothing is left (CORE-4).
 
 use apus_proto::{
-    Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,
+    Call, Config, Datagram, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport,
+    Unreachable,
 };
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Features, Flags, Grant, Header, HeaderBuffer,
@@ -324,7 +325,8 @@ impl World {
                 });
             }
         }
-        self.delivered += self.transport.handle_datagram(self.now, from, datagram) as u64;
+        self.delivered +=
+            self.transport.handle_datagram(self.now, Datagram::new(from, datagram)) as u64;
     }
 
     fn advance(&mut self, nanos: u64) {
@@ -515,6 +517,7 @@ impl World {
                     retransmit: forged.small & 4 != 0,
                     offset: first,
                     offset_in_sequence: false,
+                    is_stripped: false,
                     waiting: Waiting::UNSAID,
                     response_limit: Waiting::UNSAID,
                 },

@@ -6,7 +6,8 @@
 
 use crate::dice::Dice;
 use apus_proto::{
-    Call, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport, Unreachable,
+    Call, CommandError, Config, Datagram, Event, Execution, Instant, Metrics, RpcKey, Transport,
+    Unreachable,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -347,7 +348,7 @@ impl World {
         if packet == Some(at) {
             if let Some((_, (to, from, bytes))) = self.network.pop_first() {
                 self.delivered += 1;
-                self.hosts[to].transport.handle_datagram(now, from, &bytes);
+                self.hosts[to].transport.handle_datagram(now, Datagram::new(from, &bytes));
                 self.pump(to);
             }
         } else if let Some((_, host)) = services.filter(|s| s.0 == at) {

@@ -1,7 +1,7 @@
 //! Two watched endpoints that are connected by function calls.
 
 use apus_proto::probe::{Piece, ProbeEvent, ProbeFilter, ProbeKind};
-use apus_proto::{Call, Config, Event, Instant, Kind, Payload, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Kind, Payload, Transport};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -160,7 +160,7 @@ impl Pair {
 
     /// Hands bytes to the server as if they came from this address.
     pub(crate) fn inject(&mut self, from: SocketAddr, packet: &[u8]) {
-        self.server.transport.handle_datagram(self.now, from, packet);
+        self.server.transport.handle_datagram(self.now, Datagram::new(from, packet));
         self.server.fetch();
     }
 
@@ -183,7 +183,7 @@ fn carry(from: &mut End, to: &mut End, now: Instant, wire: &mut Vec<Vec<u8>>, lo
     }
     for packet in packets {
         if !lost.contains(&wire.len()) {
-            to.transport.handle_datagram(now, from.address, &packet);
+            to.transport.handle_datagram(now, Datagram::new(from.address, &packet));
             to.fetch();
         }
         wire.push(packet);

@@ -2,7 +2,7 @@
 
 use crate::pair::{MILLISECOND, Pair};
 use apus_proto::probe::{ProbeFilter, ProbeKind};
-use apus_proto::{Config, Kind};
+use apus_proto::{Config, Datagram, Kind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -165,13 +165,13 @@ fn notes_that_are_not_fetched_are_bounded() {
     let from = pair.client.address;
     let now = pair.now;
     for _ in 0..10_000 {
-        pair.server.transport.handle_datagram(now, from, b"nonsense");
+        pair.server.transport.handle_datagram(now, Datagram::new(from, b"nonsense"));
     }
     pair.server.fetch();
     assert_eq!(pair.server.notes.len(), 8_192);
     pair.inject(from, b"nonsense");
     assert_eq!(pair.server.notes.len(), 8_193, "there is room again");
-    pair.server.transport.handle_datagram(now, from, b"nonsense");
+    pair.server.transport.handle_datagram(now, Datagram::new(from, b"nonsense"));
     pair.server.transport.set_probe_filter(None);
     assert_eq!(pair.server.transport.poll_probe(), None);
 }

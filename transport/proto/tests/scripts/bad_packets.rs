@@ -1,7 +1,7 @@
 //! Packets that no peer should send: each has a defined outcome. Requirement BAD-1 to BAD-5.
 
 use crate::script::run;
-use apus_proto::{Config, DropReason, Instant, Live, Transport};
+use apus_proto::{Config, Datagram, DropReason, Instant, Live, Transport};
 use insta::assert_snapshot;
 use std::fmt::Write;
 
@@ -314,7 +314,7 @@ fn answers_that_cannot_leave() {
     let mut resend = [0; 37];
     (resend[3], resend[11], resend[13], resend[27]) = (1, 0x12, 0x10, 2);
     for n in 0..10_000_u16 {
-        transport.handle_datagram(now, ([10, 0, 0, 9], n).into(), &resend);
+        transport.handle_datagram(now, Datagram::new(([10, 0, 0, 9], n).into(), &resend));
     }
     let metrics = transport.metrics();
     assert_eq!(metrics.live.control_packets, 8_192);

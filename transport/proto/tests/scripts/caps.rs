@@ -1,7 +1,7 @@
 //! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, CAP-15 and CAP-16.
 
 use crate::script::run;
-use apus_proto::{Config, DropReason, Instant, Transport};
+use apus_proto::{Config, Datagram, DropReason, Instant, Transport};
 use apus_wire::{
     Body, Dialect, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields,
 };
@@ -460,7 +460,7 @@ fn the_queue_of_control_packets_is_bounded() {
         let mut packet = [0; MAX_HEADER_LEN];
         let body = Body::Resend(Resend::everything(7));
         let length = Packet { header, body }.emit_header(&mut packet);
-        transport.handle_datagram(now, from, &packet[..length]);
+        transport.handle_datagram(now, Datagram::new(from, &packet[..length]));
     }
     assert_eq!(transport.metrics().dropped(DropReason::ControlQueueFull), 5);
     assert_eq!(transport.metrics().live.control_packets, LIMIT as u64);

@@ -1,6 +1,6 @@
 //! Which packets may leave from other ports than their sender's. Requirements SEND-15 and WIRE-36.
 
-use apus_proto::{Call, Config, Event, Instant, Payload, Profile, Transport};
+use apus_proto::{Call, Config, Datagram, Event, Instant, Payload, Profile, Transport};
 use apus_wire::{Body, Features, Header, Packet};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -100,7 +100,8 @@ impl Pair {
             self.sent.push(sent);
             self.datas[from] += usize::from(is_first_data);
             if !(is_dropped || is_first_data && self.datas[from] == LOST) {
-                self.ends[1 - from].handle_datagram(self.now, self.seen_as[from], &bytes);
+                self.ends[1 - from]
+                    .handle_datagram(self.now, Datagram::new(self.seen_as[from], &bytes));
             }
         }
     }

@@ -8,8 +8,8 @@ use apus_driver::{
     Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
 };
 use apus_proto::{
-    Address, Call, CommandError, Event, Instant, Neighbours, Payload, Profile, Published, Rejected,
-    RpcKey, Transmit, Transport, Unreachable,
+    Address, Call, CommandError, Datagram, Event, Instant, Neighbours, Payload, Profile, Published,
+    Rejected, RpcKey, Transmit, Transport, Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -129,11 +129,8 @@ impl Network {
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
-            let packets = if is_marked {
-                transport.handle_marked_datagram(now, arrival.from, arrival.packet)
-            } else {
-                transport.handle_datagram(now, arrival.from, arrival.packet)
-            };
+            let datagram = Datagram { from: arrival.from, bytes: arrival.packet, is_marked };
+            let packets = transport.handle_datagram(now, datagram);
             counters.packets_arrived += packets as u64;
             tracer.fetch(transport);
         });

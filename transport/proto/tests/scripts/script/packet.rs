@@ -3,7 +3,7 @@
 use super::content::bytes_of;
 use super::words::{address, key_value};
 use super::{OUR_PORT, Script, THEIR_SESSION};
-use apus_proto::{Kind, Profile};
+use apus_proto::{Datagram, Kind, Profile};
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, EVERYTHING, Features, Flags, Grant, Header,
     HeaderBuffer, KernelFields, MAX_HEADER_LEN, Packet, Resend, Role, SenderId, UdpFields, Waiting,
@@ -31,16 +31,13 @@ impl Script {
             let bytes: Vec<u8> = (0..hex.len() / 2)
                 .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
                 .collect();
-            self.transport.handle_datagram(self.now, from, &bytes);
+            self.transport.handle_datagram(self.now, Datagram::new(from, &bytes));
             return;
         }
         let packets = words.split(|&word| word == "&");
         let datagram: Vec<u8> = packets.flat_map(|words| self.packet(peer, words)).collect();
-        if words.contains(&"marked") {
-            self.transport.handle_marked_datagram(self.now, from, &datagram);
-        } else {
-            self.transport.handle_datagram(self.now, from, &datagram);
-        }
+        let is_marked = words.contains(&"marked");
+        self.transport.handle_datagram(self.now, Datagram { from, bytes: &datagram, is_marked });
     }
 
     fn packet(&mut self, peer: &str, words: &[&str]) -> Vec<u8> {
@@ -56,6 +53,7 @@ impl Script {
             retransmit: false,
             offset: 0,
             offset_in_sequence: false,
+            is_stripped: false,
             waiting: Waiting::UNSAID,
             response_limit: Waiting::UNSAID,
         };
