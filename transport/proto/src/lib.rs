@@ -1,16 +1,16 @@
 //! The Homa protocol as a state machine that does no IO.
 //!
-//! One object, [`Transport`], is one endpoint: client and server at once. It takes *commands* from the
-//! application, *packets* from the network and the *time*; it returns packets, events and the time at
-//! which it must be called again. It never waits, locks, logs or reads a clock, so that the same
-//! code runs under an engine with real sockets, under a simulator and under a fuzzer.
+//! One object, [`Transport`], is one endpoint: client and server at once. It takes *commands* from
+//! the application, *packets* from the network and the *time*; it returns packets, events and the
+//! time at which it must be called again. It never waits, locks, logs or reads a clock, so that the
+//! same code runs under an engine with real sockets, under a simulator and under a fuzzer.
 //!
 //! # The contract
 //!
-//! Calls may come in any order; only latency depends on it. One rule
-//! must be kept: **after any other call, empty [`Transport::poll_event`] and [`Transport::poll_transmit`],
-//! and call [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
-//! loop, for two endpoints that are connected by function calls:
+//! Calls may be made in any order; only latency depends on it. One rule must be kept: **after any
+//! other call, empty [`Transport::poll_event`] and [`Transport::poll_transmit`], and call
+//! [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole loop, for two
+//! endpoints connected by function calls:
 //!
 //! ```
 //! use apus_proto::{Call, Config, Datagram, Event, Instant, Transport};
@@ -71,30 +71,32 @@
 //!    [`Transport::next_timeout`].
 //! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
 //!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
-//!    [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`], [`Transport::observe_lengths`].
-//! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
-//!    [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
+//!    [`Transport::shut_down`], [`Transport::freeze_peers`], [`Transport::observe_neighbours`],
+//!    [`Transport::observe_lengths`].
+//! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single
+//!    RPCs with [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
 //!
 //! # Invariants
 //!
-//! - **CORE-1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
-//!   hash orders, floats or clocks.
-//! - **CORE-2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//! - **CORE-1** The same calls give the same results, bit for bit, independent of memory addresses,
+//!   hash orders, floats and clocks.
+//! - **CORE-2** No packet from a peer causes an error or a panic; each is used, or counted as a
 //!   [`DropReason`].
 //! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
 //! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **CORE-5** Work per call is bounded: no call visits all RPCs, except when a peer disappears or the
-//!   endpoint shuts down.
+//! - **CORE-5** Work per call is bounded: no call visits all RPCs, except when a peer disappears or
+//!   the endpoint shuts down.
 //!
 //! Nothing in this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
-//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are
-//! in `tests/layers.rs`.
+//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers
+//! of its modules are in `tests/layers.rs`.
 //!
 //! # Sources
 //!
-//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module (PlatformLab/HomaModule, commit
-//! 9edb958). `docs/reference` in the repository has the facts, and the figures of papers that are cited.
+//! HM `file` `symbol` in comments is that symbol of the Linux kernel's Homa module
+//! (PlatformLab/HomaModule, commit 9edb958). `docs/reference` in the repository has the facts, and
+//! the figures of papers that are cited.
 
 #![forbid(unsafe_code)]
 

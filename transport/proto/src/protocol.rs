@@ -1,8 +1,10 @@
-//! The protocol state of an endpoint: its RPCs and peers, their timers, the clock and the configuration.
+//! The protocol state of an endpoint: its RPCs and peers, their timers, the clock and the
+//! configuration.
 //!
-//! One of the three groups of state that handlers take: this one, [`Inbound`](crate::inbound::Inbound) and
-//! [`Output`](crate::tx::Output). A handler takes a group by `&mut` if it may change it, and by `&` if it only reads it;
-//! `tests/permissions.rs` lists the groups that each file may change.
+//! One of the three groups of state that handlers take: this one,
+//! [`Inbound`](crate::inbound::Inbound) and [`Output`](crate::tx::Output). A handler takes a group
+//! by `&mut` if it may change it, and by `&` if it only reads it; `tests/permissions.rs` lists the
+//! groups that each file may change.
 
 use crate::config::Config;
 use crate::rpc::{RpcKey, Tables};
@@ -23,14 +25,15 @@ pub(crate) struct Protocol {
 }
 
 impl Protocol {
-    /// Returns the time since a packet for `rpc` was last received, in nanoseconds, measured up to the last instant at which
-    /// the socket was known to be empty.
+    /// Returns the time since a packet for `rpc` was last received, in nanoseconds, measured up to
+    /// the last instant at which the socket was known to be empty.
     pub(crate) fn silence(&self, rpc: RpcKey) -> u64 {
         self.timers.arrears.read_up_to(self.now).since(self.tables.rpcs[rpc].heard)
     }
 
-    /// Returns the silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It doubles with each BUSY, and
-    /// is short if the system has dropped packets since the peer was last heard (TIME-14).
+    /// Returns the silence after which DATA of `rpc` counts as lost (TIME-3), in nanoseconds. It
+    /// doubles with each BUSY, and is short if the system has dropped packets since the peer was
+    /// last heard (TIME-14).
     pub(crate) fn rto(&self, rpc: RpcKey) -> u64 {
         let entry = &self.tables.rpcs[rpc];
         let rtt = &self.tables.peers[entry.peer].rtt;

@@ -1,8 +1,10 @@
-//! Permissions of the handlers: the groups of state that each function of `rx`, `expiry` and `lifecycle` may change.
+//! Permissions of the handlers: the groups of state that each function of `rx`, `expiry` and
+//! `lifecycle` may change.
 //!
-//! The state of an endpoint has three owners: `Protocol` (RPCs, peers, timers), `Inbound` (grants, budgets, admission) and
-//! `Output` (packets, events, counters). A function may change a group only if its signature takes the group, or a part
-//! of it, by `&mut`. The table repeats the signatures, so that a wider one is a decision that a reviewer sees.
+//! The state of an endpoint has three owners: `Protocol` (RPCs, peers, timers), `Inbound` (grants,
+//! budgets, admission) and `Output` (packets, events, counters). A function may change a group only
+//! if its signature takes the group, or a part of it, by `&mut`. The table repeats the signatures,
+//! so that a wider one is a decision that a reviewer sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
+//! The check of an RPC whose peer should be sending: requests the missing bytes, and gives up in
+//! the end.
 
 use super::progress::{Progress, check_progress};
 use super::suspect::{fail_unreached, interval};
@@ -61,10 +62,11 @@ fn is_orphan(protocol: &Protocol, rpc: RpcKey) -> bool {
         })
 }
 
-/// DATA should arrive: asks for it, and gives up in the end (HM `homa_timer.c` `homa_timer_check_rpc`; TIME-3, TIME-4).
+/// Checks an RPC that waits for DATA: requests it, and gives up in the end (HM `homa_timer.c`
+/// `homa_timer_check_rpc`; TIME-3, TIME-4).
 ///
-/// Silence is measured up to where everything that arrived has been read: what waits in the socket is no silence. A peer
-/// that has responded with BUSY is asked half as often with each BUSY.
+/// Silence is measured up to the last instant at which the socket was known to be empty: unread
+/// packets are no silence. Each BUSY from the peer halves the rate of requests to it.
 fn check_receiver(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -86,15 +88,16 @@ fn check_receiver(
     ask_in_turn(protocol, inbound, output, protocol.tables.rpcs[rpc].peer);
 }
 
-/// Returns how often the peer was asked about `rpc`, or about others of the peer's RPCs while this one waited for its turn and
-/// nothing came: among thousands, a turn of its own comes after the timeout (TIME-4).
+/// Returns the number of requests to the peer about `rpc`, or about other RPCs while this one
+/// waited for its turn and no packet arrived: among thousands, its own turn follows after the
+/// timeout (TIME-4).
 fn asks(protocol: &Protocol, rpc: RpcKey, timeout: u64) -> u32 {
     let entry = &protocol.tables.rpcs[rpc];
     let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
     entry.asks.max(protocol.tables.peers[entry.peer].resends.unanswered_for(read_up_to, timeout))
 }
 
-/// Sends RESENDs to `peer` for those that wait to ask, as many as its burst has room for (TIME-6).
+/// Sends RESENDs to `peer` for the RPCs in its line, as many as its burst has room for (TIME-6).
 fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output, peer: PeerId) {
     let read_up_to = protocol.timers.arrears.read_up_to(protocol.now);
     let (interval, most) = (interval(protocol, peer), protocol.timers.resend_interval.most());
@@ -103,7 +106,7 @@ fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Outp
         let Some(rpc) = protocol.timers.resend_lines.take_first(rpcs, peer) else { return };
         let receives =
             matches!(rpcs[rpc].state(), State::Client(_) | State::Server(ServerState::Incoming));
-        // What it lacked may have come meanwhile.
+        // The missing bytes may have arrived in the meantime.
         if receives && waits_for_peer(&protocol.tables.rpcs, rpc) && is_due(protocol, rpc) {
             output.request_missing(protocol, rpc);
             inbound.granter.silence(&mut protocol.tables.rpcs, rpc);
@@ -113,16 +116,17 @@ fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Outp
     }
 }
 
-/// Whether `rpc` is a request that waits for grants of this endpoint, and its client, asked about others, has answered nothing for
-/// the timeout (TIME-4): each in turn would have a GRANT, and wait as long.
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has not
+/// answered about its other requests for the timeout (TIME-4). Otherwise each request in turn would
+/// receive a GRANT and wait as long.
 fn is_left(protocol: &Protocol, rpc: RpcKey) -> bool {
     protocol.tables.rpcs[rpc].state() == State::Server(ServerState::Incoming)
         && asks(protocol, rpc, protocol.config.timeout_usecs() * USEC) >= MIN_RESENDS
 }
 
-/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed another one since it was
-/// last asked about this one (TIME-15). The client may have been restarted, and each of its requests would be granted
-/// needlessly, for a resend interval.
+/// Whether `rpc` is a request that waits for grants of this endpoint, and its client has disclaimed
+/// another one since the last question about this one (TIME-15). The client may have restarted;
+/// without the question, each of its requests would be granted needlessly, for a resend interval.
 fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
     let entry = &protocol.tables.rpcs[rpc];
     entry.state() == State::Server(ServerState::Incoming)
@@ -130,7 +134,8 @@ fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
         && !waits_for_peer(&protocol.tables.rpcs, rpc)
 }
 
-/// Whether the peer has been silent about `rpc` for long enough to be asked, and was not asked lately (TIME-3).
+/// Whether the peer has been silent about `rpc` for long enough, and the last request to it was not
+/// recent (TIME-3).
 fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
     let entry = &protocol.tables.rpcs[rpc];
     let since = protocol.timers.arrears.read_up_to(protocol.now).since(entry.asked);
@@ -138,7 +143,7 @@ fn is_due(protocol: &Protocol, rpc: RpcKey) -> bool {
     protocol.silence(rpc) >= protocol.rto(rpc) && !asked_lately
 }
 
-/// The peer has been silent for `silent` nanoseconds although it was asked.
+/// Ends an RPC after `silent` nanoseconds of silence, in which the peer did not answer requests.
 fn give_up(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -152,11 +157,11 @@ fn give_up(
         Side::Client(_) => {
             let silent_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
             let resends = asks(protocol, rpc, protocol.config.timeout_usecs() * USEC);
-            // What answers there next may be another server.
+            // The next host at this address may be another server.
             let peer = entry.peer;
             protocol.tables.peers[peer].calls.forget_session();
             if output.outbound.identity.profile == Profile::Kernel {
-                // Should it come back, it would wait for grants forever.
+                // If the server returned, it would wait for grants forever.
                 output.disown(protocol, rpc);
             }
             // The last RESEND did not leave this host.
@@ -176,9 +181,9 @@ fn give_up(
     }
 }
 
-/// A response waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`, TIME-9), or for GRANTs of a
-/// client that may have gone: asks it, less and less often, and forgets the response in the end
-/// (docs/reference/homa-module.md, *Known holes*).
+/// Checks a response that waits for its acknowledgment (HM `homa_timer.c` `homa_timer_check_rpc`,
+/// TIME-9), or for GRANTs of a client that may have disappeared: asks the client, at growing
+/// intervals, and finally forgets the response (docs/reference/homa-module.md, *Known holes*).
 fn check_response(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -192,7 +197,7 @@ fn check_response(
     let since = message.last_sent.max(entry.heard);
     let limit = u32::try_from(protocol.config.need_ack_limit()).unwrap_or(u32::MAX);
     let peer = &mut protocol.tables.peers[entry.peer];
-    // The peer may have been asked about other RPCs in turn.
+    // NEED_ACKs about other RPCs of the peer count, since they are sent in turn.
     let asks = entry.asks.max(peer.need_ack.rounds());
     if asks >= limit && read_up_to.since(since) >= protocol.config.timeout_usecs() * USEC {
         output.observation.metrics.recovery.need_acks_exhausted += 1;
@@ -219,7 +224,7 @@ fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
     match (entry.state(), &entry.outgoing, &entry.incoming) {
         // This endpoint's own bytes have not all left.
         (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
-        // A message of which everything granted has arrived waits for grants of this endpoint.
+        // A message whose granted bytes have all arrived waits for grants of this endpoint.
         (State::Client(ClientState::Incoming), _, Some(message))
         | (State::Server(_), None, Some(message)) => {
             message.gaps(message.granted()).next().is_some()

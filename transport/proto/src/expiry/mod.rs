@@ -1,4 +1,4 @@
-//! What happens when a timer fires. `handle_timeout` is the only caller.
+//! Timer expiry, called by `handle_timeout` alone.
 
 mod check;
 mod idle_acks;
@@ -17,10 +17,11 @@ use idle_acks::send_idle_acks;
 pub(crate) use suspect::{ask, interval, note_returned};
 use suspect::{check_suspects, fail_unreached};
 
-/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, HM `homa_timer.c` `homa_timer`).
+/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, HM `homa_timer.c`
+/// `homa_timer`).
 const CHECKS_PER_CALL: usize = 256;
 
-/// Does what has become due: a bounded amount of work.
+/// Runs everything that is due: a bounded amount of work.
 pub(crate) fn run(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output) {
     for _ in 0..CHECKS_PER_CALL {
         let Some(rpc) = protocol.timers.deadlines.expired(protocol.now) else { break };
@@ -32,8 +33,8 @@ pub(crate) fn run(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut O
         else {
             break;
         };
-        // TIME-4: the endpoint was stopped, and could neither ask nor hear. Without this, a peer that was stopped for the
-        // same time would have no longer than a few RESENDs to respond.
+        // TIME-4: the endpoint was stopped, and could neither send nor receive. Otherwise a peer
+        // that was stopped for the same time would have only a few RESENDs to respond.
         if late >= protocol.timers.resend_interval.most() {
             protocol.tables.rpcs[rpc].skip_silence(late, protocol.now);
         }
@@ -51,8 +52,8 @@ pub(crate) fn run(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut O
     }
 }
 
-/// Checks RPCs at once when the system has dropped packets and everything before that has been read: what is still
-/// missing is lost.
+/// Checks receiving RPCs at once when the system has dropped packets and all earlier ones have been
+/// read: bytes still missing are lost.
 fn check_after_overflow(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output) {
     if !protocol.timers.arrears.take_overflow_check() {
         return;
@@ -65,7 +66,7 @@ fn check_after_overflow(protocol: &mut Protocol, inbound: &mut Inbound, output: 
     }
 }
 
-/// Ends some of the RPCs that must end; those that have ended meanwhile are skipped.
+/// Ends some of the RPCs that must end; those that have ended in the meantime are skipped.
 fn reap(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output) {
     for _ in 0..protocol.config.reap_limit() {
         let Some((rpc, why)) = protocol.timers.reaper.pop() else { return };

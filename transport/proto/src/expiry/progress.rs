@@ -1,7 +1,8 @@
-//! Messages that stop arriving, whatever their senders say: they give back the room that they do not use.
+//! Messages that stop arriving, whatever their senders report: they return their unused room.
 //!
-//! A sender that is asked for missing bytes may answer BUSY, for as long as it likes: an honest one has shorter messages to
-//! send first. That is no silence (TIME-4), but it must not cost others their room (CAP-8).
+//! A sender may answer requests for missing bytes with BUSY, as long as it likes: an honest one has
+//! shorter messages to send first. That is no silence (TIME-4), but it must not cost others their
+//! room (CAP-8).
 
 use super::suspect::interval;
 use crate::inbound::Inbound;
@@ -12,10 +13,10 @@ use crate::rpc::{RpcKey, Side};
 use crate::time::USEC;
 use crate::tx::Output;
 
-/// What became of a message that should be arriving.
+/// The result of a progress check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It goes on.
+    /// The RPC continues.
     Live,
     /// It was a request that was given up, and has ended.
     GivenUp,
@@ -23,9 +24,10 @@ pub(super) enum Progress {
 
 /// Checks the progress of the incoming message of `rpc`, some of which its sender may transmit.
 ///
-/// After [`STALLED_INTERVALS`] without progress, the message gives back the room for what has not arrived. A request that
-/// made none for `timeout_usecs` is given up if others found no room lately: it was not executed, and its client may send it
-/// again, as if it had been silent (BAD-6). One goes at a time, so that no more go than are needed.
+/// After [`STALLED_INTERVALS`] without progress, the message returns the room for its missing
+/// bytes. A request without progress for `timeout_usecs` is given up if others recently lacked
+/// room: it was not executed, and its client may send it again, as after silence (BAD-6). One
+/// request is given up at a time, so that no more are than needed.
 pub(super) fn check_progress(
     protocol: &mut Protocol,
     inbound: &mut Inbound,

@@ -1,4 +1,5 @@
-//! Peers that packets may not reach, according to the system or the network: asked, and given up if they stay silent.
+//! Peers reported unreachable by the system or the network: asked, and given up if they stay
+//! silent.
 
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::inbound::Inbound;
@@ -14,10 +15,10 @@ use apus_wire::Body;
 /// Peers that one call checks.
 const CHECKS_PER_CALL: usize = 16;
 
-/// Part of the resend interval after which a check is repeated that came before everything had been read.
+/// Fraction of the resend interval after which a check is repeated if unread packets remained.
 const READING_PART: u64 = 4;
 
-/// Asks a suspected peer about one of the RPCs that the report concerns. Returns whether there is one.
+/// Asks a suspected peer about an RPC that the report concerns. Returns whether one exists.
 pub(crate) fn ask(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -44,7 +45,7 @@ pub(crate) fn ask(
     true
 }
 
-/// Checks the peers whose time has come (RPC-14).
+/// Checks the suspected peers that are due (RPC-14).
 pub(super) fn check_suspects(protocol: &mut Protocol, output: &mut Output) {
     for _ in 0..CHECKS_PER_CALL {
         let Some((peer, suspicion)) = protocol.timers.suspicions.due(protocol.now) else { return };
@@ -65,7 +66,7 @@ fn check(protocol: &mut Protocol, output: &mut Output, peer: PeerId, suspicion: 
         protocol.timers.suspicions.forget(peer);
         return;
     }
-    // What waits in the socket is no silence.
+    // Unread packets are no silence.
     if protocol.timers.arrears.read_up_to(now).since(asked) < interval {
         protocol.timers.suspicions.postpone(peer, now.plus(interval / READING_PART), None);
         return;
@@ -79,7 +80,7 @@ fn check(protocol: &mut Protocol, output: &mut Output, peer: PeerId, suspicion: 
         return;
     }
     protocol.timers.suspicions.forget(peer);
-    // What answers there next is not the server that gave the session.
+    // The next host at this address may not be the server that offered the session.
     protocol.tables.peers[peer].calls.forget_session();
     let ends = |(rpc, entry): (RpcKey, &Rpc)| {
         (concerns(entry, port) && entry.started <= asked).then_some(rpc)
@@ -105,15 +106,16 @@ pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
     protocol.tables.peers[peer].rtt.rto(least, bounds.most())
 }
 
-/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that the client may not have.
-/// A request that is being received or served ends by other timers.
+/// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that
+/// the client may not have. A request that is being received or served ends by other timers.
 fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
     let waits = matches!(entry.state(), State::Client(_) | State::Server(ServerState::Outgoing));
     waits && port.is_none_or(|port| entry.peer_port == port)
 }
 
-/// Notes that a DATA packet of the call `rpc` was returned by the network, or not accepted by the system. If no packet of
-/// the request has left twice, the server cannot have all of it, and a failure says so (AMO-5).
+/// Records that the network returned a DATA packet of the call `rpc`, or the system refused it. If
+/// no packet of the request was sent twice, the server cannot have all of it, and a failure states
+/// that (AMO-5).
 pub(crate) fn note_returned(protocol: &mut Protocol, rpc: RpcKey) {
     let entry = &protocol.tables.rpcs[rpc];
     let once = entry.outgoing.as_ref().is_some_and(|message| !message.resent);
@@ -122,8 +124,8 @@ pub(crate) fn note_returned(protocol: &mut Protocol, rpc: RpcKey) {
     }
 }
 
-/// A call fails because packets do not reach the server. If a packet of the request was returned and none left twice, the
-/// server has not executed it.
+/// A call fails because packets do not reach the server. If a packet of the request was returned
+/// and none left twice, the server has not executed it.
 pub(super) fn fail_unreached(
     protocol: &mut Protocol,
     inbound: &mut Inbound,

@@ -1,6 +1,7 @@
-//! The ends of RPCs. All go through `remove`, which takes the RPC out of every table and returns what it had reserved.
+//! The ends of RPCs. All use `remove`, which takes the RPC out of every table and releases its
+//! reservations.
 //!
-//! Requirement `RPC-6`: after that nothing of it is left but its id among the finished ones.
+//! Requirement `RPC-6`: afterwards only its id remains, among the finished ids.
 
 use crate::error::{FailureKind, RpcError};
 use crate::event::Event;
@@ -25,7 +26,8 @@ pub(crate) enum Ending {
     GivenUp,
 }
 
-/// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
+/// The response is complete: gives it to the caller, and acknowledges it with the next packet to
+/// the server.
 #[inline(always)]
 pub(crate) fn complete_client(
     protocol: &mut Protocol,
@@ -38,7 +40,7 @@ pub(crate) fn complete_client(
     let (nanos, selected) = (protocol.now.since(entry.started), entry.selected);
     let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
     let peer = &mut protocol.tables.peers[entry.peer];
-    // A response of one packet ends the call before it counts as heard.
+    // A response of one packet ends the call before the call records a sign of life.
     peer.hear(protocol.now);
     let overflow = peer.acks.add(ack, protocol.now);
     if !peer.acks.is_watched {
@@ -64,7 +66,7 @@ pub(crate) fn complete_client(
     }
 }
 
-/// Notes a call that is selected, or slow, and has taken `nanos` until its response of `length` bytes was complete.
+/// Records a selected or slow call whose response of `length` bytes was complete after `nanos`.
 #[cold]
 fn note_answered(protocol: &Protocol, output: &mut Output, rpc: RpcKey, nanos: u64, length: u32) {
     if protocol.tables.rpcs[rpc].selected {
@@ -78,7 +80,7 @@ fn note_answered(protocol: &Protocol, output: &mut Output, rpc: RpcKey, nanos: u
     }
 }
 
-/// The call fails. What is known about its execution follows from its state (AMO-5).
+/// Fails a call. Its state decides what the error states about the execution (AMO-5).
 pub(crate) fn fail_client(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -91,7 +93,7 @@ pub(crate) fn fail_client(
     fail_client_with(protocol, inbound, output, rpc, RpcError { kind: reason, execution });
 }
 
-/// The call fails, and the server has said what became of the request.
+/// Fails a call with the execution status that the server has reported.
 pub(crate) fn fail_client_with(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -107,7 +109,7 @@ pub(crate) fn fail_client_with(
     output.observation.events.push_back(Event::Failed { rpc, cookie, error });
 }
 
-/// The call fails by a decision of this endpoint: the server learns that its response is not wanted.
+/// Fails a call by a decision of this endpoint, and notifies the server that no response is needed.
 pub(crate) fn fail_and_disown(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -171,7 +173,8 @@ pub(crate) fn remove_client(
     Some(client.cookie)
 }
 
-/// Takes an RPC out of every table, returns what it had reserved, and notes that its id is finished if it `is_finished`.
+/// Takes an RPC out of every table, releases its reservations, and records its id as finished if
+/// `is_finished`.
 #[inline(always)]
 fn remove(
     protocol: &mut Protocol,

@@ -13,7 +13,8 @@ use crate::peer::{Address, PeerId};
 use crate::protocol::Protocol;
 use crate::tx::Output;
 
-/// Returns the peer at `address`, an unknown client. Creates it if there is room for it, and room among the peers of its host.
+/// Returns the peer at `address`, an unknown client. Creates it if there is room for it, and room
+/// among the peers of its host.
 ///
 /// # Errors
 ///

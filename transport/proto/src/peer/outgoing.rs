@@ -4,8 +4,9 @@ use apus_wire::Role;
 
 /// Payload that waits for transmission or for its acknowledgment.
 ///
-/// Requests and responses are counted apart, each against the whole limit: a request leaves room when its response arrives. If
-/// responses waited for that room, two endpoints that call each other could wait forever.
+/// Requests and responses are counted apart, each against the whole limit: a request leaves room
+/// when its response arrives. If responses waited for that room, two endpoints that call each other
+/// could wait forever.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outgoing {
     requests: u64,

@@ -9,13 +9,15 @@
 //!   server   Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
 //! ```
 //!
-//! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead state.
-//! Source: HM `homa_rpc.h` `homa_rpc`. Requirement `RPC-2`; the tests list every state with every step.
+//! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead
+//! state. Source: HM `homa_rpc.h` `homa_rpc`. Requirement `RPC-2`; the tests list every state with
+//! every step.
 //!
 //! # Invariants
 //!
-//! - **STATE-1** A state changes by [`Rpc::step`](super::Rpc::step) alone, and a step of this endpoint is possible in
-//!   the state in which it is taken. (What a peer or the application asks for may be impossible; it is then refused.)
+//! - **STATE-1** A state changes only by [`Rpc::step`](super::Rpc::step), and a step of this
+//!   endpoint is possible in the state in which it is taken. (A step requested by a peer or the
+//!   application may be impossible; it is then refused.)
 
 /// State of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(crate) enum State {
 /// State of an RPC at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
-    /// The request is being sent, or the server has not begun to answer.
+    /// The request is being sent, or the server has not started to answer.
     Outgoing,
     /// Like `Outgoing`, and DATA of the response was dropped because there was no room for it.
     NoRoom,
@@ -48,7 +50,7 @@ pub(crate) enum ServerState {
     Outgoing,
 }
 
-/// What can happen to an RPC.
+/// Transitions of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// GRANT: the peer takes more of the outgoing message.
@@ -59,7 +61,7 @@ pub(crate) enum Step {
     Unknown,
     /// The application replies, or abandons the request.
     Reply,
-    /// There is no room for the response.
+    /// The response finds no room.
     NoRoom,
     /// A DATA packet of the response was accepted.
     ResponseBegins,
@@ -68,7 +70,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the peer or the application asks for the step, so that it may be impossible.
+    /// Whether the peer or the application requests the step, so that it may be impossible.
     pub(super) const fn is_asked_for(self) -> bool {
         matches!(self, Self::Grant | Self::Resend | Self::Unknown | Self::Reply)
     }
@@ -98,8 +100,8 @@ impl ClientState {
                 Some(self)
             }
             (Self::Outgoing | Self::NoRoom, Step::NoRoom) => Some(Self::NoRoom),
-            // In `Incoming`, the server has the whole request (HM `homa_incoming.c` `homa_rpc_unknown_pkt`: RPC_UNKNOWN
-            // is ignored now).
+            // In `Incoming`, the server has the whole request (HM `homa_incoming.c`
+            // `homa_rpc_unknown_pkt`: RPC_UNKNOWN is ignored now).
             _ => None,
         }
     }

@@ -8,8 +8,8 @@ use crate::rpc::ServerState;
 use crate::tx::Output;
 use apus_wire::Role;
 
-/// The client of RPC `id` has finished it: it has the response, or does not want it. Ends the RPC, and returns whether
-/// it was known.
+/// The client of RPC `id` has finished it: it has the response, or does not want it. Ends the RPC,
+/// and returns whether it was known.
 ///
 /// The packet has shown the client's session.
 #[inline(always)]

@@ -1,7 +1,8 @@
-//! Admission: how a request begins.
+//! Admission: the first packet of a request.
 //!
-//! A DATA packet of an unknown request is refused with a reason, dropped, answered by a session challenge, or
-//! admitted. Checks run from the cheapest to the most expensive; no state is created for an unknown client (requirement `BAD-4`).
+//! A DATA packet of an unknown request is refused with a reason, dropped, answered by a session
+//! challenge, or admitted. Checks run from the cheapest to the most expensive; no state is created
+//! for an unknown client (requirement `BAD-4`).
 
 use super::assemble::{add_data, deliver_request, in_one_packet};
 use super::challenge::{Shown, enter, shown};
@@ -43,7 +44,8 @@ pub(super) fn admit(
     admit_confirmed(protocol, inbound, output, peer, header, packet, session)
 }
 
-/// The client of a request that shows its session, and has not finished it. `None` if it was answered by a session challenge.
+/// The client of a request that shows its session, and has not finished it. `None` if it was
+/// answered by a session challenge.
 fn pass_challenge(
     protocol: &mut Protocol,
     inbound: &Inbound,
@@ -70,21 +72,22 @@ fn pass_challenge(
             refuse_unwanted(protocol, inbound, output, from, header, data)?;
             refuse_without_room(protocol, output, from, header)?;
         }
-        // A client that shows another session must learn first that it is not good any more: what became of its call in
-        // that session is not known here.
+        // A client that shows another session must be notified first that it is no longer valid:
+        // the fate of its call in that session is not known here.
         count_answer(protocol, from, header)?;
         output.observation.metrics.admission.challenges_sent += 1;
         output.challenge(*from.address, header, fields, offer);
         return Ok(None);
     }
-    // Without room for the peer it is not refused: nothing would remember that, and a copy of the packet would be executed
-    // later. Its client sends it again.
+    // Without room for the peer it is not refused: the refusal would not be remembered, and a copy
+    // of the packet would be executed later. Its client sends it again.
     let peer = enter(protocol, output, from, fields, shown)?;
     let is_finished = protocol.tables.peers[peer].serving.check_current(id, fields);
     if is_finished == Some(true) { Err(DropReason::Finished) } else { Ok(Some(peer)) }
 }
 
-/// The host of a request that is not known to be finished, and the number of its life (kernel profile, AMO-7).
+/// The host of a request that is not known to be finished, and the number of its life (kernel
+/// profile, AMO-7).
 fn pass_as_host(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -106,7 +109,7 @@ fn pass_as_host(
     match protocol.tables.peers[peer].serving.admit_kernel(id) {
         Some(life) => Ok((peer, life)),
         None => {
-            // As long as copies come, it is remembered.
+            // It is remembered as long as copies arrive.
             let arrived =
                 protocol.timers.in_flight(&protocol.config, protocol.now).arrived(protocol.now);
             protocol.tables.peers[peer].serving.touch(id, arrived, protocol.now);
@@ -115,8 +118,9 @@ fn pass_as_host(
     }
 }
 
-/// Refuses a request of an unknown client whose host has as many peers as it may have, all of them busy (CAP-18). A copy of it is
-/// answered by a session challenge later, and its client does not know the call any more.
+/// Refuses a request of an unknown client whose host is at its limit of peers, all of them busy
+/// (CAP-18). A later copy of it is answered by a session challenge, and by then its client has
+/// dropped the call.
 fn refuse_without_room(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -193,8 +197,9 @@ fn admit_confirmed(
     add_data(protocol, inbound, output, rpc, packet)
 }
 
-/// The room for a request of `peer`, or what there is too much of. Without buffers the packet is dropped and the
-/// client waits, because that passes; the other limits are refusals.
+/// Reserves the room for a request of `peer`, or returns the limit that it exceeds. Without buffers
+/// the packet is dropped and the client waits, because the shortage is temporary; the other limits
+/// are refusals.
 fn room_for(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -221,7 +226,7 @@ fn room_for(
         })
 }
 
-/// Creates the RPC of a request. If nothing more is to arrive, its client's silence is not watched.
+/// Creates the RPC of a request. If the request is complete, its client's silence is not watched.
 #[inline(always)]
 fn create_server(
     protocol: &mut Protocol,
@@ -243,11 +248,11 @@ fn create_server(
     rpc
 }
 
-/// Tells the client of an unknown request that it will not be served (RPC-13). That is final: a
-/// duplicate must not be executed later. (Without a session its client would be asked first.)
+/// Refuses an unknown request (RPC-13). That is final: a duplicate must not be executed later.
+/// (Without a session its client would be asked first.)
 ///
-/// AMO-5: a late duplicate of what was executed here is not called "not executed", but dropped. Returns
-/// why the packet is not used.
+/// AMO-5: a late duplicate of an executed request is not called "not executed", but dropped.
+/// Returns why the packet is not used.
 fn refuse(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -260,7 +265,8 @@ fn refuse(
         return DropReason::Finished;
     }
     if output.outbound.identity.profile == Profile::Kernel {
-        // It has no word for a refusal. RPC_UNKNOWN would bring the request again at once, and again.
+        // It has no word for a refusal. RPC_UNKNOWN would bring the request again at once, and
+        // again.
         return reason;
     }
     if let Err(unanswered) = count_answer(protocol, from, header) {

@@ -1,6 +1,7 @@
 //! Assembly: the bytes of DATA packets become a message, and the message an event.
 //!
-//! A message that fits into one packet takes a short cut: no [`MessageIn`](crate::message::MessageIn) is made for it.
+//! A message that fits into one packet takes a short cut: no
+//! [`MessageIn`](crate::message::MessageIn) is made for it.
 
 use super::lookup::DataPacket;
 use crate::drop_reason::DropReason;
@@ -15,7 +16,8 @@ use crate::rpc::{RpcKey, ServerState, Side, State, Step};
 use crate::tx::Output;
 use apus_wire::Data;
 
-/// The message that this packet is the whole of, if it is; there is room for it.
+/// Returns the complete message of this packet, if the packet holds all of it; there is room for
+/// it.
 #[inline(always)]
 pub(super) fn in_one_packet(
     inbound: &mut Inbound,
@@ -47,7 +49,7 @@ pub(super) fn add_data(
     if positions > message.reservation().positions {
         let (budget, peers) = (&mut inbound.budget.receive, &mut protocol.tables.peers);
         if budget.extend(protocol.now, &protocol.config, peers, peer, message, positions).is_err() {
-            // Its sender is alive, and is asked again.
+            // Its sender is alive, and will be asked again.
             protocol.tables.hear(protocol.now, peer, rpc);
             return Err(DropReason::NoBuffers);
         }
@@ -79,7 +81,8 @@ pub(super) fn add_data(
     }
 }
 
-/// Notes the gap that ends at `offset`, if there is one: the packets before it may only have been reordered.
+/// Records the gap that ends at `offset`, if there is one: the packets before it may only have been
+/// reordered.
 #[cold]
 fn note_gap(protocol: &Protocol, output: &mut Output, rpc: RpcKey, offset: u32) {
     let Some(message) = &protocol.tables.rpcs[rpc].incoming else { return };
@@ -126,8 +129,8 @@ fn complete_request(
     deliver_request(protocol, inbound, output, rpc, from, selected, request);
 }
 
-/// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent
-/// (HM `homa_timer.c` `homa_timer_check_rpc`). `selected` says whether that is noted.
+/// Delivers the request to the application (RPC-4). From now on until its reply, the client may be
+/// silent (HM `homa_timer.c` `homa_timer_check_rpc`). `selected` states whether that is noted.
 #[inline(always)]
 pub(super) fn deliver_request(
     protocol: &Protocol,

@@ -1,4 +1,4 @@
-//! The session challenge: what a request must show before anything is kept of it (AMO-1).
+//! The session challenge: the proof required of a request before any state of it is kept (AMO-1).
 
 use super::lookup::Source;
 use crate::drop_reason::DropReason;
@@ -8,28 +8,29 @@ use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::{Flags, UdpFields};
 
-/// What a request shows about its session (udp profile).
+/// The proof of its session in a request (udp profile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     /// The current session of its client.
     Current,
     /// A session that its client was offered, and that is not current yet.
     Offered(Slot),
-    /// Nothing that is good (any more): its client is offered this session.
+    /// No valid session: its client is offered this one.
     Nothing {
         /// The session.
         offer: u64,
     },
 }
 
-/// What the request `id` with these fields shows.
+/// Returns the proof in request `id` with these fields.
 ///
-/// A client that has forgotten the session is offered it again even for a request that was finished in it: only there can
-/// the client learn it (AMO-5). Without that, it would ask and send without end.
+/// A client that has lost the session is offered it again even for a request that was finished in
+/// it: only there can it obtain the result (AMO-5). Otherwise it would ask and send without end.
 ///
 /// # Errors
 ///
-/// [`DropReason::Finished`] if it is a late duplicate of a request of the current session: not sent anew (`retransmit`).
+/// [`DropReason::Finished`] if it is a late duplicate of a request of the current session: not sent
+/// again by its client (`retransmit`).
 pub(super) fn shown(
     protocol: &Protocol,
     from: &Source<'_>,
@@ -59,8 +60,8 @@ pub(super) fn shown(
     }
 }
 
-/// The client of a request is at its address: the peer, made or woken if necessary, whose current session is now the one
-/// that the request has shown.
+/// Returns the peer of a client that has proved its address, created or woken if necessary. The
+/// session that the request has shown is now current.
 ///
 /// # Errors
 ///
@@ -88,8 +89,8 @@ pub(super) fn enter(
     Ok(peer)
 }
 
-/// Another session has become current than session `number`, whose requests belong to an earlier life of the client, and end
-/// (AMO-4).
+/// Another session has become current than session `number`, whose requests belong to an earlier
+/// life of the client, and end (AMO-4).
 pub(super) fn end_life(protocol: &mut Protocol, output: &mut Output, peer: PeerId, number: u64) {
     output.observation.metrics.admission.sessions_replaced += 1;
     let orphans = protocol

@@ -1,4 +1,5 @@
-//! A session that was agreed upon outside of the protocol, by a handshake that has proved more than a challenge does.
+//! Sessions agreed upon outside of the protocol, by a handshake that proves more than a challenge
+//! does.
 
 use super::challenge::end_life;
 use super::on_need_ack::{begin_session, peer_restarted};
@@ -10,14 +11,16 @@ use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::UdpFields;
 
-/// `session` is now the session of the endpoint at `address` with this one, and of this one with it (SEAL-11).
+/// `session` is now the session of the endpoint at `address` with this one, and of this one with it
+/// (SEAL-11).
 ///
-/// As client, calls that were in no session begin in it, and those of another one end or move as after an offer (AMO-3). As
-/// server, the requests of another session belong to an earlier life of the client (AMO-4).
+/// As client, calls without a session start in it, and calls of another session end or move as
+/// after an offer (AMO-3). As server, the requests of another session belong to an earlier life of
+/// the client (AMO-4).
 ///
 /// # Errors
 ///
-/// There is no room for the peer.
+/// A [`DropReason`] if there is no room for the peer.
 pub(crate) fn establish_session(
     protocol: &mut Protocol,
     inbound: &mut Inbound,

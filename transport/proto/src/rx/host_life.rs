@@ -1,4 +1,4 @@
-//! Kernel profile: a client host that counts its calls anew (AMO-10).
+//! Kernel profile: a client host whose call counter restarts (AMO-10).
 
 use super::challenge::end_life;
 use super::lookup::{DataPacket, Source, find_rpc};
@@ -9,9 +9,9 @@ use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::Header;
 
-/// Notes a packet of a request from `peer`, a host of the kernel profile. If it shows that the host was restarted, the
-/// requests of its earlier life end (a few per call, TIME-12), and their ids mean nothing any more. Returns the number of
-/// the present life.
+/// Records a packet of a request from `peer`, a host of the kernel profile. If it shows that the
+/// host was restarted, the requests of its earlier life end (a few per call, TIME-12), and their
+/// ids lose their meaning. Returns the number of the present life.
 pub(super) fn note_host_life(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -33,8 +33,8 @@ pub(super) fn note_host_life(
     life
 }
 
-/// Ends the request that the packet names if it belongs to an earlier life of its host: a reply to it would be taken for one
-/// to the new request.
+/// Ends the request that the packet names if it belongs to an earlier life of its host: a reply to
+/// it would be taken for one to the new request.
 pub(super) fn end_earlier(
     protocol: &mut Protocol,
     inbound: &mut Inbound,

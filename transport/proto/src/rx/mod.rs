@@ -1,10 +1,11 @@
-//! Reception: what a packet does.
+//! Reception: the effects of a packet.
 //!
-//! One file per kind, `on_<kind>`. A handler changes tables and queues packets; it never sends, and calls no other
-//! kind's handler. Its parameters are what it may touch. A packet that cannot be used ends as a
+//! One file per kind, `on_<kind>`. A handler changes tables and queues packets; it never sends, and
+//! calls no other kind's handler. It may change what its parameters permit
+//! (`tests/permissions.rs`). A packet that cannot be used ends as a
 //! [`DropReason`](crate::DropReason) that is counted here and nowhere else.
 //!
-//! A request in one packet goes straight: [`receive`], `on_data`, `admit`, `assemble`, event.
+//! The path of a request in one packet: [`receive`], `on_data`, `admit`, `assemble`, event.
 
 mod acknowledge;
 mod admit;
@@ -106,7 +107,8 @@ pub(crate) fn receive(
     }
 }
 
-/// Counts DATA that was sent again although it had arrived: its bytes are there, or its RPC has ended.
+/// Counts DATA that was sent again although it had arrived: its bytes are there, or its RPC has
+/// ended.
 fn count_needless_resend(output: &mut Output, packet: &Packet<'_>, reason: DropReason) {
     if let Body::Data(Data { retransmit: true, .. }, _) = &packet.body
         && matches!(reason, DropReason::Duplicate | DropReason::UnknownRpc | DropReason::Finished)

@@ -1,4 +1,4 @@
-//! ACK: clients do not need the state of their calls any more.
+//! ACK: clients no longer need the state of their calls.
 
 use super::acknowledge::acknowledge;
 use super::lookup::{Source, our_role, shows_session};
@@ -8,8 +8,8 @@ use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::{AckList, Header, Role};
 
-/// The client does not need the state of these RPCs any more (HM `homa_incoming.c` `homa_ack_pkt`,
-/// RPC-10). Who does not know the session ends none of them.
+/// Ends RPCs whose client no longer needs them (HM `homa_incoming.c` `homa_ack_pkt`, RPC-10). A
+/// packet without the session ends none.
 pub(super) fn on_ack(
     protocol: &mut Protocol,
     inbound: &mut Inbound,

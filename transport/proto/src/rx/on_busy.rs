@@ -12,7 +12,8 @@ pub(super) fn on_busy(
     header: &Header,
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(&protocol.tables, from, header, Proof::Session)?;
-    // Only a RESEND makes a server say BUSY: the time says how long packets wait at the peer (TIME-11).
+    // A server sends BUSY only in response to a RESEND: the time shows how long packets wait at the
+    // peer (TIME-11).
     let entry = &protocol.tables.rpcs[rpc];
     let asked = entry.asked;
     if entry.role() == Role::Client {

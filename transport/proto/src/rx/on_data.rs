@@ -27,9 +27,9 @@ pub(super) fn on_data(
         Role::Server => on_request(protocol, inbound, output, from, header, packet),
         Role::Client => on_response(protocol, inbound, output, from, header, packet),
     };
-    // RPC-11: the ack is handled after the data is queued (HM `homa_incoming.c` `homa_dispatch_pkts`), and even if the
-    // data was dropped (HM `homa_incoming.c` `homa_data_pkt`). A peer that was not known before has nothing to
-    // acknowledge.
+    // RPC-11: the ack is handled after the data is queued (HM `homa_incoming.c`
+    // `homa_dispatch_pkts`), and even if the data was dropped (HM `homa_incoming.c`
+    // `homa_data_pkt`). A new peer has nothing to acknowledge.
     if let Some(peer) = from.peer {
         if let Some(ack) = data.ack
             && ack.server_port == output.outbound.identity.port
@@ -73,9 +73,9 @@ fn on_request(
     add_data(protocol, inbound, output, rpc, packet)
 }
 
-/// PRIO-6: sends the peer this endpoint's cutoffs: its packet shows that it does not know them
-/// (HM `homa_incoming.c` `homa_data_pkt`). A client that has not proved its address receives nothing, and the packet
-/// may have been the last that was known of it.
+/// PRIO-6: sends the peer this endpoint's cutoffs, because its packet had other ones (HM
+/// `homa_incoming.c` `homa_data_pkt`). A client that has not proved its address receives none. The
+/// packet may have ended the peer.
 fn announce_cutoffs(
     protocol: &mut Protocol,
     inbound: &Inbound,

@@ -13,8 +13,9 @@ use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, State};
 use crate::tx::Output;
 use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
-/// The server asks whether the call still needs its state (HM `homa_timer.c` `homa_timer_check_rpc`, `homa_incoming.c`
-/// `homa_need_ack_pkt`, TIME-10), or, with CONFIRM, offers a session in which it would execute the request (requirement AMO-1).
+/// The server asks whether the call still needs its state (HM `homa_timer.c`
+/// `homa_timer_check_rpc`, `homa_incoming.c` `homa_need_ack_pkt`, TIME-10), or, with CONFIRM,
+/// offers a session in which it would execute the request (requirement AMO-1).
 pub(super) fn on_need_ack(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -28,7 +29,7 @@ pub(super) fn on_need_ack(
     let question = header.udp().filter(|fields| fields.flags.contains(Flags::CONFIRM));
     match (find_rpc(&protocol.tables, from, header), question) {
         (Some((peer, rpc)), Some(fields)) => on_offer(protocol, inbound, output, peer, rpc, fields),
-        // The call is over. A server that offers has kept nothing of it.
+        // The call is over. An offering server has kept nothing of it.
         (None, Some(_)) => Err(DropReason::UnknownRpc),
         (None, None) => {
             let knows = |peer| shows_session(&protocol.tables.peers[peer], header);
@@ -47,8 +48,9 @@ pub(super) fn on_need_ack(
             let waits = no_room
                 || protocol.timers.in_flight(&protocol.config, protocol.now).covers(rtt, silence);
             if waits || !output.request_missing(protocol, rpc) {
-                // The response is probably on its way, or the server waits for this endpoint or for room in it: the kernel asks
-                // every millisecond, and what would be dropped again must not take its link from everything else.
+                // The response is probably in flight, or the server waits for this endpoint or for
+                // room in it: the kernel asks every millisecond, and bytes that would be dropped
+                // again must not take its link from everything else.
                 output.control(protocol, rpc, Body::Busy);
             }
             Ok(())
@@ -56,10 +58,12 @@ pub(super) fn on_need_ack(
     }
 }
 
-/// The server offers a session for a live call. It has kept nothing of the request, which is sent again.
+/// Handles the offer of a session for a live call. The server has kept nothing of the request,
+/// which is sent again.
 ///
-/// The offer repeats the claim of the packet that it answers. One that answers a packet from before the call was bound
-/// is late, and changes nothing; one that answers a packet of the call's session says that the server has lost it.
+/// The offer repeats the claim of the packet that it answers. An offer for a packet from before the
+/// call was bound is late, and ignored; an offer for a packet of the call's session shows that the
+/// server has lost it.
 fn on_offer(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -93,7 +97,8 @@ fn on_offer(
                 repeat(protocol, output, rpc);
             }
         }
-        // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the call would be the only secret.
+        // WIRE-33: a server that has offered 48 bits repeats claims. Without one, the id of the
+        // call would be the only secret.
         Some(bound) if !repeats && bound >> 32 != 0 => return Err(DropReason::StaleSession),
         Some(bound) if answers(bound) => peer_restarted(protocol, inbound, output, peer, offer),
         _ => return Err(DropReason::StaleSession),
@@ -104,9 +109,10 @@ fn on_offer(
     Ok(())
 }
 
-/// The calls to a server whose session was not known go on in the one that it offers. It has kept nothing of them.
+/// Moves the calls to a server without a session into the one that it offers. It has kept nothing
+/// of them.
 ///
-/// Offers of two time slots may cross: all calls go on in the same session.
+/// Offers of two time slots may cross: all calls continue in the same session.
 pub(super) fn begin_session(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -133,7 +139,7 @@ fn bind(protocol: &mut Protocol, rpc: RpcKey, binding: Binding) {
     }
 }
 
-/// An offer comes at once: the time since the request has left is a round trip.
+/// Offers are sent at once: the time since the request has left is a round trip.
 fn sample_round_trip(protocol: &mut Protocol, peer: PeerId, rpc: RpcKey) {
     let entry = &protocol.tables.rpcs[rpc];
     if let Some(request) = entry.outgoing.as_ref().filter(|request| request.sent() > 0)
@@ -152,7 +158,7 @@ fn start_over(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
     output.outbound.messages.update(&mut protocol.tables.rpcs, rpc);
 }
 
-/// Sends what has left of the request once more, to a server that may have kept it.
+/// Sends the sent part of the request again, to a server that may have kept it.
 fn repeat(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
     let highest = protocol.config.highest_priority();
     let entry = &mut protocol.tables.rpcs[rpc];
@@ -163,8 +169,9 @@ fn repeat(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
     output.queue_resend(protocol, rpc);
 }
 
-/// The server has lost the session of the calls: it was restarted, or has forgotten this client. Calls
-/// that may have been executed fail, idempotent ones go on in the new session (AMO-3).
+/// Handles a server that has lost the session of the calls: it was restarted, or has forgotten this
+/// client. Calls that may have been executed fail; idempotent ones continue in the new session
+/// (AMO-3).
 pub(super) fn peer_restarted(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -194,7 +201,8 @@ pub(super) fn peer_restarted(
     }
 }
 
-/// The call is over, or was never made: releases the server's state, and takes along the acks that wait for this peer.
+/// The call is over, or was never made: releases the server's state, and takes along the acks that
+/// wait for this peer.
 pub(super) fn answer_with_acks(
     protocol: &mut Protocol,
     output: &mut Output,

@@ -9,7 +9,8 @@ use crate::timer::InFlight;
 use crate::tx::Output;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
-/// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`, TIME-7).
+/// Sends bytes again that the receiver of a message lacks (HM `homa_incoming.c` `homa_resend_pkt`,
+/// TIME-7).
 pub(super) fn on_resend(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -32,7 +33,7 @@ pub(super) fn on_resend(
         return Ok(());
     }
     if entry.role() == Role::Server {
-        // The client is alive and wants the response: there is no need to ask it.
+        // The client is alive and waits for the response, so it need not be asked.
         let asked = entry.unanswered();
         protocol.tables.hear(protocol.now, peer, rpc);
         protocol.tables.peers[peer].need_ack.answered(asked);
@@ -43,12 +44,14 @@ pub(super) fn on_resend(
     Ok(())
 }
 
-/// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7). Returns `false` if there is
-/// nothing to be sent again: the bytes have never left, or so lately that they are probably on their way (TIME-7).
+/// Queues the requested bytes that have been sent once (OUTGOING-3, BAD-7). Returns `false` if none
+/// are to be sent again: they were never sent, or so recently that they are probably in flight
+/// (TIME-7).
 ///
-/// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
-/// higher one. Rationale: RESENDs ask for the highest (HM `homa_incoming.c` `homa_request_retrans`), and where a queue
-/// was taken for a loss, tens of kilobytes that are not missing would overtake the short messages of all peers.
+/// They leave at the level of an unscheduled message of the same length, if the RESEND requests a
+/// higher one. Rationale: RESENDs request the highest (HM `homa_incoming.c`
+/// `homa_request_retrans`), and where a queue was taken for a loss, tens of kilobytes that are not
+/// missing would overtake the short messages of all peers.
 fn resend_range(
     protocol: &mut Protocol,
     output: &mut Output,
@@ -64,7 +67,7 @@ fn resend_range(
     let mut end = message.sent();
     if !resend.is_everything() {
         end = resend.end().min(message.extent());
-        // A receiver that asks for bytes has granted them: the GRANT was lost.
+        // A receiver that requests bytes has granted them: the GRANT was lost.
         message.grant(end);
     }
     let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
@@ -76,16 +79,18 @@ fn resend_range(
     any_lost
 }
 
-/// The RPC of a RESEND is not known: says so, and whether it was finished (HM `homa_incoming.c` `homa_resend_pkt` and
-/// `homa_rpc_unknown_pkt`). Returns why the packet is not used.
+/// Answers a RESEND for an unknown RPC, and states whether it was finished (HM `homa_incoming.c`
+/// `homa_resend_pkt` and `homa_rpc_unknown_pkt`). Returns why the packet is not used.
 ///
-/// The kernel profile cannot say that it was finished, and the packet is not answered then: a client that receives
-/// RPC_UNKNOWN sends its request again, forever, and one that receives nothing gives up. As long as it asks, neither its
-/// host nor the request is forgotten: otherwise it would be executed again (AMO-7).
+/// The kernel profile cannot express that it was finished, so the packet is not answered: a client
+/// that receives RPC_UNKNOWN sends its request again, forever, and a client without an answer gives
+/// up. As long as it asks, neither its host nor the request is forgotten: otherwise it would be
+/// executed again (AMO-7).
 ///
-/// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
-/// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
-/// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
+/// A request that was dropped for lack of room is unknown, too. BUSY would spare its bytes (a
+/// module short of buffers sends it, because it keeps the RPC and requests the bytes when it has
+/// some), but BUSY counts as life: thousands of calls would wait for a few places, asking in turn,
+/// and none would ever end in time (TIME-4).
 fn answer_unknown(
     protocol: &mut Protocol,
     output: &mut Output,

@@ -29,7 +29,8 @@ pub(super) fn on_response(
         Err(reason) => {
             let kernel = output.outbound.identity.profile == Profile::Kernel;
             if kernel && data.incoming < data.message_length {
-                // RPC-5: the call is over, and its server waits for grants: it never gives up by itself.
+                // RPC-5: the call is over, and its server waits for grants: it never gives up
+                // without an answer.
                 answer_with_acks(protocol, output, from, header);
             }
             return Err(reason);
@@ -73,10 +74,11 @@ pub(super) fn on_response(
     add_data(protocol, inbound, output, rpc, packet)
 }
 
-/// The server has the whole request: its bytes are not needed any more.
+/// Releases the request: the server has all of it.
 ///
-/// If it was asked and the response comes first, the RESEND still waits there: the server is behind, and the response
-/// time says by how much (TIME-11). `again` says that the response was sent again, so that the RESEND had an effect.
+/// If the response overtakes the answer to a RESEND, the RESEND still waits at the server: the
+/// server is behind, and the response time shows by how much (TIME-11). `again` states that the
+/// response was sent again, so that the RESEND had an effect.
 #[inline(always)]
 fn begin_response(
     protocol: &mut Protocol,

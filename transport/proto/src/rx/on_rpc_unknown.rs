@@ -1,4 +1,4 @@
-//! RPC_UNKNOWN: the peer does not know an RPC, or will not serve it.
+//! RPC_UNKNOWN: the peer does not have an RPC, or will not serve it.
 
 use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
@@ -11,8 +11,8 @@ use crate::rpc::{Binding, Rpc, RpcKey, Side, Step};
 use crate::tx::Output;
 use apus_wire::{Features, Flags, Header, Profile, Refusal};
 
-/// The peer does not know the RPC that it was asked about (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8), or
-/// will not serve it.
+/// Handles a peer that does not have the RPC (HM `homa_incoming.c` `homa_rpc_unknown_pkt`, TIME-8),
+/// or will not serve it.
 pub(super) fn on_rpc_unknown(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -41,7 +41,7 @@ pub(super) fn on_rpc_unknown(
             Ok(())
         }
         Side::Client(client) if flags.contains(Flags::FINISHED) => {
-            // Only the session in which it may have been executed can know that.
+            // Only the session that may have executed it can state that.
             let bound = flags.contains(Flags::SESSION) && client.binding != Binding::None;
             if !bound {
                 return Err(DropReason::StaleSession);
@@ -60,8 +60,9 @@ pub(super) fn on_rpc_unknown(
             }
             restart(protocol, output, rpc);
             if output.outbound.identity.profile == Profile::Udp {
-                // Chosen by us: a server that answers is not silent, even if it has to drop requests for
-                // lack of room. The kernel counts this as silence (HM `homa_incoming.c` `homa_dispatch_pkts`).
+                // Chosen by us: a server that answers is not silent, even if it has to drop
+                // requests for lack of room. The kernel counts this as silence (HM
+                // `homa_incoming.c` `homa_dispatch_pkts`).
                 protocol.tables.hear(protocol.now, peer, rpc);
             }
             Ok(())
@@ -69,14 +70,14 @@ pub(super) fn on_rpc_unknown(
     }
 }
 
-/// Whether the call has an empty request whose response has not begun.
+/// Whether the call has an empty request whose response has not started.
 fn is_empty_request(entry: &Rpc) -> bool {
     entry.outgoing.as_ref().is_some_and(|request| request.length() == 0)
 }
 
-/// The server does not serve the call; `before` says that it decides so before it executes a request. It speaks for its
-/// present life only: that a call was not executed can be said of one that was never confirmed, or by the session that
-/// it is bound to.
+/// Fails a call that the server does not serve; `before` states that it decides before execution.
+/// The server's statement covers its present life only: a call is certainly not executed if it was
+/// never confirmed, or if the session it is bound to states so.
 fn refused(
     protocol: &mut Protocol,
     inbound: &mut Inbound,
@@ -94,8 +95,8 @@ fn refused(
     fail_client_with(protocol, inbound, output, rpc, RpcError { kind, execution: outcome });
 }
 
-/// Sends the request again from its start, as far as it was sent, at its unscheduled priority. Does nothing if it has
-/// left so lately that it had not arrived when the server said that it does not know it.
+/// Sends the sent part of the request again, at its unscheduled priority. Does nothing if it was
+/// sent so recently that it had not arrived when the server answered.
 fn restart(protocol: &mut Protocol, output: &mut Output, rpc: RpcKey) {
     let (now, in_flight) =
         (protocol.now, protocol.timers.in_flight(&protocol.config, protocol.now));

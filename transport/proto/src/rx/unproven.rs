@@ -7,7 +7,8 @@ use apus_wire::Header;
 
 /// Counts an answer to the packet with this header.
 ///
-/// Its sender is proven if the packet carries the session that it has with this endpoint: its answer leaves.
+/// Its sender is proven if the packet carries the session that it has with this endpoint: its
+/// answer leaves.
 ///
 /// # Errors
 ///

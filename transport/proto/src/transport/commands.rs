@@ -31,19 +31,21 @@ pub struct Call {
 }
 
 impl Transport {
-    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one of them (RPC-3).
-    /// Returns the name of the call.
+    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one
+    /// of them (RPC-3). Returns the name of the call.
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload; nothing has changed then. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    /// [`Rejected`], with the payload; the state is unchanged. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is
+    /// worth trying again.
     pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
         self.call_observed(now, call, &mut || ())
     }
 
-    /// Sends a request as [`Transport::call`] does. If the call is [selected](Transport::selected), `on_selected` runs as
-    /// soon as that is known: its server was found, and nothing else was done.
+    /// Sends a request as [`Transport::call`] does. If the call is [selected](Transport::selected),
+    /// `on_selected` runs as soon as that is known: after its server was found, and before anything
+    /// else.
     ///
     /// # Errors
     ///
@@ -65,9 +67,10 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
-    /// client has gone or has cancelled the call. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    /// [`Rejected`], with the payload; the state is unchanged. [`CommandError::UnknownRpc`] means
+    /// that the client disappeared or cancelled the call. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is
+    /// worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
         match self.peer_of_reply(rpc, &payload) {
@@ -83,8 +86,8 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
-    /// that was received.
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a request that was received.
     pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
@@ -97,13 +100,13 @@ impl Transport {
         Ok(())
     }
 
-    /// Sets the deadline of a call instead of the one that it had, if any (RPC-8). A deadline that has passed ends the
-    /// call when timers are handled next.
+    /// Sets or replaces the deadline of a call (RPC-8). A deadline that has passed ends the call
+    /// when timers are handled next.
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
-    /// that was received.
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a request that was received.
     pub fn set_deadline(&mut self, rpc: RpcKey, deadline: Instant) -> Result<(), CommandError> {
         let entry = self.protocol.tables.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
         let Side::Client(client) = &mut entry.side else { return Err(CommandError::WrongState) };
@@ -114,13 +117,13 @@ impl Transport {
         Ok(())
     }
 
-    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the client with
-    /// [`Refusal::Abandoned`].
+    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the
+    /// client with [`Refusal::Abandoned`].
     ///
     /// # Errors
     ///
-    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is a call or
-    /// was replied to.
+    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is
+    /// a call or was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
@@ -138,7 +141,7 @@ impl Transport {
         Ok(())
     }
 
-    /// The peer that a call goes to, if the call may be made.
+    /// Returns the peer of a call, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
         if self.inbound.shut_down {
             return Err(CommandError::ShutDown);
@@ -191,7 +194,7 @@ impl Transport {
         rpc
     }
 
-    /// The peer that a reply goes to, if the reply may be given.
+    /// Returns the peer of a reply, if the reply may be given.
     fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
@@ -225,8 +228,8 @@ impl Transport {
         self.output.observation.metrics.progress.server_response_bytes_started += length;
     }
 
-    /// Gives an RPC with `peer` its outgoing message, for which room is reserved. `limit`, if it is given, is the most that may
-    /// leave without a GRANT.
+    /// Gives an RPC with `peer` its outgoing message, whose room is reserved. `limit`, if given, is
+    /// the most that may leave without a GRANT.
     #[inline(always)]
     fn begin_message(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload, limit: Option<u32>) {
         let Protocol { now, config, tables, timers } = &mut self.protocol;
@@ -255,9 +258,10 @@ impl Transport {
     }
 }
 
-/// Takes room for the bytes of a message to `peer` that may leave without a GRANT: what the link carries in a round-trip
-/// time, so that the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
-/// `limit`, if it is given, is the most (PRIO-15), and one byte in any case.
+/// Takes room for the bytes of a message to `peer` that may leave without a GRANT: as many as the
+/// link carries in a round-trip time, so that the first GRANT arrives when they have left (PRIO-1;
+/// SIGCOMM 2018 section 3.3: RTTbytes), within bounds. `limit`, if given, is the most (PRIO-15),
+/// and one byte in any case.
 #[inline(always)]
 fn take_unscheduled(
     config: &Config,

@@ -8,7 +8,7 @@ use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, State};
 use apus_wire::{Role, SenderId};
 use std::time::Duration;
 
-/// What one live RPC is doing (the kernel's HOMAIOCINFO).
+/// The state of one live RPC (the kernel's HOMAIOCINFO).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RpcInfo {
@@ -20,7 +20,7 @@ pub struct RpcInfo {
     pub peer: Address,
     /// This endpoint's role.
     pub role: Role,
-    /// What it is doing.
+    /// Its state.
     pub state: RpcState,
     /// Time since it was created.
     pub age: Duration,
@@ -49,9 +49,9 @@ pub struct MessageProgress {
 /// State of a live RPC (HM `homa_rpc.h` `homa_rpc`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RpcState {
-    /// The outgoing message is on its way.
+    /// The outgoing message is in flight.
     Outgoing,
-    /// The incoming message is on its way.
+    /// The incoming message is in flight.
     Incoming,
     /// The application has the request.
     InService,
@@ -118,22 +118,22 @@ impl Transport {
         }
     }
 
-    /// Sets which notes are wanted from now on; `None`, which is the default: none.
+    /// Sets the filter for notes; `None`, which is the default, disables them.
     pub fn set_probe_filter(&mut self, filter: Option<ProbeFilter>) {
         let notes = &mut self.output.observation.notes;
         notes.set_filter(filter);
         self.protocol.tables.rpcs.select(|id| notes.are_wanted_of(id));
     }
 
-    /// Returns what has happened, the earliest first. Fetch all after each other call: beyond 8,192, further ones are
-    /// lost.
+    /// Returns the next note, the earliest first. Fetch all after each other call: beyond 8,192,
+    /// further ones are lost.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
         self.output.observation.notes.poll()
     }
 
-    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected
-    /// ([`ProbeFilter::multiplier`]).
+    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is
+    /// selected ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
@@ -149,7 +149,7 @@ impl Transport {
 }
 
 impl MessageProgress {
-    /// `done` and `granted` are positions: that of an empty message is 1.
+    /// `done` and `granted` are positions: an empty message has one.
     fn new(length: u32, done: u32, granted: u32) -> Self {
         Self { length, done: done.min(length), granted: granted.min(length) }
     }

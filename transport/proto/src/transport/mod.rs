@@ -1,9 +1,10 @@
 //! The endpoint: its state, grouped by owner, and the calls that its user makes.
 //!
-//! Each file of this folder is one family of calls: `commands` of the application, `outputs` of packets, events and
-//! timers, `housekeeping` what the engine says about the system, `info` and `senders` introspection. The protocol itself is in the
-//! handlers of `rx`, `tx` and `expiry`: they borrow the state ([`Context`](crate::lifecycle::Context)), or the groups of it
-//! that they may touch, and none of them sees this struct.
+//! Each file of this folder is one family of calls: `commands` of the application, `outputs` of
+//! packets, events and timers, `housekeeping` for reports of the engine, `info` and `senders` for
+//! introspection. The protocol itself is in the handlers of `rx`, `tx` and `expiry`. They borrow
+//! the groups of state that they may change (`Protocol`, `Inbound`, `Output`); none of them has
+//! access to this struct.
 
 mod commands;
 mod housekeeping;
@@ -33,7 +34,8 @@ use apus_wire::Packet;
 
 /// The Homa protocol of one endpoint, client and server at once, as a state machine without IO.
 ///
-/// See the crate's head for the order of calls. All calls that take the present time require that it never decreases.
+/// See the crate's head for the order of calls. All calls that take the present time require that
+/// it never decreases.
 #[derive(Debug)]
 pub struct Transport {
     protocol: Protocol,
@@ -49,9 +51,10 @@ const ASSUMED_LINK_MBPS: u64 = 25_000;
 impl Transport {
     /// Returns a transport for the endpoint with Homa port `port`.
     ///
-    /// `seed` decides everything that is drawn at random: the endpoint's incarnation, its first RPC ids, session numbers and
-    /// hash seeds. Peers must not be able to guess it, and no two lives of an endpoint may have the same: take all 128 bits
-    /// from the operating system. Nothing that a peer learns reveals anything else (AMO-9).
+    /// `seed` determines all random numbers: the endpoint's incarnation, its first RPC ids, session
+    /// numbers and hash seeds. Peers must not be able to guess it, and no two lives of an endpoint
+    /// may share it: take all 128 bits from the operating system. No number that a peer receives
+    /// reveals any other (AMO-9).
     #[must_use]
     pub fn new(config: Config, port: u16, seed: u128) -> Self {
         let secret = Secret::new(seed);
@@ -80,7 +83,8 @@ impl Transport {
 
     /// Handles the packets of a datagram. Returns their number, at least 1.
     ///
-    /// Cannot fail: each packet is used, or counted as dropped with a [`crate::DropReason`]; see [`Transport::metrics`].
+    /// Cannot fail: each packet is used, or counted as dropped with a [`crate::DropReason`]; see
+    /// [`Transport::metrics`].
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) -> usize {
         self.advance(now);
         let mut count = 0;
@@ -89,7 +93,8 @@ impl Transport {
         let mut packets = Packet::all(profile, datagram.bytes);
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
-            // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall (perf-log, 2026-11-21).
+            // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall
+            // (perf-log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
                 Ok(packet) => rx::receive(protocol, inbound, output, &datagram, packet),
                 Err(error) => {
@@ -106,7 +111,7 @@ impl Transport {
         count
     }
 
-    /// Counts `packets` that a switch has marked on their way from `peer`, if it is known.
+    /// Counts `packets` from `peer` that a switch has marked, if the peer is known.
     #[cold]
     fn count_marks(&mut self, peer: Address, packets: u64) {
         let address = peer_address(self.output.outbound.identity.profile, peer);
@@ -143,7 +148,7 @@ mod tests {
         }
     }
 
-    /// GRANT-19: only what leaves by a GRANT may be marked, and only if marks are heeded.
+    /// GRANT-19: only scheduled packets may be marked, and only if marks are used.
     #[test]
     fn scheduled_packets_may_be_marked_if_marks_are_heeded() {
         let capable = |marked_incoming: u64| {

@@ -8,8 +8,8 @@ use crate::timer::TimeoutReason;
 use crate::tx::{Filler, Transmit};
 
 impl Transport {
-    /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver
-    /// has room: what is returned counts as sent.
+    /// Returns the next packets to send; `None` if none may leave now. Call it until then. Call it
+    /// only when the driver has room: returned packets count as sent.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {
         self.advance(now);
         let filler = Filler {
@@ -27,14 +27,15 @@ impl Transport {
         !self.output.observation.events.is_empty()
     }
 
-    /// Returns what the application should know; `None` if there is nothing (any more).
+    /// Returns the next event for the application, if there is one.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.output.observation.events.pop_front()
     }
 
-    /// Returns when [`Transport::handle_timeout`] (or, for [`TimeoutReason::Pacer`], `poll_transmit`) should be
-    /// called next, and why. An instant in the past means now. `None`: nothing is going on.
+    /// Returns when [`Transport::handle_timeout`] (or, for [`TimeoutReason::Pacer`],
+    /// `poll_transmit`) should be called next, and why. An instant in the past means now; `None`
+    /// means never.
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, TimeoutReason)> {
         let mut next = (self.protocol.tables.peers.next_scan(), TimeoutReason::Peers);
@@ -59,7 +60,8 @@ impl Transport {
         (next.0 < Instant::NEVER).then_some(next)
     }
 
-    /// Does what has become due. Bounded work: call it again while `next_timeout` lies in the past.
+    /// Runs everything that is due. Bounded work: call it again while `next_timeout` lies in the
+    /// past.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
         expiry::run(&mut self.protocol, &mut self.inbound, &mut self.output);

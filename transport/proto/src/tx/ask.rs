@@ -7,8 +7,8 @@ use crate::rpc::{RpcKey, Side};
 use apus_wire::{Body, Flags, Header, Resend, UdpFields};
 
 impl Output {
-    /// Offers `session` to the client of a request with this header, of which nothing is kept (AMO-1). `fields` are those of
-    /// the header.
+    /// Offers `session` to the client of a request with this header, no state of which is kept
+    /// (AMO-1). `fields` are the header's.
     pub(crate) fn challenge(
         &mut self,
         to: Address,
@@ -22,8 +22,8 @@ impl Output {
         self.answer_as(to, header, fields, Body::NeedAck, Flags::CONFIRM, 0);
     }
 
-    /// Asks the client of `rpc` whether it knows the request, of which nothing is missing that it may send: a RESEND for no
-    /// bytes, which is answered with BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
+    /// Asks the client of `rpc` whether it still has the request, all sendable bytes of which have
+    /// arrived: a RESEND for no bytes, answered by BUSY or RPC_UNKNOWN (TIME-15, BAD-7).
     pub(crate) fn ask_whether_known(&mut self, protocol: &mut Protocol, rpc: RpcKey) {
         let entry = &mut protocol.tables.rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
@@ -40,10 +40,11 @@ impl Output {
         );
     }
 
-    /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
-    /// tail up to what is granted; if nothing has arrived, one for everything
-    /// (HM `homa_incoming.c` `homa_request_retrans`, TIME-5). As many as the peer's burst has room for. Returns `false`
-    /// if nothing is missing that the peer may send, or if too much has been requested already.
+    /// Sends RESENDs for the missing bytes of `rpc`'s incoming message: one per gap and one for the
+    /// tail up to the granted limit; if no packet has arrived, one for everything (HM
+    /// `homa_incoming.c` `homa_request_retrans`, TIME-5). At most as many as the peer's burst has
+    /// room for. Returns `false` if no sendable bytes are missing, or if too much has been
+    /// requested already.
     pub(crate) fn request_missing(&mut self, protocol: &mut Protocol, rpc: RpcKey) -> bool {
         let now = protocol.now;
         let priority = protocol.config.highest_priority();

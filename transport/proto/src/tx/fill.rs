@@ -20,7 +20,7 @@ use apus_wire::{Body, Data, Grant, Kind, Packet, Profile, Role, SenderId, Waitin
 /// The ECN bits of a packet that switches may mark: ECT(0) of RFC 3168, section 5 (GRANT-19).
 const ECN_CAPABLE: u8 = 0b10;
 
-/// What transmits next.
+/// The next transmission.
 enum Next {
     /// All of a short message that may leave, which is usually one packet.
     Short(RpcKey),
@@ -37,7 +37,7 @@ pub(crate) struct Filler<'a> {
 }
 
 impl<'a> Filler<'a> {
-    /// The next packets to send; `None` if nothing may leave now. What is returned counts as sent.
+    /// The next packets to send; `None` if none may leave now. Returned packets count as sent.
     #[inline]
     pub(crate) fn next(mut self) -> Option<Transmit<'a>> {
         if self.inbound.granter.is_due() || self.inbound.budget.receive.has_freed_room() {
@@ -97,9 +97,11 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left first (SEND-1).
+    /// The next DATA: short messages, then the others and retransmissions, the fewest bytes left
+    /// first (SEND-1).
     ///
-    /// Rationale: if retransmissions went first, a peer that takes queues for losses would have them fill the queues.
+    /// Rationale: if retransmissions went first, a peer that takes queues for losses would have
+    /// them fill the queues.
     fn choose(&mut self) -> Option<Next> {
         match self.output.outbound.resends.first() {
             None => self.next_short().or_else(|| self.next_long()),
@@ -184,8 +186,8 @@ impl<'a> Filler<'a> {
         Some(Next::Packets(rpc, cut, false))
     }
 
-    /// Makes a short message up. One that is a single packet has code of its own: all that depends on the number of packets, on
-    /// what has left before and on losses is known there.
+    /// Makes a short message up. A message of a single packet has separate code: there, everything
+    /// that depends on the number of packets, on earlier transmissions and on losses is constant.
     #[inline(always)]
     fn make_up_short(self, rpc: RpcKey) -> Option<Transmit<'a>> {
         let entry = &mut self.protocol.tables.rpcs[rpc];
@@ -218,7 +220,7 @@ impl<'a> Filler<'a> {
         let of_client = if entry.role() == Role::Client { calls } else { 0 };
         let to = peer.address;
         let identity = &outbound.identity;
-        // Who does not show the session is not believed.
+        // A peer that has not shown the session could forge acks, so none are attached for it.
         let may_ack = identity.profile == Profile::Kernel || entry.session().is_some();
         let ack = if may_ack { peer.acks.take_one() } else { None };
         let mut header = identity.header(&peer.calls, entry, Kind::Data);
@@ -229,13 +231,15 @@ impl<'a> Filler<'a> {
         let (length, unscheduled) = (message.length(), message.unscheduled());
         let is_last = cut.packets() == 1 && cut.range.end == length;
         let is_granted = !retransmit && cut.range.start >= unscheduled;
-        // After a loss the rest takes the path that is known to be open: a filter may drop what leaves from other ports.
+        // After a loss the rest takes the path known to be open: a filter may drop packets from
+        // other ports.
         let is_sprayable = is_granted && message.is_sprayable && !message.resent;
         let mut coalesce = if is_last { peer.longest_shared_datagram() } else { 0 };
         // HM `homa_outgoing.c` `homa_resend_data`: a retransmission announces the requested
         // range.
         let asked = if retransmit { cut.range.end } else { 0 };
-        // What is sent again was lost: its receiver needs a window that is worth a RESEND (WIRE-34).
+        // Retransmitted bytes were lost, so the receiver needs a grant window large enough to make
+        // a RESEND worthwhile (WIRE-34).
         let waiting = if config.informs() && !retransmit {
             let in_interface = outbound.pacer.waiting(now);
             Waiting::of_bytes(message.waiting().saturating_add(in_interface))
@@ -299,7 +303,7 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Notes a burst, and that it uses a grant.
+/// Notes a burst and its use of a grant.
 #[cold]
 fn note_burst(notes: &mut Notes, rpc: SenderId, to: Address, burst: Piece, unscheduled: u32) {
     notes.add(Some(rpc), to, ProbeKind::DataSent(burst));
@@ -323,10 +327,10 @@ fn next_cut(message: &mut MessageOut, segment: u32, room: u32, config: &Config) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Neighbours, Transport};
+    use crate::{Call, Config, Instant, Neighbours, Transport};
 
-    /// WIRE-34, SEND-13: DATA says how many bytes of its message have not left, and how many wait in the interface before it beyond
-    /// a quarter of its bound, here 100,000 bytes.
+    /// WIRE-34, SEND-13: DATA states how many bytes of its message have not left, and how many wait
+    /// in the interface before it beyond a quarter of its bound, here 100,000 bytes.
     #[test]
     fn data_says_what_waits_for_its_turn_and_in_the_interface() {
         let config = Config::builder().informed_incoming(18_000).unsched_bytes(60_000);

@@ -1,8 +1,8 @@
 //! Transmission: picks the next packets to send, and writes their headers.
 //!
-//! [`Filler`] does so for each `poll_transmit` (SEND-1): control packets first ([`ControlQueue`]), then what must be
-//! sent again, then messages in SRPT order ([`SendQueue`]) as far as the [`Pacer`] allows. [`Sender`] is what handlers
-//! queue control packets with.
+//! [`Filler`] serves each `poll_transmit` (SEND-1): control packets first ([`ControlQueue`]), then
+//! retransmissions, then messages in SRPT order ([`SendQueue`]) as far as the [`Pacer`] allows.
+//! Handlers queue control packets with the methods of [`Output`].
 
 mod ask;
 mod control;

@@ -12,8 +12,8 @@ use apus_wire::{
     AckList, Body, Features, Flags, Header, Kind, Packet, Profile, Role, SenderId, UdpFields,
 };
 
-/// Everything that an endpoint returns to its driver and its application. A handler that takes this group and
-/// [`Protocol`] can neither grant nor end an RPC.
+/// Everything that an endpoint returns to its driver and its application. A handler that takes this
+/// group and [`Protocol`] can neither grant nor end an RPC.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Packets that wait to leave.
@@ -28,7 +28,8 @@ impl Output {
         self.control_with(protocol, rpc, body, Flags::NONE, 0);
     }
 
-    /// Sends a control packet about a live RPC, with flags of the udp profile and a value in `sequence`.
+    /// Sends a control packet about a live RPC, with flags of the udp profile and a value in
+    /// `sequence`.
     pub(crate) fn control_with(
         &mut self,
         protocol: &Protocol,
@@ -47,8 +48,9 @@ impl Output {
         self.enqueue(to, &Packet { header, body });
     }
 
-    /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the sender. The session
-    /// is stated if it is this endpoint's to state. `sequence` is for the udp profile.
+    /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the
+    /// sender. The session is stated if it is this endpoint's to state. `sequence` is for the udp
+    /// profile.
     pub(crate) fn answer(
         &mut self,
         protocol: &mut Protocol,
@@ -68,9 +70,9 @@ impl Output {
         self.answer_as(to, header, fields, body, flags, sequence);
     }
 
-    /// Answers a packet about an RPC that does not live here like [`Sender::answer`], but repeats the session of the packet, if it
-    /// has one, whatever is known of it. That shows its sender that the answer comes from where the packet went, and
-    /// tells nothing else.
+    /// Answers a packet about an RPC that does not exist here, as [`Output::answer`] does, but
+    /// repeats the session of the packet, if it has one. That proves to the sender that the answer
+    /// is from the packet's destination, and reveals nothing else.
     pub(crate) fn echo(&mut self, to: Address, header: &Header, body: Body<'_>, flags: Flags) {
         let in_session = |fields: &&UdpFields| fields.flags.contains(Flags::SESSION);
         let session = header.udp().filter(in_session).map(|fields| fields.incarnation);
@@ -140,9 +142,9 @@ impl Output {
         }
     }
 
-    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call: a server that has
-    /// offered no session has kept nothing. The kernel's clients say nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers
-    /// then wait for grants forever
+    /// RPC-5: notifies the server that its client no longer needs a call, if the server may have
+    /// state for it: a server that has offered no session has kept nothing. The kernel's clients
+    /// send nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers then wait for grants forever
     /// (HM `homa_timer.c` `homa_timer_check_rpc`).
     pub(crate) fn disown(&mut self, protocol: &Protocol, rpc: RpcKey) {
         let entry = &protocol.tables.rpcs[rpc];

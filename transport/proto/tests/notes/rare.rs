@@ -1,4 +1,4 @@
-//! Notes on rare events, which are made for all RPCs.
+//! Notes on rare events, made for all RPCs.
 
 use crate::pair::{MILLISECOND, Pair};
 use apus_proto::probe::{ProbeFilter, ProbeKind};
@@ -26,7 +26,7 @@ fn a_lost_packet_is_noted_as_a_gap_and_at_each_step_of_its_repair() {
     pair.run(20);
     assert_eq!(pair.client.ends, [true]);
     let server = ["gap 2792+1396", "resend_sent 2792+1396", "data_received 2792+1396 again"];
-    // Meanwhile the client asks for the response, all of it.
+    // In the meantime the client requests the whole response.
     let told = |end: &crate::pair::End| {
         end.texts().into_iter().filter(|text| !text.ends_with("4294967295")).collect::<Vec<_>>()
     };

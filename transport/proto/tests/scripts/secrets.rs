@@ -4,8 +4,9 @@ use apus_proto::{Call, Config, Instant, Payload, Profile, Transport};
 use apus_wire::Packet;
 use std::net::SocketAddr;
 
-/// AMO-9: a server that is called once learns an incarnation and an id. Until November 2026 both were consecutive outputs
-/// of SplitMix64, which is a bijection: the id gave the state of the generator, and with it the ids towards all servers.
+/// AMO-9: a server that is called once learns an incarnation and an id. Until November 2026 both
+/// were consecutive outputs of SplitMix64, which is a bijection: the id gave the state of the
+/// generator, and with it the ids towards all servers.
 #[test]
 fn a_server_that_is_called_cannot_compute_the_secret_of_its_client() {
     for seed in 0..64 {

@@ -120,8 +120,8 @@ impl Sent {
     }
 }
 
-/// What leaves by a GRANT is sprayed if both ends are set up for it, until something of its message is sent again: nothing that leaves unscheduled, and
-/// no control packet.
+/// What leaves by a GRANT is sprayed if both ends are set up for it, until something of its message
+/// is sent again: nothing that leaves unscheduled, and no control packet.
 #[test]
 fn what_leaves_by_a_grant_is_sprayed() {
     let sent = Pair::new([4, 1], 1).exchange();
@@ -141,7 +141,8 @@ fn what_leaves_by_a_grant_is_sprayed() {
     }
 }
 
-/// A filter that drops all of it costs each message what is on its way until something is sent again, once.
+/// A filter that drops all of it costs each message what is on its way until something is sent
+/// again, once.
 #[test]
 fn a_filter_costs_a_message_one_resend_interval() {
     let mut pair = Pair::new([4, 4], 1);
@@ -173,8 +174,8 @@ fn an_end_that_is_not_set_up_prevents_it() {
     }
 }
 
-/// A network that translates a client's port would drop what the server sends from others, and takes what the client sends from
-/// others for other clients.
+/// A network that translates a client's port would drop what the server sends from others, and
+/// takes what the client sends from others for other clients.
 #[test]
 fn a_peer_whose_port_is_translated_is_not_sprayed() {
     let sent = Pair::new([4, 4], 40_001).exchange();

@@ -1,11 +1,11 @@
-//! Silence until the end: abort, NEED_ACK, vanished clients. Source: HM `homa_timer.c` `homa_timer_check_rpc`,
-//! `homa_incoming.c` `homa_need_ack_pkt`.
+//! Silence until the end: abort, NEED_ACK, vanished clients. Source: HM `homa_timer.c`
+//! `homa_timer_check_rpc`, `homa_incoming.c` `homa_need_ack_pkt`.
 
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// TIME-4, HM `homa_timer.c` `homa_timer_check_rpc`: the peer is silent although it was asked: the call fails, and says
-/// what is known.
+/// TIME-4, HM `homa_timer.c` `homa_timer_check_rpc`: the peer is silent although it was asked: the
+/// call fails, and says what is known.
 #[test]
 fn a_dead_server() {
     assert_snapshot!(run("
@@ -110,8 +110,8 @@ fn after_a_long_sleep_the_peer_is_asked_first() {
     ");
 }
 
-/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond, and not only the time of
-/// three RESENDs.
+/// TIME-4: a peer that was stopped together with this endpoint has the whole timeout to respond,
+/// and not only the time of three RESENDs.
 #[test]
 fn the_time_of_a_stop_is_no_silence() {
     assert_snapshot!(run("
@@ -139,8 +139,8 @@ fn the_time_of_a_stop_is_no_silence() {
     ");
 }
 
-/// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was not executed, and may
-/// come again.
+/// HM `homa_timer.c` `homa_timer_check_rpc` at the server: part of a request is given up. It was
+/// not executed, and may come again.
 #[test]
 fn a_client_that_dies_while_it_sends() {
     assert_snapshot!(run("
@@ -163,8 +163,8 @@ fn a_client_that_dies_while_it_sends() {
     ");
 }
 
-/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`: a response that is not acknowledged is asked about, less and less
-/// often.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`: a response that is not acknowledged is asked
+/// about, less and less often.
 #[test]
 fn a_response_without_ack() {
     assert_snapshot!(run("
@@ -185,8 +185,8 @@ fn a_response_without_ack() {
     ");
 }
 
-/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`, chosen by us: the response for a client that has vanished is not
-/// kept forever.
+/// TIME-9, HM `homa_timer.c` `homa_timer_check_rpc`, chosen by us: the response for a client that
+/// has vanished is not kept forever.
 #[test]
 fn a_vanished_client() {
     assert_snapshot!(run("
@@ -241,8 +241,8 @@ fn a_client_that_vanishes_without_granting() {
     ");
 }
 
-/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the call is over, or was never made: ACK, with what else waits
-/// for that server.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the call is over, or was never made: ACK,
+/// with what else waits for that server.
 #[test]
 fn need_ack_for_a_finished_call() {
     assert_snapshot!(run("
@@ -272,7 +272,8 @@ fn need_ack_for_a_finished_call() {
     ");
 }
 
-/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the response is incomplete: RESENDs. Nothing is missing: BUSY.
+/// TIME-10, HM `homa_incoming.c` `homa_need_ack_pkt`: the response is incomplete: RESENDs. Nothing
+/// is missing: BUSY.
 #[test]
 fn need_ack_for_an_incomplete_call() {
     assert_snapshot!(run("
@@ -361,8 +362,8 @@ fn idle_peers_are_forgotten() {
     ");
 }
 
-/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and BUSY
-/// for the other calls. (Found by many receivers on a loaded machine: the burst's room went below zero.)
+/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and BUSY for the
+/// other calls. (Found by many receivers on a loaded machine: the burst's room went below zero.)
 #[test]
 fn need_acks_for_many_incomplete_calls() {
     let calls = "call P 10\n".repeat(66);

@@ -1,8 +1,8 @@
 //! The script language.
 //!
 //! We are one [`Transport`] at 10.0.0.1, port 1. Peers are called `P`, `Q`, `R`, … and live at
-//! 10.0.1.x; what they send is written by the script. Our calls are named `c1`, `c2`, … in the order
-//! of the script, their calls `s1`, `s2`, … by number.
+//! 10.0.1.x; what they send is written by the script. Our calls are named `c1`, `c2`, … in the
+//! order of the script, their calls `s1`, `s2`, … by number.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -49,8 +49,8 @@ pub(crate) fn run(text: &str) -> String {
     converse(text, 0, |_| unreachable!())
 }
 
-/// Runs a script, and then `rounds` more, each of which depends on what the one before has printed. Returns the transcript
-/// of all.
+/// Runs a script, and then `rounds` more, each of which depends on what the one before has printed.
+/// Returns the transcript of all.
 pub(crate) fn converse(
     text: &str,
     rounds: usize,
