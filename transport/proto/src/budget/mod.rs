@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::event::Event;
 use crate::extent::charge;
-use crate::peer::{Outgoing, Peer};
+use crate::peer::{OutgoingBytes, Peer};
 use apus_wire::Role;
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// Payload waiting for transmission or acknowledgment.
-    pub(crate) send: Outgoing,
+    pub(crate) send: OutgoingBytes,
     /// Bytes of incoming messages, until the application has consumed them.
     pub(crate) receive: ReceiveBudget,
     /// Whether a command was refused for lack of room since the last [`Event::Room`].

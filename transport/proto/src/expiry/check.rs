@@ -9,7 +9,7 @@ use crate::lifecycle::{Ending, end_server};
 use crate::limits::MAX_NEED_ACK_INTERVAL;
 use crate::peer::PeerId;
 use crate::protocol::Protocol;
-use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
+use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, SideState};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_RESENDS;
 use crate::tx::Output;
@@ -43,11 +43,13 @@ pub(super) fn check(
         return;
     }
     match protocol.tables.rpcs[rpc].state() {
-        State::Client(_) | State::Server(ServerState::Incoming) => {
-            check_receiver(protocol, inbound, output, rpc)
+        SideState::Client(_) | SideState::Server(ServerState::Incoming) => {
+            check_receiver(protocol, inbound, output, rpc);
         }
-        State::Server(ServerState::Outgoing) => check_response(protocol, inbound, output, rpc, now),
-        State::Server(ServerState::InService) => {
+        SideState::Server(ServerState::Outgoing) => {
+            check_response(protocol, inbound, output, rpc, now);
+        }
+        SideState::Server(ServerState::InService) => {
             debug_assert!(false, "TIME-2: not watched in service");
         }
     }
@@ -104,8 +106,10 @@ fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Outp
     while protocol.tables.peers[peer].resends.may_ask(read_up_to, interval, most) {
         let rpcs = &mut protocol.tables.rpcs;
         let Some(rpc) = protocol.timers.resend_lines.take_first(rpcs, peer) else { return };
-        let receives =
-            matches!(rpcs[rpc].state(), State::Client(_) | State::Server(ServerState::Incoming));
+        let receives = matches!(
+            rpcs[rpc].state(),
+            SideState::Client(_) | SideState::Server(ServerState::Incoming)
+        );
         // The missing bytes may have arrived in the meantime.
         if receives && waits_for_peer(&protocol.tables.rpcs, rpc) && is_due(protocol, rpc) {
             output.request_missing(protocol, rpc);
@@ -120,7 +124,7 @@ fn ask_in_turn(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Outp
 /// answered about its other requests for the timeout (TIME-4). Otherwise each request in turn would
 /// receive a GRANT and wait as long.
 fn is_left(protocol: &Protocol, rpc: RpcKey) -> bool {
-    protocol.tables.rpcs[rpc].state() == State::Server(ServerState::Incoming)
+    protocol.tables.rpcs[rpc].state() == SideState::Server(ServerState::Incoming)
         && asks(protocol, rpc, protocol.config.timeout_usecs() * USEC) >= MIN_RESENDS
 }
 
@@ -129,7 +133,7 @@ fn is_left(protocol: &Protocol, rpc: RpcKey) -> bool {
 /// without the question, each of its requests would be granted needlessly, for a resend interval.
 fn is_doubtful(protocol: &Protocol, rpc: RpcKey) -> bool {
     let entry = &protocol.tables.rpcs[rpc];
-    entry.state() == State::Server(ServerState::Incoming)
+    entry.state() == SideState::Server(ServerState::Incoming)
         && protocol.tables.peers[entry.peer].disclaimed.is_some_and(|at| entry.asked < at)
         && !waits_for_peer(&protocol.tables.rpcs, rpc)
 }
@@ -225,8 +229,8 @@ fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
         // This endpoint's own bytes have not all left.
         (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
         // A message whose granted bytes have all arrived waits for grants of this endpoint.
-        (State::Client(ClientState::Incoming), _, Some(message))
-        | (State::Server(_), None, Some(message)) => {
+        (SideState::Client(ClientState::Incoming), _, Some(message))
+        | (SideState::Server(_), None, Some(message)) => {
             message.gaps(message.granted()).next().is_some()
         }
         _ => true,

@@ -73,7 +73,7 @@ fn reap(protocol: &mut Protocol, inbound: &mut Inbound, output: &mut Output) {
         let Some(entry) = protocol.tables.rpcs.get(rpc) else { continue };
         match (&entry.side, why) {
             (Side::Client(_), Why::Unreachable(reason)) => {
-                fail_unreached(protocol, inbound, output, rpc, reason)
+                fail_unreached(protocol, inbound, output, rpc, reason);
             }
             (Side::Client(_), Why::Orphan) => {
                 debug_assert!(false, "only requests are orphaned");

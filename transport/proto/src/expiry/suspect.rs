@@ -6,7 +6,7 @@ use crate::inbound::Inbound;
 use crate::lifecycle::{fail_client, fail_client_with};
 use crate::peer::PeerId;
 use crate::protocol::Protocol;
-use crate::rpc::{Rpc, RpcKey, ServerState, Side, State};
+use crate::rpc::{Rpc, RpcKey, ServerState, Side, SideState};
 use crate::time::Instant;
 use crate::timer::Suspicion;
 use crate::tx::Output;
@@ -109,7 +109,8 @@ pub(crate) fn interval(protocol: &Protocol, peer: PeerId) -> u64 {
 /// Returns whether a report about `port` of its peer concerns this RPC: calls, and responses that
 /// the client may not have. A request that is being received or served ends by other timers.
 fn concerns(entry: &Rpc, port: Option<u16>) -> bool {
-    let waits = matches!(entry.state(), State::Client(_) | State::Server(ServerState::Outgoing));
+    let waits =
+        matches!(entry.state(), SideState::Client(_) | SideState::Server(ServerState::Outgoing));
     waits && port.is_none_or(|port| entry.peer_port == port)
 }
 

@@ -187,7 +187,7 @@ fn remove(
     let side = entry.side;
     match &side {
         Side::Client(_) if output.outbound.identity.profile == Profile::Udp => {
-            peer.calls.end(entry.id)
+            peer.calls.end(entry.id);
         }
         Side::Server(server) if is_finished => {
             peer.serving.finish(server.session, entry.id, protocol.now);

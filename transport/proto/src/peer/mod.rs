@@ -33,7 +33,7 @@ pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
 pub(crate) use host_lives::{RequestSign, digest};
 pub(crate) use need_ack::NeedAckGate;
-pub(crate) use outgoing::Outgoing;
+pub(crate) use outgoing::OutgoingBytes;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Displaced, Serving, Standing};
@@ -88,7 +88,7 @@ pub(crate) struct Peer {
     /// Live RPCs with it, in either role (TABLES-1).
     pub(crate) live_rpcs: Vec<RpcKey>,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
-    pub(crate) send: Outgoing,
+    pub(crate) send: OutgoingBytes,
     /// Packets from it that switches have marked.
     pub(crate) marks: u64,
     /// Bytes reserved for messages that are being received from it.

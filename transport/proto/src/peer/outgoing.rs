@@ -8,12 +8,12 @@ use apus_wire::Role;
 /// when its response arrives. If responses waited for that room, two endpoints that call each other
 /// could wait forever.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingBytes {
     requests: u64,
     responses: u64,
 }
 
-impl Outgoing {
+impl OutgoingBytes {
     /// Bytes that this endpoint sends in this role.
     pub(crate) const fn of(&mut self, ours: Role) -> &mut u64 {
         match ours {

@@ -101,6 +101,7 @@ impl Peers {
         }
     }
 
+    // Not needed while packets arrive from the same peer as before.
     #[inline(never)]
     fn search(&mut self, address: Address) -> Option<PeerId> {
         let id = *match &address {
@@ -164,7 +165,7 @@ impl Peers {
             calls,
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: Vec::new(),
-            send: super::Outgoing::default(),
+            send: super::OutgoingBytes::default(),
             marks: 0,
             receive_bytes: 0,
             last_used: now,

@@ -10,7 +10,7 @@ mod tables;
 
 pub(crate) use binding::Binding;
 pub(crate) use entries::{GrantEntry, InFlightShare, SilencePlace};
-pub(crate) use state::{ClientState, ServerState, State, Step};
+pub(crate) use state::{ClientState, RpcStep, ServerState, SideState};
 pub(crate) use table::Rpcs;
 pub(crate) use tables::Tables;
 
@@ -199,20 +199,20 @@ impl Rpc {
     }
 
     /// The state.
-    pub(crate) const fn state(&self) -> State {
+    pub(crate) const fn state(&self) -> SideState {
         match &self.side {
-            Side::Client(client) => State::Client(client.state),
-            Side::Server(server) => State::Server(server.state),
+            Side::Client(client) => SideState::Client(client.state),
+            Side::Server(server) => SideState::Server(server.state),
         }
     }
 
     /// Whether `step` is possible now.
-    pub(crate) const fn permits(&self, step: Step) -> bool {
+    pub(crate) const fn permits(&self, step: RpcStep) -> bool {
         self.state().after(step).is_some()
     }
 
     /// Takes a step (STATE-1). Returns whether it was possible; nothing has changed if it was not.
-    pub(crate) fn step(&mut self, step: Step) -> bool {
+    pub(crate) fn step(&mut self, step: RpcStep) -> bool {
         let after = self.state().after(step);
         debug_assert!(
             after.is_some() || step.is_asked_for(),
@@ -220,8 +220,8 @@ impl Rpc {
             self.state()
         );
         match (&mut self.side, after) {
-            (Side::Client(client), Some(State::Client(state))) => client.state = state,
-            (Side::Server(server), Some(State::Server(state))) => server.state = state,
+            (Side::Client(client), Some(SideState::Client(state))) => client.state = state,
+            (Side::Server(server), Some(SideState::Server(state))) => server.state = state,
             _ => return false,
         }
         true

@@ -99,7 +99,8 @@ fn pass_as_host(
         Some(peer) => peer,
         None => {
             let peer = peer_for_client(protocol, output, from.address)?;
-            note_variant(&mut protocol.tables.peers, peer, from.variant);
+            let body = Body::Data(*packet.data, packet.payload);
+            note_variant(&mut protocol.tables.peers[peer], &body);
             // The host may have called before it was forgotten.
             note_host_life(protocol, output, peer, header, packet);
             peer
@@ -176,7 +177,7 @@ fn admit_confirmed(
         Err(DropReason::NoBuffers) => return Err(DropReason::NoBuffers),
         Err(why) => {
             let address = protocol.tables.peers[peer].address;
-            let from = &Source { address: &address, peer: Some(peer), variant: None };
+            let from = &Source { address: &address, peer: Some(peer) };
             return Err(refuse(protocol, output, from, header, Refusal::Overloaded, why));
         }
     };

@@ -12,7 +12,7 @@ use crate::message::{CompleteMessage, Inserted};
 use crate::peer::Address;
 use crate::probe::ProbeKind;
 use crate::protocol::Protocol;
-use crate::rpc::{RpcKey, ServerState, Side, State, Step};
+use crate::rpc::{RpcKey, RpcStep, ServerState, Side, SideState};
 use crate::tx::Output;
 use apus_wire::Data;
 
@@ -124,7 +124,7 @@ fn complete_request(
 ) {
     protocol.timers.silence.forget(&mut protocol.tables.rpcs[rpc]);
     let entry = &mut protocol.tables.rpcs[rpc];
-    entry.step(Step::RequestComplete);
+    entry.step(RpcStep::RequestComplete);
     let (from, selected) = (protocol.tables.peers[entry.peer].address, entry.selected);
     deliver_request(protocol, inbound, output, rpc, from, selected, request);
 }
@@ -141,7 +141,7 @@ pub(super) fn deliver_request(
     selected: bool,
     request: CompleteMessage,
 ) {
-    let in_service = State::Server(ServerState::InService);
+    let in_service = SideState::Server(ServerState::InService);
     debug_assert_eq!(protocol.tables.rpcs[rpc].state(), in_service, "STATE-1: it is complete");
     if selected {
         let complete = ProbeKind::Complete { rpc, length: request.length };

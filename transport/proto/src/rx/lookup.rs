@@ -3,7 +3,7 @@
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, Peer, PeerId, Peers, Variant};
 use crate::rpc::{RpcKey, Tables};
-use apus_wire::{Data, Flags, Header, Role};
+use apus_wire::{Body, Data, Flags, Header, Role};
 
 /// The source of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -11,9 +11,6 @@ pub(super) struct Source<'a> {
     pub(super) address: &'a Address,
     /// The peer at that address, if it was known when the packet arrived.
     pub(super) peer: Option<PeerId>,
-    /// The variant of the peer's module that the packet reveals (kernel profile), in case the peer
-    /// is not known yet.
-    pub(super) variant: Option<Variant>,
 }
 
 /// The body of a DATA packet.
@@ -96,9 +93,10 @@ pub(super) fn shows_session(peer: &Peer, header: &Header) -> bool {
 }
 
 /// WIRE-26: records the variant of the peer's module, if a packet has revealed it.
-pub(super) fn note_variant(peers: &mut Peers, peer: PeerId, shown: Option<Variant>) {
-    if let Some(variant) = shown {
-        peers[peer].variant = variant;
+#[cold]
+pub(super) fn note_variant(peer: &mut Peer, body: &Body<'_>) {
+    if let Some(variant) = Variant::shown_by(body) {
+        peer.variant = variant;
     }
 }
 

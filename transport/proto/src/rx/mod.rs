@@ -29,7 +29,7 @@ mod unproven;
 use crate::datagram::Datagram;
 use crate::drop_reason::DropReason;
 use crate::inbound::Inbound;
-use crate::peer::{Address, Variant, peer_address};
+use crate::peer::{Address, peer_address};
 use crate::protocol::Protocol;
 use crate::tx::Output;
 use apus_wire::{Body, Data, Packet, Profile};
@@ -62,21 +62,19 @@ pub(crate) fn receive(
     }
     output.observation.metrics.count_received(packet.body.kind());
     let other;
-    let (address, variant) = if profile == Profile::Udp && from.is_ipv4() {
-        (from, None)
+    let address = if profile == Profile::Udp && from.is_ipv4() {
+        from
     } else {
         other = peer_address(profile, *from);
-        // WIRE-26
-        let is_kernel = profile == Profile::Kernel;
-        (&other, if is_kernel { Variant::shown_by(&packet.body) } else { None })
+        &other
     };
     let peers = &mut protocol.tables.peers;
-    let from = &Source { address, peer: peers.find(address), variant };
+    let from = &Source { address, peer: peers.find(address) };
     output.observation.notes.arrival(address, packet);
-    if variant.is_some()
+    if profile == Profile::Kernel
         && let Some(peer) = from.peer
     {
-        note_variant(peers, peer, variant);
+        note_variant(&mut peers[peer], &packet.body);
     }
     let used = match &packet.body {
         Body::Data(data, payload) => {

@@ -45,6 +45,7 @@ pub(super) fn on_data(
 }
 
 /// A piece of a request that is known, or of a new one.
+// Its state on the stack would be reserved for every kind of packet.
 #[inline(never)]
 fn on_request(
     protocol: &mut Protocol,

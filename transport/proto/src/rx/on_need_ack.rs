@@ -9,7 +9,7 @@ use crate::lifecycle::fail_client;
 use crate::peer::{Offer, PeerId};
 use crate::probe::ProbeKind;
 use crate::protocol::Protocol;
-use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, State};
+use crate::rpc::{Binding, ClientState, Rpc, RpcKey, Side, SideState};
 use crate::tx::Output;
 use apus_wire::{AckList, Body, Features, Flags, Header, Role, UdpFields};
 
@@ -43,7 +43,8 @@ pub(super) fn on_need_ack(
         }
         (Some(_), None) => {
             let (peer, rpc) = rpc_of(&protocol.tables, from, header, Proof::Session)?;
-            let no_room = protocol.tables.rpcs[rpc].state() == State::Client(ClientState::NoRoom);
+            let no_room =
+                protocol.tables.rpcs[rpc].state() == SideState::Client(ClientState::NoRoom);
             let (silence, rtt) = (protocol.silence(rpc), &protocol.tables.peers[peer].rtt);
             let waits = no_room
                 || protocol.timers.in_flight(&protocol.config, protocol.now).covers(rtt, silence);
@@ -190,7 +191,7 @@ pub(super) fn peer_restarted(
     for rpc in affected {
         output.observation.note(&protocol.tables, rpc, ProbeKind::PeerRestart);
         let entry = &protocol.tables.rpcs[rpc];
-        let answered = entry.state() == State::Client(ClientState::Incoming);
+        let answered = entry.state() == SideState::Client(ClientState::Incoming);
         let Some(client) = entry.client() else { continue };
         if client.idempotent && !answered {
             bind(protocol, rpc, Binding::Moved(offer.session));

@@ -4,7 +4,7 @@ use super::lookup::{Proof, Source, find_rpc, note_known, our_role, rpc_of, was_f
 use super::unproven::count_answer;
 use crate::drop_reason::DropReason;
 use crate::protocol::Protocol;
-use crate::rpc::{RpcKey, Step};
+use crate::rpc::{RpcKey, RpcStep};
 use crate::timer::InFlight;
 use crate::tx::Output;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
@@ -27,7 +27,7 @@ pub(super) fn on_resend(
         note_known(&mut protocol.tables.peers[peer], header);
     }
     let entry = &mut protocol.tables.rpcs[rpc];
-    if !entry.step(Step::Resend) {
+    if !entry.step(RpcStep::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
         output.control(protocol, rpc, Body::Busy);
         return Ok(());

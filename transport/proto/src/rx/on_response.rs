@@ -10,10 +10,11 @@ use crate::inbound::Inbound;
 use crate::lifecycle::{complete_client, fail_and_disown};
 use crate::peer::PeerId;
 use crate::protocol::Protocol;
-use crate::rpc::{RpcKey, Step};
+use crate::rpc::{RpcKey, RpcStep};
 use crate::tx::Output;
 use apus_wire::{Header, Profile, Role};
 
+// Its state on the stack would be reserved for every kind of packet.
 #[inline(never)]
 pub(super) fn on_response(
     protocol: &mut Protocol,
@@ -61,7 +62,7 @@ pub(super) fn on_response(
         ) else {
             // The server is alive; it is asked again when there may be room.
             protocol.tables.hear(protocol.now, peer, rpc);
-            protocol.tables.rpcs[rpc].step(Step::NoRoom);
+            protocol.tables.rpcs[rpc].step(RpcStep::NoRoom);
             return Err(DropReason::NoBuffers);
         };
         begin_response(protocol, inbound, output, peer, rpc, data.retransmit);
@@ -92,7 +93,7 @@ fn begin_response(
     let in_flight =
         entry.unanswered().map(|_| protocol.timers.in_flight(&protocol.config, protocol.now));
     output.outbound.messages.remove(rpc, entry);
-    entry.step(Step::ResponseBegins);
+    entry.step(RpcStep::ResponseBegins);
     let Some(request) = &entry.outgoing else { return };
     let peer = &mut protocol.tables.peers[peer];
     if !request.resent {

@@ -7,7 +7,7 @@ use crate::inbound::Inbound;
 use crate::lifecycle::{Ending, end_server, fail_client, fail_client_with};
 use crate::probe::ProbeKind;
 use crate::protocol::Protocol;
-use crate::rpc::{Binding, Rpc, RpcKey, Side, Step};
+use crate::rpc::{Binding, Rpc, RpcKey, RpcStep, Side};
 use crate::tx::Output;
 use apus_wire::{Features, Flags, Header, Profile, Refusal};
 
@@ -55,7 +55,7 @@ pub(super) fn on_rpc_unknown(
             Ok(())
         }
         Side::Client(_) => {
-            if !entry.step(Step::Unknown) {
+            if !entry.step(RpcStep::Unknown) {
                 return Err(DropReason::WrongState);
             }
             restart(protocol, output, rpc);

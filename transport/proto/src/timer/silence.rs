@@ -112,6 +112,7 @@ impl Silence {
     }
 
     /// Sets the last tick for an RPC that is due at `at` or just after it.
+    // Once per tick.
     #[inline(never)]
     fn begin_tick(&mut self, now: Instant, at: Instant) {
         if self.len == 0 {

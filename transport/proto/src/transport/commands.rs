@@ -10,7 +10,7 @@ use crate::message::{MessageOut, Payload};
 use crate::observation::exemplar;
 use crate::peer::{Address, Peer, PeerId, peer_address};
 use crate::protocol::Protocol;
-use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
+use crate::rpc::{Binding, Client, NewRpc, RpcKey, RpcStep, Side};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
 
@@ -128,7 +128,7 @@ impl Transport {
         self.advance(now);
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         // Only a request that the application has can be abandoned.
-        if !entry.permits(Step::Reply) {
+        if !entry.permits(RpcStep::Reply) {
             return Err(CommandError::WrongState);
         }
         refuse_live(
@@ -198,7 +198,7 @@ impl Transport {
     fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
         let entry = self.protocol.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        if !entry.permits(Step::Reply) {
+        if !entry.permits(RpcStep::Reply) {
             return Err(CommandError::WrongState);
         }
         let peer = entry.peer;
@@ -212,7 +212,7 @@ impl Transport {
         let length = payload.len() as u64;
         let entry = &mut self.protocol.tables.rpcs[rpc];
         let limit = entry.server().and_then(|server| server.response_limit);
-        entry.step(Step::Reply);
+        entry.step(RpcStep::Reply);
         let now = self.protocol.now;
         entry.hear(now);
         let (nanos, selected) = (now.since(entry.started), entry.selected);

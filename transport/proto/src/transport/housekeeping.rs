@@ -7,7 +7,7 @@ use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
 use crate::neighbours::{ArrivingLengths, Neighbours, Published};
 use crate::peer::{Address, Peer, peer_address};
-use crate::rpc::{RpcKey, ServerState, State};
+use crate::rpc::{RpcKey, ServerState, SideState};
 use crate::rx::establish_session;
 use crate::time::Instant;
 use apus_wire::{
@@ -358,18 +358,18 @@ impl Transport {
         for rpc in all {
             let Some(entry) = protocol.tables.rpcs.get(rpc) else { continue };
             match entry.state() {
-                State::Client(_) => {
-                    fail_and_disown(protocol, inbound, output, rpc, FailureKind::ShutDown)
+                SideState::Client(_) => {
+                    fail_and_disown(protocol, inbound, output, rpc, FailureKind::ShutDown);
                 }
                 // The application has the request, and may have executed it (AMO-5).
-                State::Server(ServerState::InService) => {
-                    refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned)
+                SideState::Server(ServerState::InService) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::Abandoned);
                 }
-                State::Server(ServerState::Incoming) => {
-                    refuse_live(protocol, inbound, output, rpc, Refusal::ShuttingDown)
+                SideState::Server(ServerState::Incoming) => {
+                    refuse_live(protocol, inbound, output, rpc, Refusal::ShuttingDown);
                 }
-                State::Server(ServerState::Outgoing) => {
-                    end_server(protocol, inbound, output, rpc, Ending::Discarded)
+                SideState::Server(ServerState::Outgoing) => {
+                    end_server(protocol, inbound, output, rpc, Ending::Discarded);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::Transport;
 use crate::metrics::{Live, Metrics};
 use crate::peer::Address;
 use crate::probe::{ProbeEvent, ProbeFilter};
-use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, State};
+use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, SideState};
 use apus_wire::{Role, SenderId};
 use std::time::Duration;
 
@@ -157,11 +157,11 @@ impl MessageProgress {
 
 const fn state_of(rpc: &Rpc) -> RpcState {
     match rpc.state() {
-        State::Client(ClientState::Outgoing | ClientState::NoRoom)
-        | State::Server(ServerState::Outgoing) => RpcState::Outgoing,
-        State::Client(ClientState::Incoming) | State::Server(ServerState::Incoming) => {
+        SideState::Client(ClientState::Outgoing | ClientState::NoRoom)
+        | SideState::Server(ServerState::Outgoing) => RpcState::Outgoing,
+        SideState::Client(ClientState::Incoming) | SideState::Server(ServerState::Incoming) => {
             RpcState::Incoming
         }
-        State::Server(ServerState::InService) => RpcState::InService,
+        SideState::Server(ServerState::InService) => RpcState::InService,
     }
 }

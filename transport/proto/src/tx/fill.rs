@@ -70,6 +70,7 @@ impl<'a> Filler<'a> {
     }
 
     /// Turns the granter's decisions into GRANT packets (HM `homa_grant.c` `homa_grant_check_rpc`).
+    // Once per batch of packets; inlined, it would take registers from every packet.
     #[inline(never)]
     fn send_grants(&mut self) {
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
@@ -115,6 +116,7 @@ impl<'a> Filler<'a> {
     }
 
     /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
+    // Rare; inlined, it would take registers from every packet.
     #[inline(never)]
     fn next_resend(&mut self) -> Option<Next> {
         let now = self.protocol.now;
@@ -155,6 +157,7 @@ impl<'a> Filler<'a> {
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
+    // Not needed by short messages, whose path stays short.
     #[inline(never)]
     fn next_long(&mut self) -> Option<Next> {
         let choice: Choice = self.output.outbound.messages.choose(&self.protocol.tables.rpcs)?;
@@ -201,6 +204,7 @@ impl<'a> Filler<'a> {
         self.make_up_packets(rpc, cut, false)
     }
 
+    // The general copy of `make_up`; the other one is for messages of one packet.
     #[inline(never)]
     fn make_up_packets(self, rpc: RpcKey, cut: Cut, retransmit: bool) -> Option<Transmit<'a>> {
         self.make_up(rpc, cut, retransmit)

@@ -440,7 +440,7 @@ fn the_rto_does_not_grow_with_the_wait_for_a_grant() {
     ");
 }
 
-/// A retransmission does not wait for grants, but it is bounded and at the level asked for.
+/// A retransmission does not wait for grants, but it is bounded and at the requested level.
 #[test]
 fn the_response_is_sent_again() {
     assert_snapshot!(run("
@@ -472,7 +472,8 @@ fn the_response_is_sent_again() {
 }
 
 /// TIME-6: each call asks in its turn. Found by the swarm: with thousands of calls to a busy server
-/// the first ones had the places of each burst, and what the last ones lacked never came.
+/// the first ones took the places of each burst, and the missing bytes of the last ones never
+/// arrived.
 #[test]
 fn no_call_waits_forever_for_its_turn_to_ask() {
     const CALLS: usize = 2_000;

@@ -1,6 +1,5 @@
-//! Who sends first: SRPT, the oldest message's share, the pacer.
-//! Source: docs/reference/homa-module.md, *Pacing and NIC queues* and
-//! *Unscheduled bytes and cutoffs*.
+//! Order of transmission: SRPT, the oldest message's share, the pacer. Source:
+//! docs/reference/homa-module.md, *Pacing and NIC queues* and *Unscheduled bytes and cutoffs*.
 
 use crate::script::run;
 use insta::assert_snapshot;

@@ -47,7 +47,7 @@ fn an_endpoint_shuts_down() {
     ");
 }
 
-/// AMO-5: late duplicates of what was executed are not called "not executed".
+/// AMO-5: late duplicates of executed requests are not called "not executed".
 #[test]
 fn what_was_executed_is_not_refused() {
     assert_snapshot!(run("
@@ -82,8 +82,7 @@ fn what_was_executed_is_not_refused() {
     ");
 }
 
-/// AMO-5: a server that does not know the call's session cannot know what an earlier life of it
-/// did.
+/// AMO-5: a server without the call's session has no information about an earlier life.
 #[test]
 fn a_refusal_by_another_life_of_the_server_promises_nothing() {
     assert_snapshot!(run("

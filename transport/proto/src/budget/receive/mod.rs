@@ -129,6 +129,7 @@ impl ReceiveBudget {
     }
 
     /// Reserves room for a message that spans several packets.
+    // Not needed by messages of one packet, whose path stays short.
     #[inline(never)]
     fn begin_long(
         &mut self,
