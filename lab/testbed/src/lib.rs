@@ -8,7 +8,6 @@
 //!   machine, clock     cores, background load, time
 //!   repeat             phases that were disturbed are attempted again, and the rest is kept
 //!   packet_socket      all packets of one interface
-//!   layers             import order of a crate's modules, for tests
 //! ```
 //!
 //! Only [`fabric`] and [`delay`] need privileges (root or user namespaces), and only [`launch`] reaches other hosts.
@@ -21,7 +20,6 @@ pub mod error;
 pub mod fabric;
 pub mod launch;
 pub mod launcher;
-pub mod layers;
 pub mod machine;
 pub mod packet_socket;
 pub mod process;

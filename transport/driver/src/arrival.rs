@@ -23,7 +23,7 @@ pub enum Ecn {
     /// Not ECN-capable, or unknown.
     #[default]
     NotCapable,
-    /// ECN-capable, and no congestion experienced.
+    /// ECN-capable, no congestion experienced.
     Capable,
     /// Congestion experienced: a switch has marked the packet.
     CongestionExperienced,

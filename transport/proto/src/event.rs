@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 /// An event for the application, or for the engine on its behalf.
 // The discriminant is a word. Hidden in the two spare bytes of an address, it would split every
-// copy of an event into pieces of odd sizes, which costs store-forwarding stalls (docs/perf-log.md,
+// copy of an event into pieces of odd sizes, which costs store-forwarding stalls (lab/log,
 // 2026-11-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

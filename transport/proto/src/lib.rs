@@ -96,7 +96,7 @@
 //!
 //! Functions marked `#[inline(always)]` are steps on the path of every packet. Without the hint
 //! LLVM calls some of them, and moves their arguments and results through memory: an exchange of
-//! one packet each way then takes 5 % more instructions (perf-log, 2026-11-28). Each
+//! one packet each way then takes 5 % more instructions (lab/log, 2026-11-28). Each
 //! `#[inline(never)]` states its own reason.
 //!
 //! # Sources

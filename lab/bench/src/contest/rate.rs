@@ -1,14 +1,13 @@
 //! The rate contest: small requests per second with one core on each side.
 
-use super::{Contest, Options, Pair, Reading};
+use super::definition::{COST, Contest, Pair};
+use super::options::Options;
+use super::reading::Reading;
 use crate::contenders::apus::{
     Apus, Calls, Path, SealedApus, Sharded, TracedApus, engine_counters,
 };
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGsoEcho};
 use crate::contenders::contender::{Contender, Replies, Side};
-
-/// The figure by which numbers of shards are compared: nanoseconds of processor time per reply, of both sides.
-pub(super) const COST: &str = "cpu_ns_per_rpc";
 
 /// Small requests with replies of the same size, many of them outstanding.
 pub static RATE: Contest = Contest {

@@ -7,11 +7,18 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
+use super::definition::{COST, Contest, Pair};
+use super::handoff::HANDOFF;
+use super::options::Options;
+use super::rate::RATE;
+use super::reading::Reading;
+use super::rtt::RTT;
+use super::throughput::THROUGHPUT;
 use crate::contenders::apus::Sharded;
 use crate::contenders::contender::{Contender, Plan, Side};
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::clock;
@@ -20,13 +27,40 @@ use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 use apus_testbed::repeat::Repeater;
 
-/// The observations of both sides of one contender in one run.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The side that asked.
-    pub client: Side,
-    /// The side that answered.
-    pub server: Side,
+/// All contests.
+pub const CONTESTS: [&Contest; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "bench";
+
+impl Contest {
+    /// Runs the contest.
+    ///
+    /// # Errors
+    ///
+    /// An option is out of range, or a contender failed.
+    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
+        let outcome = run(self, options, host)?;
+        Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
+    }
+
+    /// Measures apus alone in one run, as the plan sets it up. Returns its figures by name.
+    ///
+    /// # Errors
+    ///
+    /// A side failed.
+    pub fn apus_alone(
+        &self,
+        plan: &Plan,
+        host: &Spawner,
+        cores: Cores,
+    ) -> Result<Vec<(&'static str, Reading)>, Error> {
+        let contenders = (self.contenders)(&[]);
+        let apus = contenders.iter().find(|each| each.name() == "apus");
+        let apus = apus.unwrap_or(&contenders[0]);
+        let pair = measure(self, &**apus, (plan, &[]), host, cores)?;
+        Ok((self.figures)(&pair))
+    }
 }
 
 /// The details of an agent's task.
@@ -42,7 +76,7 @@ struct Details {
 }
 
 /// Runs an experiment and puts the result together.
-pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
+fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let shards_fit = options.shards.is_empty() || contest.has_shards;
     require(shards_fit, "shards", "only `apus bench rate` compares numbers of shards")?;
@@ -118,7 +152,7 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
 }
 
 /// Returns one contender in one run, which has completed something in the time that counts.
-pub(super) fn measure(
+fn measure(
     contest: &Contest,
     contender: &dyn Contender,
     (plan, shards): (&Plan, &[usize]),
@@ -204,7 +238,7 @@ fn summarize(
                 let values = runs.iter().map(|(run, figures)| (*run, figures[index].1.value()));
                 compared.push((name, values.collect()));
             }
-            if figure == rate::COST {
+            if figure == COST {
                 let values = runs.iter().map(|(run, all)| (*run, 1.0 / all[index].1.value()));
                 efficiency.push((name, values.collect()));
             }
@@ -230,7 +264,7 @@ fn summarize(
 }
 
 /// Does one side's work.
-pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
         .map_err(|error| malformed(&error.to_string()))?;

@@ -212,9 +212,9 @@ parameters! {
     /// shorter messages; all such messages together may have half as much again. 0 disables this:
     /// `max_incoming` alone limits grants, and no backlog is reported to other receivers.
     ///
-    /// Chosen by us, from sweeps of the simulator (ADR 46): 1.8 times the bytes that the link
-    /// carries in a round-trip time keep it full; with one level it defines that number (GRANT-20).
-    /// It depends on the network and on the hosts, so it is off by default.
+    /// Chosen by us, from sweeps of the simulator (docs/networks.md): 1.8 times the bytes that the
+    /// link carries in a round-trip time keep it full; with one level it defines that number
+    /// (GRANT-20). It depends on the network and on the hosts, so it is off by default.
     informed_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Smallest limit of granted bytes in flight for one sender, however many of its packets
@@ -222,24 +222,24 @@ parameters! {
     /// more. 0 disables limits by marks: marks are ignored, and packets do not declare themselves
     /// markable (ECN).
     ///
-    /// Chosen by us (ADR 59). It depends on the switches of the network, so it is off unless it is
-    /// set.
+    /// Chosen by us (docs/networks.md). It depends on the switches of the network, so it is off
+    /// unless it is set.
     marked_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Number of additional ports from which an endpoint sends scheduled packets in turn, so that a
     /// network that hashes flows by port (ECMP) spreads the packets of long messages. 0 disables
     /// spraying: such packets are neither sent nor accepted.
     ///
-    /// Chosen by us (ADR 77). Filters of the network must let them pass, so it is off unless it is
-    /// set.
+    /// Chosen by us (docs/networks.md). Filters of the network must let them pass, so it is off
+    /// unless it is set.
     spray_ports: "ports" = 0 in 0 ..= 64;
 
     /// Bytes that the responses of all outstanding calls together may send without a GRANT: each
     /// request states the share of its response, at least 128 bytes. 0 disables this: servers
     /// decide.
     ///
-    /// Chosen by us (ADR 47). It depends on the buffers of the network, so it is off unless it is
-    /// set.
+    /// Chosen by us (docs/networks.md). It depends on the buffers of the network, so it is off
+    /// unless it is set.
     incast_unsched_bytes: "bytes" = 0 in 0 ..= 1_000_000_000;
 
     /// Least time between two renewals of the cutoffs from the sizes of the messages that arrived.

@@ -4,7 +4,7 @@
 //! idle, and pays with queues in the switch before it. If a sender reports how many granted bytes
 //! wait with it (WIRE-34), its message is *informed about*: waiting bytes fill no queue and are not
 //! counted, so the rest can be limited to little more than the link needs to stay full. Source:
-//! SIRD (NSDI 2025), whose senders report with a bit that they are busy; ADR 46.
+//! SIRD (NSDI 2025), whose senders report with a bit that they are busy; docs/networks.md.
 //!
 //! # Invariants
 //!
@@ -123,7 +123,7 @@ const LEAST_FREE: u64 = 100;
 
 /// A step is one part in this number of the limit. Chosen by us: two packets of 1.5 kB at 10
 /// Gbit/s. Steps of three packets make messages of the mean length 4 % slower, and one packet costs
-/// twice as many GRANTs (perf-log, 2026-11-28).
+/// twice as many GRANTs (lab/log, 2026-11-28).
 pub(super) const STEPS: u64 = 6;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! switches shows only by marks (ECN, RFC 3168) on scheduled packets. Each sender whose packets
 //! were marked has a limit of granted bytes in flight, which follows the marked share as the window
 //! of DCTCP does (SIGCOMM 2010, section 3.3). Without marks there is no limit. Source: SIRD (NSDI
-//! 2025), whose credit per sender has this second loop; ADR 59.
+//! 2025), whose credit per sender has this second loop; docs/networks.md.
 //!
 //! # Invariants
 //!

@@ -115,7 +115,7 @@ pub(crate) enum Level {
         active: usize,
     },
     /// Above the scheduled levels: the oldest message's share (HM `homa_grant.c`
-    /// `homa_grant_check_fifo`, ADR 9).
+    /// `homa_grant_check_fifo`, docs/networks.md).
     Oldest,
 }
 

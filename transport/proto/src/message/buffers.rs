@@ -3,7 +3,7 @@
 //! Allocators return memory of hundreds of kilobytes to the system and request it again, and every
 //! page then costs a fault: a third of the cost of receiving a message. Therefore a reference to
 //! each delivered message is kept, and once it is the only one, its memory serves the next message.
-//! Source: measured by us (`docs/perf-log.md`).
+//! Source: measured by us (`lab/log`).
 //!
 //! # Invariants
 //!

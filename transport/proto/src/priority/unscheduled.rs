@@ -12,7 +12,7 @@ pub(crate) struct OwnCutoffs {
 }
 
 /// Fraction of `informed_incoming` up to which messages start unscheduled (PRIO-16). Chosen by us,
-/// from sweeps (ADR 63).
+/// from sweeps (docs/networks.md).
 const LONGEST_PART: u64 = 12;
 
 impl OwnCutoffs {

@@ -6,7 +6,7 @@
 //!
 //! Checks are due at whole ticks, an eighth of a period, so that the checks of many RPCs coincide:
 //! a check costs nanoseconds, but waking a thread for it microseconds. (With 100 RPCs waiting at
-//! each of 8 hosts, single checks woke threads 48,000 times a second: docs/perf-log.md 2026-11-20.)
+//! each of 8 hosts, single checks woke threads 48,000 times a second: lab/log 2026-11-20.)
 //! Ticks are counted from the instant at which watching started (TIME-16): hosts whose clocks agree
 //! would otherwise send RESENDs in the same instant, all the time, and a packet that their answers
 //! push out of a shallow switch would be pushed out each time.

@@ -94,7 +94,7 @@ impl Transport {
         while let Some(bytes) = packets.next_bytes() {
             count += 1;
             // The result is borrowed: moving this 144-byte `Packet` costs a store-forwarding stall
-            // (perf-log, 2026-11-21).
+            // (lab/log, 2026-11-21).
             match &Packet::parse(profile, bytes) {
                 Ok(packet) => rx::receive(protocol, inbound, output, &datagram, packet),
                 Err(error) => {

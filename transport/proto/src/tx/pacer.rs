@@ -12,7 +12,7 @@ use apus_wire::{DATA_HEADER_LEN, WIRE_OVERHEAD};
 
 /// Fraction of the bound on the interface's queue that is not reported as backlog. Chosen by us: if
 /// all is reported, receivers grant more than fills their links, and queues before them are 10 %
-/// longer; beyond a half, links idle (perf-log, 2026-11-28).
+/// longer; beyond a half, links idle (lab/log, 2026-11-28).
 const USUAL_PART: u64 = 4;
 
 /// An estimate of the backlog of the network interface.
