@@ -1,9 +1,9 @@
 //! Recognition of packets of kernel modules that are too old.
 //!
-//! The kernel's header has no version. Modules from before December 2024 put fields elsewhere; their packets, parsed as
-//! today's, would be garbage that is not noticed. They are recognised by their differences, and
-//! refused under their name. Source: docs/reference/homa-module.md, *History of the wire format* and *Variants*;
-//! requirement `WIRE-27`.
+//! The kernel's header has no version. Modules from before December 2024 put fields elsewhere;
+//! their packets, parsed as today's, would be garbage that is not noticed. They are recognised by
+//! their differences, and refused under their name. Source: docs/reference/homa-module.md, *History
+//! of the wire format* and *Variants*; requirement `WIRE-27`.
 
 use crate::data::DATA_HEADER_LEN;
 use crate::error::ParseError;
@@ -15,8 +15,8 @@ use core::fmt;
 /// A layout of the kernel module's packets that is no longer spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OlderLayout {
-    /// Before July 2024 (v1.0 to v2.0.1 and what followed): the type is in byte 13, a DATA header has 60
-    /// bytes.
+    /// Before July 2024 (v1.0 to v2.0.1 and what followed): the type is in byte 13, a DATA header
+    /// has 60 bytes.
     TypeInByte13,
     /// Before 10 December 2024: an ack has 12 bytes, because it names the client's port, too.
     AcksOf12Bytes,
@@ -33,7 +33,7 @@ impl fmt::Display for OlderLayout {
     }
 }
 
-/// Bytes of an ACK packet with entries of 12 bytes. Today's has 80, and nothing behind them.
+/// Bytes of an ACK packet with entries of 12 bytes. Today's has 80, with no bytes behind them.
 const OLDER_ACK_LEN: usize = HEADER_LEN + 2 + 5 * 12;
 
 /// The error for byte 11 of `bytes`, which has at least a common header and names no type.
@@ -49,8 +49,9 @@ pub(crate) fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
 
 /// Refuses packets whose acks have 12 bytes, as far as they differ from today's.
 ///
-/// A DATA packet had the same length then, with the cutoffs' version in the place of today's retransmit flag and first
-/// byte of padding. While its sender knows no cutoffs and has nothing to acknowledge, it equals today's.
+/// A DATA packet had the same length then, with the cutoffs' version in the place of today's
+/// retransmit flag and first byte of padding. While its sender has no cutoffs and nothing to
+/// acknowledge, it equals today's.
 pub(crate) fn refuse_entries(kind: Kind, bytes: &[u8]) -> Result<(), ParseError> {
     let older = match kind {
         Kind::Ack => bytes.len() == OLDER_ACK_LEN,

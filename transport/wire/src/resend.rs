@@ -8,14 +8,15 @@ use crate::kind::Kind;
 
 /// `length` of a RESEND for all that has been sent (-1 on the wire).
 ///
-/// Source: docs/reference/homa-module.md, *Packet types*; the kernel uses it since June 2025. Before that it wrote 0,
-/// which is read as this (`WIRE-12`).
+/// Source: docs/reference/homa-module.md, *Packet types*; the kernel uses it since June 2025.
+/// Before that it wrote 0, which is read as this (`WIRE-12`).
 pub const EVERYTHING: u32 = u32::MAX;
 
 /// Bytes of a RESEND without a level.
 pub(crate) const BRIEF_LEN: usize = HEADER_LEN + 8;
 
-/// The body of a RESEND packet (HM `homa_incoming.c` `homa_request_retrans` and `homa_resend_pkt`, `WIRE-12`).
+/// The body of a RESEND packet (HM `homa_incoming.c` `homa_request_retrans` and `homa_resend_pkt`,
+/// `WIRE-12`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resend {
     /// First byte that is missing.
@@ -25,8 +26,8 @@ pub struct Resend {
     pub length: u32,
     /// Level of the retransmission, 0 to 7; 0 if it is brief.
     pub priority: u8,
-    /// Whether the packet ends before the level: 36 bytes, as the stripped module of the upstream kernel
-    /// writes it. Kernel profile only (`WIRE-26`).
+    /// Whether the packet ends before the level: 36 bytes, as the stripped module of the upstream
+    /// kernel writes it. Kernel profile only (`WIRE-26`).
     pub brief: bool,
 }
 
@@ -48,7 +49,8 @@ impl Resend {
         if self.brief { BRIEF_LEN } else { Kind::Resend.header_len() }
     }
 
-    /// Reads the body; `bytes` is the whole packet, at least as long as its profile's shortest RESEND.
+    /// Reads the body; `bytes` is the whole packet, at least as long as its profile's shortest
+    /// RESEND.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let (offset, length) = (read_u32(bytes, 28), read_u32(bytes, 32));
         let (priority, brief) = match bytes.get(BRIEF_LEN) {
@@ -58,7 +60,8 @@ impl Resend {
         Ok(Self { offset, length, priority, brief })
     }
 
-    /// Returns whether all bytes that have been sent are requested, in today's encoding or in the older one.
+    /// Returns whether all bytes that have been sent are requested, in today's encoding or in the
+    /// older one.
     #[must_use]
     pub const fn is_everything(&self) -> bool {
         self.length == EVERYTHING || (self.offset == 0 && self.length == 0)

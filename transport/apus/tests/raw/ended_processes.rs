@@ -85,6 +85,7 @@ impl RawServer {
                     retransmit: false,
                     offset: 0,
                     offset_in_sequence: false,
+                    is_stripped: false,
                     waiting: Waiting::UNSAID,
                     response_limit: Waiting::UNSAID,
                 };

@@ -8,7 +8,8 @@ use apus_driver::{
     Arrival, Burst, Ecn, NetworkError, NetworkReport, Paths, ReceiveHalf, TransmitHalf,
 };
 use apus_proto::{
-    Address, CommandError, Instant, Payload, Profile, Rejected, Transmit, Transport, Unreachable,
+    Address, CommandError, Datagram, Instant, Payload, Profile, Rejected, Transmit, Transport,
+    Unreachable,
 };
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
@@ -82,11 +83,8 @@ impl Network {
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
-            let packets = if is_marked {
-                transport.handle_marked_datagram(now, arrival.from, arrival.packet)
-            } else {
-                transport.handle_datagram(now, arrival.from, arrival.packet)
-            };
+            let datagram = Datagram { from: arrival.from, bytes: arrival.packet, is_marked };
+            let packets = transport.handle_datagram(now, datagram);
             counters.packets_arrived += packets as u64;
             tracer.fetch(transport);
         });

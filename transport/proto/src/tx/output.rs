@@ -1,64 +1,66 @@
-//! The context of handlers that queue packets: it can create no RPC, end none, and grant nothing.
+//! The output state of an endpoint: packets, events, counters and notes that wait to be fetched.
 
 use super::control::ControlPacket;
 use super::outbound::Outbound;
 use super::spray::may_spray;
-use crate::config::Config;
 use crate::drop_reason::DropReason;
 use crate::observation::Observation;
 use crate::peer::{Address, PeerId};
-use crate::rpc::{RpcKey, Tables};
-use crate::time::Instant;
+use crate::protocol::Protocol;
+use crate::rpc::RpcKey;
 use apus_wire::{
     AckList, Body, Features, Flags, Header, Kind, Packet, Profile, Role, SenderId, UdpFields,
 };
 
-/// What a handler may touch that sends packets.
+/// Everything that an endpoint returns to its driver and its application. A handler that takes this
+/// group and [`Protocol`] can neither grant nor end an RPC.
 #[derive(Debug)]
-pub(crate) struct Sender<'a> {
-    /// The time of the present call.
-    pub(crate) now: Instant,
-    pub(crate) config: &'a Config,
-    pub(crate) tables: &'a mut Tables,
-    pub(crate) outbound: &'a mut Outbound,
-    pub(crate) observation: &'a mut Observation,
+pub(crate) struct Output {
+    /// Packets that wait to leave.
+    pub(crate) outbound: Outbound,
+    /// Events, counters and notes.
+    pub(crate) observation: Observation,
 }
 
-impl Sender<'_> {
+impl Output {
     /// Sends a control packet about a live RPC.
-    pub(crate) fn control(&mut self, rpc: RpcKey, body: Body<'_>) {
-        self.control_with(rpc, body, Flags::NONE, 0);
+    pub(crate) fn control(&mut self, protocol: &Protocol, rpc: RpcKey, body: Body<'_>) {
+        self.control_with(protocol, rpc, body, Flags::NONE, 0);
     }
 
-    /// Sends a control packet about a live RPC, with flags of the udp profile and a value in `sequence`.
+    /// Sends a control packet about a live RPC, with flags of the udp profile and a value in
+    /// `sequence`.
     pub(crate) fn control_with(
         &mut self,
+        protocol: &Protocol,
         rpc: RpcKey,
         body: Body<'_>,
         flags: Flags,
         sequence: u32,
     ) {
-        let rpc = &self.tables.rpcs[rpc];
-        let peer = &self.tables.peers[rpc.peer];
+        let rpc = &protocol.tables.rpcs[rpc];
+        let peer = &protocol.tables.peers[rpc.peer];
         let mut header = self.outbound.identity.header(&peer.calls, rpc, body.kind());
         header.sequence = sequence;
         let to = peer.address;
-        let is_sprayable = body.kind() == Kind::Grant && may_spray(self.config, peer, rpc);
+        let is_sprayable = body.kind() == Kind::Grant && may_spray(&protocol.config, peer, rpc);
         header.add(flags, if is_sprayable { Features::SPRAYABLE } else { Features::NONE });
         self.enqueue(to, &Packet { header, body });
     }
 
-    /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the sender. The session
-    /// is stated if it is this endpoint's to state. `sequence` is for the udp profile.
+    /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the
+    /// sender. The session is stated if it is this endpoint's to state. `sequence` is for the udp
+    /// profile.
     pub(crate) fn answer(
         &mut self,
+        protocol: &mut Protocol,
         to: Address,
         header: &Header,
         body: Body<'_>,
         flags: Flags,
         sequence: u32,
     ) {
-        let peers = &mut self.tables.peers;
+        let peers = &mut protocol.tables.peers;
         let peer = peers.find(&to).map(|peer| &peers[peer]);
         let session = match header.sender_id.sender().peer() {
             Role::Client => peer.and_then(|peer| peer.calls.session()),
@@ -68,9 +70,9 @@ impl Sender<'_> {
         self.answer_as(to, header, fields, body, flags, sequence);
     }
 
-    /// Answers a packet about an RPC that does not live here like [`Sender::answer`], but repeats the session of the packet, if it
-    /// has one, whatever is known of it. That shows its sender that the answer comes from where the packet went, and
-    /// tells nothing else.
+    /// Answers a packet about an RPC that does not exist here, as [`Output::answer`] does, but
+    /// repeats the session of the packet, if it has one. That proves to the sender that the answer
+    /// is from the packet's destination, and reveals nothing else.
     pub(crate) fn echo(&mut self, to: Address, header: &Header, body: Body<'_>, flags: Flags) {
         let in_session = |fields: &&UdpFields| fields.flags.contains(Flags::SESSION);
         let session = header.udp().filter(in_session).map(|fields| fields.incarnation);
@@ -116,22 +118,22 @@ impl Sender<'_> {
     }
 
     /// Puts `rpc` into the queue of retransmissions if its message has any.
-    pub(crate) fn queue_resend(&mut self, rpc: RpcKey) {
-        let message = self.tables.rpcs[rpc].outgoing.as_ref();
+    pub(crate) fn queue_resend(&mut self, protocol: &Protocol, rpc: RpcKey) {
+        let message = protocol.tables.rpcs[rpc].outgoing.as_ref();
         if let Some(message) = message.filter(|message| message.has_resend()) {
             self.outbound.resends.put(rpc, message.left());
         }
     }
 
     /// Sends all acks that wait for DATA to `peer` (RPC-18).
-    pub(crate) fn send_waiting_acks(&mut self, peer: PeerId) {
-        let Some(entry) = self.tables.peers.get_mut(peer) else { return };
+    pub(crate) fn send_waiting_acks(&mut self, protocol: &mut Protocol, peer: PeerId) {
+        let Some(entry) = protocol.tables.peers.get_mut(peer) else { return };
         let (to, session) = (entry.address, entry.calls.latest_session());
         let identity = self.outbound.identity;
         let fields = identity.client_fields(session, UdpFields::LOW_WATER_UNKNOWN);
         let dialect = identity.dialect(fields);
         while let Some((first, list)) =
-            self.tables.peers.get_mut(peer).and_then(|entry| entry.acks.take_packet())
+            protocol.tables.peers.get_mut(peer).and_then(|entry| entry.acks.take_packet())
         {
             let body = Body::Ack(list);
             let id = SenderId::new(first.client_id, Role::Client);
@@ -140,16 +142,16 @@ impl Sender<'_> {
         }
     }
 
-    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call: a server that has
-    /// offered no session has kept nothing. The kernel's clients say nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers
-    /// then wait for grants forever
+    /// RPC-5: notifies the server that its client no longer needs a call, if the server may have
+    /// state for it: a server that has offered no session has kept nothing. The kernel's clients
+    /// send nothing (HM `homa_rpc.c` `homa_rpc_end`), and its servers then wait for grants forever
     /// (HM `homa_timer.c` `homa_timer_check_rpc`).
-    pub(crate) fn disown(&mut self, rpc: RpcKey) {
-        let entry = &self.tables.rpcs[rpc];
+    pub(crate) fn disown(&mut self, protocol: &Protocol, rpc: RpcKey) {
+        let entry = &protocol.tables.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
         let keeps = self.outbound.identity.profile == Profile::Kernel || entry.session().is_some();
         if sent && keeps {
-            self.control(rpc, Body::Ack(AckList::EMPTY));
+            self.control(protocol, rpc, Body::Ack(AckList::EMPTY));
         }
     }
 }
