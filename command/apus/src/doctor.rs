@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use apus::PollMode;
 use apus_doctor::doctor::{self, Listener, Options, PORT};
-use apus_testbed::process::Stop;
+use apus_measure::process::Stop;
 use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::failure::Failure;
 use crate::sealing::Sealing;
-use crate::{output, signals};
+use apus_command_line::configuration::Configuration;
+use apus_command_line::failure::Failure;
+use apus_command_line::{output, signals};
 
 /// Check this host and the path to a peer, and say what to change and why
 ///

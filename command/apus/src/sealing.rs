@@ -8,8 +8,8 @@ use apus::Settings;
 use apus::security::SecuritySettings;
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::output::note;
+use apus_command_line::failure::Failure;
+use apus_command_line::output::note;
 
 /// Name for the folder of `apus keys`.
 pub(crate) const USUAL: &str = "auto";

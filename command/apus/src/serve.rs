@@ -12,15 +12,15 @@ use clap::Args;
 use serde_json::json;
 
 use crate::address::Address;
-use crate::advice;
-use crate::configuration::Configuration;
-use crate::driver::{Driver, bind_failure};
-use crate::failure::Failure;
-use crate::output;
 use crate::path::Path;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::driver::{Driver, bind_failure};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
+use apus_doctor::doctor;
 
 /// Run an echo service, which returns every request unchanged
 ///
@@ -206,7 +206,13 @@ fn print_address(endpoint: &Endpoint, json: bool) -> Result<(), Failure> {
 fn offer_doctor(json: bool) {
     if !json && io::stderr().is_terminal() {
         // The thread ends with the process.
-        thread::spawn(advice::offer_doctor);
+        thread::spawn(|| {
+            // A check that the system does not allow is no reason for a line.
+            let report = doctor::run(&doctor::Options::default()).ok();
+            if let Some(line) = report.as_ref().and_then(doctor::advice) {
+                output::note(&line);
+            }
+        });
     }
 }
 

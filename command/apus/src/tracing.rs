@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use apus::trace::{self, Sampling};
 use clap::Args;
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// What a command records, and the file for it.
 #[derive(Debug, Args)]

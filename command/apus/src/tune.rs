@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use apus_doctor::tune::{self, Goal, Options};
-use apus_testbed::process::Spawner;
+use apus_measure::process::Spawner;
 use clap::Args;
 
-use crate::configuration::Configuration;
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Try settings on this host, and write the configuration file that it recommends, with the evidence
 ///

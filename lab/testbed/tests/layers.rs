@@ -6,29 +6,12 @@ use apus_testbed::layers::{Layer, violations};
 
 /// The modules of each folder, from the lowest layer to the highest.
 const ORDER: &[Layer<'_>] = &[
-    (
-        "",
-        &[
-            "clock",
-            "layers",
-            "error",
-            "machine",
-            "repeat",
-            "launcher",
-            "packet_socket",
-            "fabric",
-            "process",
-            "delay",
-            "launch",
-        ],
-    ),
+    ("", &["layers", "launcher", "packet_socket", "fabric", "delay", "launch"]),
     ("delay", &["checksum", "line", "report", "router"]),
-    ("error", &["fabric"]),
-    ("repeat", &["interference"]),
-    ("machine", &["cores", "cpu_ticks", "background_load", "pm_qos", "process_memory"]),
     (
         "fabric",
         &[
+            "error",
             "spec",
             "identity",
             "tool",
@@ -45,21 +28,6 @@ const ORDER: &[Layer<'_>] = &[
         ],
     ),
     ("fabric::persistent", &["state", "owner"]),
-    (
-        "process",
-        &[
-            "protocol",
-            "stop",
-            "clock_offset",
-            "control",
-            "handle",
-            "member",
-            "crew",
-            "agent",
-            "relay",
-            "spawner",
-        ],
-    ),
     (
         "launch",
         &[

@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::request;
 use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::driver::Driver;
 use crate::path::Path;
 use crate::sealing::Sealing;
 use crate::tracing::Tracing;
+use apus_command_line::configuration::Configuration;
+use apus_command_line::driver::Driver;
 
 /// Call a service by hand, and compare each reply with its request
 ///

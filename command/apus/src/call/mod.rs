@@ -19,9 +19,9 @@ pub(crate) use arguments::Arguments;
 use self::report::{Call, Report};
 use self::request::Source;
 use self::service::Service;
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Makes the calls and prints their results.
 ///

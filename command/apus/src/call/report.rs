@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::advice::{advice, execution};
 use super::arguments::Arguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// One finished call.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use apus::{Bytes, Config};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The source of the bytes of requests.
 #[derive(Clone, Debug)]

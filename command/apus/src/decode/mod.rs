@@ -19,8 +19,8 @@ use apus_decode::{
 };
 
 use self::report::Report;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Decodes a capture and prints it.
 ///

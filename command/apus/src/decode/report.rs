@@ -10,7 +10,7 @@ use apus_wire::Profile;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The summary of a capture that has been read.
 pub(super) struct Report {

@@ -10,7 +10,7 @@ use apus_fs_store::{DirectoryOptions, DirectoryStore};
 use serde::Deserialize;
 
 use super::place;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// The folder in an exported directory that the store keeps for itself.
 const STORE: &str = ".apus-fs";

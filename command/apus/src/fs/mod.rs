@@ -4,8 +4,6 @@
 //!   serve                     a directory as a service
 //!   mount, umount             a served directory in the tree of files
 //!   status                    what mounts and servers do
-//!   bench                     beside other file systems                          (apus-files)
-//!   check                     consistency of several mounts                        (apus-files)
 //!
 //!   helper                    the arguments with which mount(8) calls this program
 //!   options                   the list behind -o
@@ -14,7 +12,6 @@
 //!   daemon                    a process that outlives its command
 //! ```
 
-mod check;
 mod daemon;
 mod exports;
 mod helper;
@@ -25,11 +22,9 @@ mod serve;
 mod status;
 mod umount;
 
-use apus_files::bench;
 use clap::{Args, Subcommand};
 
-use crate::experiment::Arguments as Experiment;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 pub(crate) use helper::translate;
 
@@ -46,8 +41,9 @@ pub(crate) use helper::translate;
   apus fs mount 10.0.0.1:4000 /mnt/shared
   apus fs status
   apus fs umount /mnt/shared
-  apus fs bench --rtt 2.3
-  apus fs check /mnt/one /mnt/two"
+
+In apus-lab: `apus fs bench` measures mounts beside other file systems, and `apus fs check` searches
+for contradictions between several mounts."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -60,8 +56,6 @@ enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
     Status(status::Arguments),
-    Bench(Experiment<bench::Options>),
-    Check(check::Arguments),
 }
 
 /// Serves, mounts, unmounts or shows.
@@ -71,7 +65,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Mount(arguments) => mount::run(arguments),
         Command::Umount(arguments) => umount::run(arguments),
         Command::Status(arguments) => status::run(arguments),
-        Command::Bench(experiment) => experiment.run(),
-        Command::Check(arguments) => check::run(arguments),
     }
 }

@@ -13,11 +13,11 @@ use serde_json::json;
 use super::daemon;
 use super::options::{LostMode, OptionList};
 use super::place::Place;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
 
 /// Mount a served directory
 ///

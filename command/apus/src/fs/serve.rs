@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::exports::{self, Entry};
 use crate::address::Address;
-use crate::driver::bind_failure;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::Sealing;
-use crate::signals;
 use crate::tracing::Tracing;
+use apus_command_line::driver::bind_failure;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
+use apus_command_line::signals;
 
 /// Serve a directory
 ///

@@ -10,8 +10,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::place::Place;
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Time for a server to respond.
 const TIMEOUT: Duration = Duration::from_secs(5);

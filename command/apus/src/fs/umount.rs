@@ -9,8 +9,8 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Time after which a person learns why the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::authority::{Authority, create_folder, write_secret};
 use super::digits::hex;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::folder;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Make the certificate authority of a cluster, and the keys of this host
 ///

@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::authority::Authority;
 use super::init::HOST_DAYS;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::folder;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Issue a certificate for a host of the cluster, with a new key
 ///

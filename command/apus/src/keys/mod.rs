@@ -16,7 +16,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Make and show the keys with which hosts of a cluster seal their packets
 ///

@@ -10,9 +10,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::digits::hex;
-use crate::failure::Failure;
-use crate::output;
 use crate::sealing::{folder, host_settings};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Show names, fingerprints and dates of the certificates in a folder, and whether its keys are safe
 #[derive(Debug, Args)]

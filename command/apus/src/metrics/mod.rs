@@ -21,9 +21,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::activity::Activity;
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::{Processes, ask};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Show rates, core usage and canaries of running processes that use apus
 ///

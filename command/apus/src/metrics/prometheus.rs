@@ -8,8 +8,8 @@ use apus::snapshot::Snapshot;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Failure;
-use crate::output;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Serves the counters of one process, or at each request those of all processes, until SIGINT or SIGTERM.
 ///

@@ -20,8 +20,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signal_hook::consts::SIGTERM;
 
-use crate::failure::Failure;
 use crate::processes::parse_pid;
+use apus_command_line::failure::Failure;
 use model::{INTERVALS, Model};
 use sampler::Sampler;
 

@@ -4,9 +4,9 @@ use apus::introspection::{Error, Process, TraceStatus};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::{Processes, label};
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Freeze the trace of a running process, so that its records are kept
 ///

@@ -8,10 +8,10 @@ use apus_trace::Trace;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::destination::Destination;
-use crate::failure::Failure;
-use crate::output;
 use crate::processes::Processes;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
+use apus_command_line::output;
 
 /// Write the trace of a running process to a file
 ///

@@ -6,8 +6,8 @@ use apus_traces::perfetto;
 use clap::Args;
 
 use super::trace_files::TraceFiles;
-use crate::destination::Destination;
-use crate::failure::Failure;
+use apus_command_line::destination::Destination;
+use apus_command_line::failure::Failure;
 
 /// Export traces to the Perfetto UI
 ///

@@ -4,7 +4,7 @@ use apus_traces::view;
 use clap::Args;
 
 use super::report::ReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show the way of file operations: kernel, client, network, server, log, and back
 ///

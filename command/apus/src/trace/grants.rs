@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::gap::{nanos, parse_micros};
 use super::report::ReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show whether enough is granted, and when the link idles although work waits
 ///

@@ -32,7 +32,7 @@ use apus_traces::view;
 use clap::{Args, Subcommand};
 
 use self::rpc_report::RpcReportArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Record and analyse time traces: where the microseconds of an RPC go
 ///
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Record(record::Arguments),
+    Record(record::RecordArguments),
     Dump(dump::Arguments),
     Freeze(control::Freeze),
     Resume(control::Resume),

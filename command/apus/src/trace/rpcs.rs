@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::report::ReportArguments;
 use super::rpc_filter::FilterArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// List RPCs with their times, their throughput, and events that should be rare
 ///

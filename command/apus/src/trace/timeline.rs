@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::report::ReportArguments;
 use super::rpc_filter::FilterArguments;
-use crate::failure::Failure;
+use apus_command_line::failure::Failure;
 
 /// Show where the microseconds of short RPCs go, stage by stage
 ///

@@ -9,7 +9,7 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
-use apus_testbed::fabric::Tool;
+use apus_measure::program;
 
 /// Location of the interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
@@ -180,7 +180,7 @@ fn features(name: &str) -> Option<HashMap<String, bool>> {
 }
 
 fn ethtool(what: &str, name: &str) -> Option<String> {
-    let output = Command::new(Tool::Ethtool.find().ok()?)
+    let output = Command::new(program::find("ethtool")?)
         .args([what, name])
         .env("LC_ALL", "C")
         .output()

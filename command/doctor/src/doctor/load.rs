@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
-use apus_testbed::machine;
+use apus_measure::machine;
 
 /// Duration of the observation. Chosen by us: thirty kernel ticks.
 const PERIOD: Duration = Duration::from_millis(300);

@@ -11,7 +11,7 @@
 //! | `keys` | checks of the keys with which packets are sealed |
 //! | `peer` | checks of the path to a peer |
 //! | `measure` | measurements |
-//! | `finding`, `report` | severity and presentation |
+//! | `finding`, `report`, `advice` | severity and presentation |
 //!
 //! # Invariants
 //!
@@ -20,6 +20,7 @@
 //! - **DOCTOR-2** All of `/proc` and `/sys` is read through [`SystemFiles`].
 //! - **DOCTOR-3** No check fails because a file, a program or a privilege is missing; its finding contains less.
 
+mod advice;
 mod buffers;
 mod cores;
 mod driver;
@@ -35,6 +36,7 @@ mod peer;
 mod power;
 mod report;
 
+pub use advice::advice;
 pub use finding::{Finding, Measurement, Severity};
 pub use host::SystemFiles;
 pub use peer::{Listener, PORT};
@@ -47,9 +49,9 @@ use ::apus::PollMode;
 use ::apus::security::SecuritySettings;
 use serde_json::{Map, Value, json};
 
+use apus_measure::error::{Error, require};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, named};
-use apus_testbed::error::{Error, require};
 
 /// Parameters of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use apus::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use apus_bench::contest::{self, Contest};
+use apus_measure::error::{Error, require};
+use apus_measure::exchange::{Calls, Exchange, Pair, Path};
+use apus_measure::plan::Replies;
 use apus_report::result::named;
-use apus_testbed::error::{Error, require};
 
 /// Parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,12 +52,31 @@ pub enum Goal {
 impl Goal {
     const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
 
-    /// The experiment that measures it.
-    pub(super) const fn experiment(self) -> &'static Contest {
+    /// Returns the exchange that measures it.
+    pub(super) const fn exchange(self) -> Exchange {
+        let calls = match self {
+            Self::Latency => Calls::OneByOne,
+            Self::Rate => Calls::Many(Replies::Echo),
+            Self::Throughput => Calls::Many(Replies::Short),
+        };
+        Exchange { calls, path: Path::Udp }
+    }
+
+    /// Returns the payload bytes of a request, and the number of outstanding requests.
+    pub(super) const fn load(self) -> (usize, usize) {
         match self {
-            Self::Latency => &contest::RTT,
-            Self::Rate => &contest::RATE,
-            Self::Throughput => &contest::THROUGHPUT,
+            Self::Latency => (100, 1),
+            Self::Rate => (100, 64),
+            Self::Throughput => (500_000, 8),
+        }
+    }
+
+    /// Returns the value of its figure.
+    pub(super) fn value(self, pair: &Pair) -> f64 {
+        match self {
+            Self::Latency => pair.client.latency.p50 as f64 / 1e3,
+            Self::Rate => pair.krps(),
+            Self::Throughput => pair.gbps(),
         }
     }
 

@@ -7,12 +7,12 @@ use apus::{Engine, Settings};
 use super::evidence::{Candidate, Decision, Effect};
 use super::options::{Goal, Options};
 use super::setting::{SETTINGS, Setting};
-use apus_bench::contenders::contender::Plan;
+use apus_measure::error::Error;
+use apus_measure::machine::{self, Cores};
+use apus_measure::plan::{Plan, poll_on};
+use apus_measure::process::Spawner;
+use apus_measure::repeat::Repeater;
 use apus_report::progress::Progress;
-use apus_testbed::error::Error;
-use apus_testbed::machine::{self, Cores};
-use apus_testbed::process::Spawner;
-use apus_testbed::repeat::Repeater;
 
 /// Result of the search.
 pub(super) struct SearchResult {
@@ -248,37 +248,30 @@ impl Measure<'_> {
         cores: Cores,
         overhead: &mut Duration,
     ) -> Result<f64, Error> {
-        let experiment = goal.experiment();
-        let usual = (experiment.defaults)();
-        let poll = apus_bench::contenders::contender::poll_on(
-            self.cores,
-            settings.poll.unwrap_or_default(),
-        );
+        let (size, outstanding) = goal.load();
         let plan = Plan {
-            size: usual.size,
-            outstanding: usual.outstanding,
-            poll,
+            size,
+            outstanding,
+            poll: poll_on(self.cores, settings.poll.unwrap_or_default()),
             settings: settings.clone(),
             warmup: self.each / 10,
             measure: self.each,
-            seed: usual.repetition.seed,
+            seed: 1,
             raw: false,
             keys: None,
         };
         let began = Instant::now();
-        let figures = experiment.apus_alone(&plan, self.spawner, cores)?;
+        let pair = goal.exchange().measure(&plan, self.spawner, cores)?;
         let took = began.elapsed().saturating_sub(self.each.mul_f64(1.1));
         // Moving average.
         *overhead = (*overhead + took) / 2;
-        let figure = figures.into_iter().find(|(name, _)| *name == goal.figure());
-        let value = figure
-            .map(|(_, reading)| reading.value())
-            .filter(|value| value.is_finite() && *value > 0.0);
-        value.ok_or_else(|| {
-            Error::Peer(format!(
-                "no call was completed in {:?} for {goal}; try more --seconds",
-                self.each
-            ))
-        })
+        let value = goal.value(&pair);
+        if value.is_finite() && value > 0.0 {
+            return Ok(value);
+        }
+        let each = self.each;
+        Err(Error::Peer(format!(
+            "no call was completed in {each:?} for {goal}; try more --seconds"
+        )))
     }
 }

@@ -1,7 +1,7 @@
 //! Settings of the search, and their values.
 //!
 //! These matter on a single host. Settings that depend on the network, for instance the number of priorities or the
-//! granted bytes, are compared on the network with `apus bench sweep --launch ssh`.
+//! granted bytes, are compared on the network with `apus-lab bench sweep --launch ssh`.
 
 use apus::{EndpointBuilder, Settings};
 

@@ -13,10 +13,11 @@
 //! Threads sleep while they wait unless another way is requested: that is when handing over costs most, and all threads
 //! of the server share a core.
 
-use super::{Contest, Options, Pair, Reading};
+use super::{Contest, Options, Reading};
 use crate::contenders::apus::{ReceiveMode, counters};
 use crate::contenders::contender::Contender;
 use ::apus::PollMode;
+use apus_measure::exchange::Pair;
 
 /// Small requests, one at a time, to servers with 1 to 4 receiving threads.
 pub static HANDOFF: Contest = Contest {

@@ -16,17 +16,16 @@ pub use handoff::HANDOFF;
 pub use options::Options;
 pub use rate::RATE;
 pub use reading::Reading;
-pub use rounds::Pair;
 pub use rtt::RTT;
 pub use throughput::THROUGHPUT;
 
 use clap::Command;
 use serde_json::Value;
 
-use crate::contenders::contender::{Contender, Plan};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
-use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 
 /// A contest: its contenders, and what is measured of them.
@@ -66,24 +65,6 @@ impl Contest {
     pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
         let outcome = rounds::run(self, options, host)?;
         Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
-    }
-
-    /// Measures apus alone in one run, as the plan sets it up. Returns its figures by name.
-    ///
-    /// # Errors
-    ///
-    /// A side failed.
-    pub fn apus_alone(
-        &self,
-        plan: &Plan,
-        host: &Spawner,
-        cores: Cores,
-    ) -> Result<Vec<(&'static str, Reading)>, Error> {
-        let contenders = (self.contenders)(&[]);
-        let apus = contenders.iter().find(|each| each.name() == "apus");
-        let apus = apus.unwrap_or(&contenders[0]);
-        let pair = rounds::measure(self, &**apus, (plan, &[]), host, cores)?;
-        Ok((self.figures)(&pair))
     }
 
     /// Returns `command`, which has [`Options`], with the defaults and the help of this contest.

@@ -9,9 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::{CONTESTS, Contest, JOB, Options, Reading, rate};
 use crate::contenders::apus::Sharded;
-use crate::contenders::contender::{Contender, Plan, Side};
+use crate::contenders::contender::Contender;
 use crate::contenders::keys::ThrowAwayKeys;
 use crate::options::{check_only, none_left};
+use apus_measure::exchange::Pair;
+use apus_measure::plan::{Plan, Side};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::clock;
@@ -19,15 +21,6 @@ use apus_testbed::error::{Doing, Error, require};
 use apus_testbed::machine::Cores;
 use apus_testbed::process::{Control, Spawner, Task};
 use apus_testbed::repeat::Repeater;
-
-/// The observations of both sides of one contender in one run.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The side that asked.
-    pub client: Side,
-    /// The side that answered.
-    pub server: Side,
-}
 
 /// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +46,10 @@ pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Resul
     // Removed at the end of the contest.
     let folder = options.sealed.then(tempfile::tempdir).transpose();
     let folder = folder.doing(|| "make a folder for throw-away keys".to_owned())?;
-    plan.keys = folder.as_ref().map(|folder| ThrowAwayKeys::create(folder.path())).transpose()?;
+    if let Some(folder) = &folder {
+        ThrowAwayKeys::create(folder.path())?;
+        plan.keys = Some(folder.path().to_owned());
+    }
     let mut outcome = Outcome::new(contest.name, options.config());
     let contenders = selected(contest, options, &plan, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
@@ -118,7 +114,7 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
 }
 
 /// Returns one contender in one run, which has completed something in the time that counts.
-pub(super) fn measure(
+fn measure(
     contest: &Contest,
     contender: &dyn Contender,
     (plan, shards): (&Plan, &[usize]),
@@ -130,9 +126,9 @@ pub(super) fn measure(
         false => cores,
     };
     let contender = contender.name();
-    let task = |side, core, server| Task {
+    let task = |side: &str, server| Task {
         name: format!("{contender} {side}"),
-        core,
+        core: None,
         bind: None,
         job: JOB.to_owned(),
         details: json!(Details {
@@ -143,11 +139,7 @@ pub(super) fn measure(
             server,
         }),
     };
-    let mut server = host.start(task("server", cores.server, None))?;
-    let address = server.address()?;
-    let client = host.start(task("client", cores.client, Some(address)))?;
-    let client = client.result(plan.duration())?;
-    let pair = Pair { client, server: server.stop()? };
+    let pair = Pair::measure(plan, host, cores, task)?;
     if (contest.figures)(&pair).iter().all(|(_, reading)| reading.value().is_finite()) {
         return Ok(pair);
     }

@@ -1,9 +1,12 @@
 //! The round trip contest: the time of one request and its reply.
 
-use super::{Contest, Options, Pair, Reading};
-use crate::contenders::apus::{Apus, Calls, Path, SealedApus, TracedApus};
+use super::{Contest, Options, Reading};
+use crate::contenders::apus::{SealedApus, TracedApus};
 use crate::contenders::baseline::{SendMode, Tcp, Tls, Udp};
-use crate::contenders::contender::{Contender, Replies};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::Replies;
 
 /// One client, one server, one request at a time.
 pub static RTT: Contest = Contest {
@@ -28,7 +31,7 @@ pub static RTT: Contest = Contest {
     ],
 };
 
-const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
+const APUS: Exchange = Exchange { calls: Calls::OneByOne, path: Path::Udp };
 
 fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![

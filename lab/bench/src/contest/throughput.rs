@@ -1,9 +1,12 @@
 //! The throughput contest: bytes per second from client to server in large messages.
 
-use super::{Contest, Options, Pair, Reading};
-use crate::contenders::apus::{Apus, Calls, Path, SealedApus};
+use super::{Contest, Options, Reading};
+use crate::contenders::apus::SealedApus;
 use crate::contenders::baseline::{SendMode, Tcp, Tls, UdpGso};
-use crate::contenders::contender::{Contender, Replies, Side};
+use crate::contenders::contender::Contender;
+use apus_measure::exchange::Pair;
+use apus_measure::exchange::{Calls, Exchange, Path};
+use apus_measure::plan::{Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
 pub static THROUGHPUT: Contest = Contest {
@@ -27,8 +30,8 @@ pub static THROUGHPUT: Contest = Contest {
 
 fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
-        Box::new(SealedApus(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp })),
+        Box::new(Exchange { calls: Calls::Many(Replies::Short), path: Path::Udp }),
+        Box::new(SealedApus(Exchange { calls: Calls::Many(Replies::Short), path: Path::Udp })),
         Box::new(UdpGso),
         Box::new(Tcp { sends: SendMode::One, replies: Replies::Short }),
         Box::new(Tls { sends: SendMode::One, replies: Replies::Short }),
@@ -37,12 +40,9 @@ fn contenders(_: &[usize]) -> Vec<Box<dyn Contender>> {
 
 fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
     let Pair { client, server } = pair;
-    let bytes_per_ns = server.bytes as f64 / server.elapsed as f64;
+    let gbps = pair.gbps();
     // Processor time per nanosecond, of both sides; 2 if both spin.
     let busy = |side: &Side| side.cpu as f64 / side.elapsed as f64;
     let cpu = busy(client) + busy(server);
-    vec![
-        ("gbps", Reading::Each(bytes_per_ns * 8.0)),
-        ("cpu_ns_per_kb", Reading::Each(cpu / bytes_per_ns * 1000.0)),
-    ]
+    vec![("gbps", Reading::Each(gbps)), ("cpu_ns_per_kb", Reading::Each(cpu / gbps * 8000.0))]
 }

@@ -59,7 +59,7 @@ fn without_fabric(
     say: &dyn Fn(&str),
 ) -> Result<(Path, Findings, Vec<String>), Error> {
     let mut reasons = vec![match error {
-        Error::Fabric(_) => format!("no network between hosts can be built here: {error}"),
+        Error::Unavailable { .. } => format!("no network between hosts can be built here: {error}"),
         error => format!("the network between hosts gave no result: {error}"),
     }];
     say(&reasons[0]);

@@ -3,7 +3,8 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::options::{Repetition, check_seconds};
+use crate::options::Repetition;
+use apus_measure::plan::check_seconds;
 use apus_report::experiment::defaults;
 use apus_testbed::error::{Error, require};
 

@@ -6,8 +6,8 @@ use apus::PollMode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::contenders::contender::Plan;
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::{Experiment, config, defaults};
 use apus_report::findings::Findings;
 use apus_report::result::named;

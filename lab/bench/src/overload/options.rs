@@ -6,8 +6,8 @@ use apus::PollMode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::contenders::contender::Plan;
 use crate::options::Repetition;
+use apus_measure::plan::Plan;
 use apus_report::experiment::{Experiment, defaults};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};

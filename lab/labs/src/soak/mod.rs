@@ -137,14 +137,14 @@ fn places(options: &Options) -> Result<(Places, Vec<String>), Error> {
     for transport in options.transports() {
         match Place::make(transport) {
             Ok(place) => places.push((transport, place)),
-            Err(error @ Error::Fabric(_)) if transport == Transport::Ip => {
+            Err(error @ Error::Unavailable { .. }) if transport == Transport::Ip => {
                 // Who asks for nothing else gets the reason.
                 if options.transports() == [Transport::Ip] {
                     return Err(error);
                 }
                 left_out.push(format!("ip: {error}"));
             }
-            Err(error @ Error::Fabric(_)) => {
+            Err(error @ Error::Unavailable { .. }) => {
                 let name = transport.name();
                 left_out.push(format!(
                     "{name}: no faults of links, addresses and disks, on the loopback interface: {error}"

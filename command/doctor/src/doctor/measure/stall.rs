@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use apus_testbed::clock;
+use apus_measure::clock;
 
 /// Duration of the measurement. Chosen by us: several time slices of the scheduler.
 const PERIOD: Duration = Duration::from_millis(60);

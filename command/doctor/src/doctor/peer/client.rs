@@ -9,8 +9,8 @@ use nix::sys::socket::MsgFlags;
 
 use super::packet::{MIN_LEN, Observation, ProbeRequest, RequestKind};
 use super::socket::ClassSocket;
-use apus_testbed::clock;
-use apus_testbed::error::Error;
+use apus_measure::clock;
+use apus_measure::error::Error;
 
 /// Time limit for a response. Chosen by us: ten times what a datacenter and a sleeping thread need.
 const TIMEOUT: Duration = Duration::from_millis(150);
@@ -169,7 +169,7 @@ fn filled(request: &ProbeRequest, length: usize) -> Vec<u8> {
 mod tests {
     use super::super::Listener;
     use super::*;
-    use apus_testbed::process::Stop;
+    use apus_measure::process::Stop;
     use std::thread;
 
     #[test]

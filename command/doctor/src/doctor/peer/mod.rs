@@ -20,8 +20,8 @@ use nix::errno::Errno;
 
 use super::finding::{Finding, Measurement};
 use super::host::SystemFiles;
+use apus_measure::error::Error;
 use apus_report::stats::Spread;
-use apus_testbed::error::Error;
 use client::{ProbeClient, ProbeResult};
 
 /// Number of packets for the round-trip measurement.

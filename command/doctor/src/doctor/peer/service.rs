@@ -18,7 +18,7 @@ use super::path::priority_fixes;
 use super::socket::ClassSocket;
 use super::traffic_class::without_ecn;
 use crate::doctor::finding::{Finding, Measurement};
-use apus_bench::contenders::apus::{Path, builder};
+use apus_measure::exchange::{Path, builder};
 use apus_report::stats::Spread;
 
 /// Number of short calls.
@@ -159,7 +159,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
 mod tests {
     use super::*;
     use crate::doctor::Severity;
-    use apus_bench::contenders::apus::{open, server};
+    use apus_measure::exchange::{open, server};
     use std::thread;
 
     #[test]

@@ -17,7 +17,7 @@ use rustix::net::sockopt::{
     set_ipv6_mtu_discover, set_socket_recv_buffer_size,
 };
 
-use apus_testbed::error::{Doing, Error};
+use apus_measure::error::{Doing, Error};
 
 /// Size of the receive buffer in bytes: the longest datagram, merged or not.
 const ROOM: usize = 1 << 16;

@@ -1,0 +1,50 @@
+//! `apus-lab lab`: known failures of network software and their cures.
+
+use apus_labs::{contention, handoff, hostile, livelock, small_writes, soak};
+use clap::{Args, Subcommand};
+
+use apus_command_line::experiment::ExperimentArguments as Experiment;
+use apus_command_line::failure::Failure;
+
+/// Old failures of network software and their cures, measured on this machine
+///
+/// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
+/// delays, and measures its cure beside it. `hostile` and `soak` show no old failure: they hold apus to its promises, the first
+/// beside an attacker, the second while processes, links and disks fail.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  apus-lab lab livelock --modes interrupt,apus
+  apus-lab lab handoff
+  apus-lab lab contention
+  apus-lab lab small-writes
+  apus-lab lab hostile
+  apus-lab lab soak"
+)]
+pub(crate) struct LabArguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Livelock(Experiment<livelock::Options>),
+    Handoff(Experiment<handoff::Options>),
+    Contention(Experiment<contention::Options>),
+    SmallWrites(Experiment<small_writes::Options>),
+    Hostile(Experiment<hostile::Options>),
+    Soak(Experiment<soak::Options>),
+}
+
+/// Runs an experiment and shows its findings.
+pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Livelock(experiment) => experiment.run(),
+        Command::Handoff(experiment) => experiment.run(),
+        Command::Contention(experiment) => experiment.run(),
+        Command::SmallWrites(experiment) => experiment.run(),
+        Command::Hostile(experiment) => experiment.run(),
+        Command::Soak(experiment) => experiment.run(),
+    }
+}
