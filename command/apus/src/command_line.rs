@@ -39,17 +39,17 @@ struct CommandLine {
 /// The commands, one per module of the same name.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Serve(serve::Arguments),
-    Call(call::Arguments),
-    Fs(fs::Arguments),
-    Decode(decode::Arguments),
-    Keys(keys::Arguments),
-    Doctor(doctor::Arguments),
-    Tune(tune::Arguments),
-    Trace(trace::Arguments),
-    Metrics(metrics::Arguments),
+    Serve(serve::ServeArguments),
+    Call(call::CallArguments),
+    Fs(fs::FsArguments),
+    Decode(decode::DecodeArguments),
+    Keys(keys::KeysArguments),
+    Doctor(doctor::DoctorArguments),
+    Tune(tune::TuneArguments),
+    Trace(trace::TraceArguments),
+    Metrics(metrics::MetricsArguments),
     #[cfg(feature = "top")]
-    Top(top::Arguments),
+    Top(top::TopArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }

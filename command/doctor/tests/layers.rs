@@ -21,6 +21,7 @@ const ORDER: &[Layer<'_>] = &[
             "power",
             "peer",
             "report",
+            "advice",
         ],
     ),
     ("doctor::measure", &["burst", "pace", "segments", "stall", "wakeup"]),

@@ -1,4 +1,4 @@
-//! Destinations: files for results, checked before the work begins.
+//! Destinations: files for results, checked before the work starts.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use apus_report::output_file::OutputFile;
 
 use crate::failure::Failure;
 
-/// A file for a result. Before the work begins a test shows that it can be written, so that no result is lost at the
+/// A file for a result. Before the work starts a test shows that it can be written, so that no result is lost at the
 /// end. A command that ends without a result, by an error or by Ctrl-C, leaves the file as it was.
 #[derive(Debug)]
 pub struct Destination(OutputFile);

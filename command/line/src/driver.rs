@@ -1,4 +1,4 @@
-//! Drivers: the choice between UDP and raw IP, and what follows from it for endpoints and messages.
+//! Drivers: the choice between UDP and raw IP, and its consequences for endpoints and messages.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -30,7 +30,7 @@ impl Driver {
         }
     }
 
-    /// Returns the address from which a client calls one of `services`, and those of them that it can reach. Over raw
+    /// Returns the address that a client binds to call one of `services`, and the services that it can reach. Over raw
     /// IP an endpoint speaks either IPv4 or IPv6; IPv4 is preferred.
     pub fn client_binding(self, mut services: Vec<SocketAddr>) -> (SocketAddr, Vec<SocketAddr>) {
         let any_v6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
@@ -41,7 +41,7 @@ impl Driver {
         (SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), services)
     }
 
-    /// Checks that the driver carries messages of `size` bytes; `argument` is the one that gives the size.
+    /// Checks that the driver carries messages of `size` bytes; `argument` gives the size.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub fn report(failure: Failure, example: Option<String>) -> ExitCode {
 /// Prints what is wrong with the arguments, and an invocation that would be right.
 fn report_arguments(error: &clap::Error, example: Option<String>) -> ExitCode {
     print(error);
-    // Without arguments clap prints the help, which ends with examples of its own.
+    // Without arguments clap prints the help, which has its own examples.
     let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if let Some(example) = example.filter(|_| !help) {
         output::note(&format!("Try: {example}"));

@@ -68,7 +68,7 @@ impl Results {
 }
 
 impl OpenResults {
-    /// Adds files of comma-separated values beside `path`.
+    /// Adds files of comma-separated values: `path`, and others next to it.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl OpenResults {
     }
 }
 
-/// Says what is missing in the findings, if anything.
+/// Reports rows without a result.
 ///
 /// # Errors
 ///

@@ -11,10 +11,10 @@ pub enum Failure {
     Argument {
         /// The argument as it is written on the command line, such as `--size`.
         argument: String,
-        /// What is wrong with its value, and a value that would work.
+        /// The fault of its value, and a value that would work.
         problem: String,
     },
-    /// The work failed: what happened, and what to do about it.
+    /// The work failed: the event and its remedy.
     Work(String),
     /// The work is done and has found a fault. Everything is printed already; only this exit status remains.
     Found(u8),

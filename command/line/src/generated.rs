@@ -77,7 +77,7 @@ impl ManArguments {
     pub fn run(&self, definitions: Command) -> Result<(), Failure> {
         let Some(directory) = &self.directory else {
             let mut page = Vec::new();
-            // `help` has no page of its own, so this page must not refer to one.
+            // `help` has no page, so this page must not refer to one.
             let rendered = Man::new(definitions.disable_help_subcommand(true)).render(&mut page);
             rendered.expect("writing to memory succeeds");
             return output::write(page);

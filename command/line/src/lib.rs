@@ -1,4 +1,4 @@
-//! What the command lines `apus` and `apus-lab` share.
+//! Shared parts of the command lines `apus` and `apus-lab`.
 //!
 //! ```text
 //!   definitions           parsing, version, and the examples at the end of each help text
@@ -10,7 +10,7 @@
 //!   output, destination   standard output, and files for results
 //!   program               starts a program of the other package
 //!   signals               the end of commands that run until they are interrupted
-//!   failure               why a command has no result
+//!   failure               reasons for which a command has no result
 //!   testing               helpers for the tests of both programs
 //! ```
 //!

@@ -8,7 +8,7 @@ use apus_measure::program;
 
 use crate::failure::Failure;
 
-/// Replaces this process with another program of apus, beside this one or in PATH. Returns only if that fails; `remedy`
+/// Replaces this process with another program of apus, next to this one or in PATH. Returns only if that fails; `remedy`
 /// says how to get the program.
 #[must_use]
 pub fn replace_with(name: &str, arguments: &[OsString], remedy: &str) -> Failure {

@@ -75,7 +75,7 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn with_fake(folder: &Path, program: &str, script: &str) -> String {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).unwrap();
-    // A process of its own writes the script. A file cannot be executed while any process has it open for writing, and
+    // A separate process writes the script. A file cannot be executed while any process has it open for writing, and
     // a child that another thread of this test is starting would inherit the open file.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
     let mut writer = Command::new("sh");

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Reason for which an experiment failed.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,10 +19,10 @@ pub enum Error {
     Option {
         /// Name of the option, like `size`.
         option: &'static str,
-        /// What is wrong, and a valid value.
+        /// The fault, and a valid value.
         problem: String,
     },
-    /// One side of an experiment, which runs in a process of its own, failed.
+    /// One side of an experiment, which runs in its own process, failed.
     #[error("{agent}: {said}")]
     Agent {
         /// Name of the contender and its side, like `tcp server`.
@@ -41,7 +41,7 @@ pub enum Error {
     /// The system or the user lacks what the experiment needs, for example a network of several hosts.
     #[error("{problem}")]
     Unavailable {
-        /// What is missing, and how to get it.
+        /// The lack, and its remedy.
         problem: Box<dyn std::error::Error + Send + Sync>,
         /// Whether another attempt must fail in the same way.
         is_final: bool,

@@ -1,14 +1,14 @@
 //! Measurements on this machine: what `apus tune`, `apus trace record` and the laboratory share.
 //!
 //! ```text
-//!   exchange           requests and replies between two endpoints, each in a process of its own
+//!   exchange           requests and replies between two endpoints, each in its own process
 //!   plan, meter        parameters of a run; warm-up and figures of one side
 //!   ping_pong          the exchange loop with one outstanding request
-//!   process            agents: each side of an experiment in a process of its own
+//!   process            agents: each side of an experiment in its own process
 //!   repeat             repeats disturbed phases, and keeps the results of the others
 //!   machine, clock     cores, background load, time
 //!   program            system programs, found in PATH
-//!   error              reasons for which an experiment failed
+//!   error              why an experiment failed
 //! ```
 //!
 //! A program that measures starts itself again for each side. Its `main` calls

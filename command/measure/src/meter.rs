@@ -8,7 +8,7 @@ use apus_report::stats::Latencies;
 ///
 /// # Invariants
 ///
-/// - **METER-1**: The measurement begins and ends with the completion of a message, and messages
+/// - **METER-1**: The measurement starts and ends with the completion of a message, and messages
 ///   complete at its beginning are not counted: `messages / elapsed` is a rate without edge
 ///   effects.
 /// - **METER-2**: Completions after the end change nothing.
@@ -132,7 +132,7 @@ mod tests {
             meter.count(now, 1, 7);
         }
         let side = meter.finish();
-        // The measurement begins at 15 and ends at 115: ten messages in 100 ns.
+        // The measurement starts at 15 and ends at 115: ten messages in 100 ns.
         assert_eq!((side.messages, side.bytes, side.elapsed), (10, 70, 100));
         assert_eq!(side.latency.samples, 10);
     }

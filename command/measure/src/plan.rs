@@ -40,8 +40,8 @@ impl Plan {
     /// Longest message in bytes. Source: apus's default limit in the udp profile.
     pub const LARGEST: usize = 64_000_000;
 
-    /// Time for which a client continues after the measurement, so that a server whose measurement
-    /// began a moment later can finish. Chosen by us: a thousand times the time between two first
+    /// Extra time of a client after the measurement, so that a server whose measurement
+    /// started a moment later can finish. Chosen by us: a thousand times the time between two first
     /// messages.
     pub const TAIL: Duration = Duration::from_millis(20);
 
@@ -59,7 +59,7 @@ pub fn poll_on(cores: Cores, asked: PollMode) -> PollMode {
     if cores.are_shared() { PollMode::Block } else { asked }
 }
 
-/// Checks the time for which a contender is measured.
+/// Checks the duration of a measurement.
 ///
 /// # Errors
 ///

@@ -6,36 +6,8 @@ use apus_testbed::layers::{Layer, violations};
 
 /// The modules of each folder, from the lowest layer to the highest.
 const ORDER: &[Layer<'_>] = &[
-    (
-        "",
-        &[
-            "keys",
-            "shared_words",
-            "contender",
-            "meter",
-            "ping_pong",
-            "baseline",
-            "apus",
-            "transport",
-            "load",
-        ],
-    ),
-    (
-        "apus",
-        &[
-            "client",
-            "server",
-            "path",
-            "endpoint",
-            "engine_counters",
-            "exchange",
-            "pair",
-            "receive_mode",
-            "sealed_apus",
-            "sharded",
-            "traced_apus",
-        ],
-    ),
+    ("", &["keys", "shared_words", "contender", "baseline", "apus", "transport", "load"]),
+    ("apus", &["exchange", "pair", "receive_mode", "sealed_apus", "sharded", "traced_apus"]),
     (
         "baseline",
         &[

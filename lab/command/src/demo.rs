@@ -1,4 +1,4 @@
-//! `apus-lab demo`: short messages among long ones, over apus and beside it.
+//! `apus-lab demo`: short messages among long ones, over apus and over TCP.
 
 use std::env;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     }
     print(&findings, *json)?;
     // A check that the system does not allow is no reason for a line.
-    let report = doctor::run(&doctor::Options::default()).ok();
+    let report = doctor::run(&doctor::DoctorOptions::default()).ok();
     if let Some(line) = report.as_ref().and_then(doctor::advice) {
         output::note(&line);
     }
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
 }
 
 impl DemoArguments {
-    /// Returns where the page goes; `None` if none is wanted, or if none was asked for and the working directory belongs
+    /// Returns the destination of the page; `None` for `--no-html`, or if no file was named and the working directory belongs
     /// to another user.
     fn page(&self) -> Result<Option<(PathBuf, Destination)>, Failure> {
         if self.no_html {

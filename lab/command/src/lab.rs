@@ -9,8 +9,8 @@ use apus_command_line::failure::Failure;
 /// Old failures of network software and their cures, measured on this machine
 ///
 /// Each experiment reproduces a failure that is known from the literature, with real packets and without artificial
-/// delays, and measures its cure beside it. `hostile` and `soak` show no old failure: they hold apus to its promises, the first
-/// beside an attacker, the second while processes, links and disks fail.
+/// delays, and compares it with its cure. `hostile` and `soak` show no old failure: they check the promises of apus, the first
+/// under attack, the second while processes, links and disks fail.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

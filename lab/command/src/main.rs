@@ -11,8 +11,8 @@
 //!   network               arguments that describe the network between hosts
 //! ```
 //!
-//! Output, failures and arguments that `apus` has as well are in `apus-command-line`. A module imports only from the groups
-//! below its own, and a command never imports from another one; `tests/architecture.rs` checks that.
+//! Output, failures and arguments that `apus` has as well are in `apus-command-line`. A module imports only from the
+//! modules that `tests/layers.rs` lists before it.
 
 mod bench;
 mod command_line;

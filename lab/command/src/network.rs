@@ -1,4 +1,4 @@
-//! Network arguments: what lies between the hosts of a fabric.
+//! Network arguments: the links and the switch between the hosts of a fabric.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use apus_testbed::fabric::{Spec, Uplink};
 use apus_workload::{Nanos, Rate, units};
 use clap::Args;
 
-/// What lies between the hosts, except for the rate of the links.
+/// Links and switch between the hosts, except for the rate.
 #[derive(Debug, Args)]
 pub(crate) struct Network {
-    /// Bytes that wait at a port of the switch, for each priority; k is 1000
+    /// Queue limit of a switch port in bytes, for each priority; k is 1000
     #[arg(long, value_name = "BYTES", default_value = "1MB", value_parser = units::bytes)]
     buffer: u64,
     /// Longest IP packet in bytes: 1280 to 9216
@@ -18,7 +18,7 @@ pub(crate) struct Network {
     /// Share of the packets that the switch loses at random: 0 to 0.5. Needs nftables
     #[arg(long, value_name = "SHARE", default_value = "0", allow_negative_numbers = true)]
     loss: f64,
-    /// Time that each packet takes from its host to the switch, beside what it waits. Needs a kernel with
+    /// Time that each packet takes from its host to the switch, without queueing. Needs a kernel with
     /// netem
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = units::time)]
     delay: Nanos,

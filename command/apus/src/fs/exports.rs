@@ -1,4 +1,4 @@
-//! The list behind `apus fs serve --exports`: directories, who may mount them, and what they may do.
+//! The list behind `apus fs serve --exports`: directories, the networks that may mount them, and their rights.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //!   mount, umount             a served directory in the tree of files
 //!   status                    what mounts and servers do
 //!
-//!   helper                    the arguments with which mount(8) calls this program
+//!   helper                    the arguments that mount(8) passes to this program
 //!   options                   the list behind -o
 //!   exports                   the list behind --exports
 //!   place                     a served directory as an argument
@@ -45,21 +45,21 @@ pub(crate) use helper::translate;
 In apus-lab: `apus fs bench` measures mounts beside other file systems, and `apus fs check` searches
 for contradictions between several mounts."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct FsArguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Arguments),
-    Mount(mount::Arguments),
-    Umount(umount::Arguments),
-    Status(status::Arguments),
+    Serve(serve::FsServeArguments),
+    Mount(mount::MountArguments),
+    Umount(umount::MountArguments),
+    Status(status::StatusArguments),
 }
 
 /// Serves, mounts, unmounts or shows.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &FsArguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Mount(arguments) => mount::run(arguments),

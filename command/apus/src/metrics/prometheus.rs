@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use apus_command_line::failure::Failure;
 use apus_command_line::output;
 
-/// Serves the counters of one process, or at each request those of all processes, until SIGINT or SIGTERM.
+/// Serves the counters of one process, or of all processes found at each request, until SIGINT or SIGTERM.
 ///
 /// # Errors
 ///

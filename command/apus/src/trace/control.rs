@@ -37,7 +37,7 @@ pub(super) struct Resume {
 
 /// Show what running processes record: share of RPCs, number of records, and what has frozen the trace
 ///
-/// Also shows the files that a process has written by itself, if it is configured to (section `[trace]` of
+/// Also shows the files that a process has written automatically, if it is configured to (section `[trace]` of
 /// docs/configuration.md).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

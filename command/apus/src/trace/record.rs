@@ -29,7 +29,7 @@ use crate::path::Path;
 /// Record the traces of a client and a server on this machine
 ///
 /// Two processes exchange messages for some time, and each writes its trace for the other commands: `client.tt` and
-/// `server.tt`. The command prints what the client measured with its own clock beside the sum of the stages of the
+/// `server.tt`. The command compares the time that the client measured with the sum of the stages of the
 /// traced RPCs. A trace keeps the last 16384 records of each thread, which are some hundred RPCs however long the
 /// recording takes.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -47,14 +47,14 @@ pub(super) struct RecordArguments {
     /// Outstanding requests: 1 to 65536
     #[arg(long, value_name = "REQUESTS", default_value_t = 1, allow_negative_numbers = true)]
     outstanding: usize,
-    /// Seconds for which messages are exchanged: 0.01 to 3600
+    /// Duration of the exchange in seconds: 0.01 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
     /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS`, which spins for that time and then sleeps
     /// (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t = PollMode::Spin)]
     poll: PollMode,
-    /// Which RPCs are traced: `all`, or `sampled=N` for one RPC in N
+    /// RPCs to trace: `all`, or `sampled=N` for one RPC in N
     #[arg(long, value_name = "WHICH", default_value = "all")]
     traced: String,
     /// How messages reach peers on this host
@@ -85,7 +85,7 @@ impl RecordArguments {
             size: self.size,
             outstanding: self.outstanding,
             poll,
-            // The traces have what happens at first, too.
+            // The traces contain the first calls, too.
             warmup: Duration::ZERO,
             measure: Duration::from_secs_f64(self.seconds),
             seed: 0,
@@ -136,7 +136,7 @@ fn record(options: &RecordArguments, host: &Spawner) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-/// Puts what the client measured beside what the trace says.
+/// Compares the client's measurement with the traces.
 fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<(), Error> {
     let read = |path: &PathBuf| {
         let trace = Trace::load(path).map_err(|error| Error::Peer(error.to_string()))?;

@@ -27,7 +27,7 @@ pub(super) fn check(host: &SystemFiles, peer: Option<SocketAddr>) -> Vec<Finding
     names.iter().flat_map(|name| of(host, name)).collect()
 }
 
-/// Returns the interface by which packets to `peer` leave; `None` if they stay on this host, or the route is unknown.
+/// Returns the interface that sends packets to `peer`; `None` if they stay on this host, or the route is unknown.
 pub(super) fn towards(peer: SocketAddr) -> Option<String> {
     let local = local_address(peer)?;
     let mut interfaces = getifaddrs().ok()?;

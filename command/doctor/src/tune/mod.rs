@@ -20,7 +20,7 @@ mod search;
 mod setting;
 
 pub use evidence::{Candidate, Decision, Effect};
-pub use options::{Goal, Options};
+pub use options::{Goal, TuneOptions};
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ pub struct Findings {
 /// # Errors
 ///
 /// An option is out of range, or nothing could be measured.
-pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
+pub fn run(options: &TuneOptions, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());

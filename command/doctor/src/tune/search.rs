@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use apus::{Engine, Settings};
 
 use super::evidence::{Candidate, Decision, Effect};
-use super::options::{Goal, Options};
+use super::options::{Goal, TuneOptions};
 use super::setting::{SETTINGS, Setting};
 use apus_measure::error::Error;
 use apus_measure::machine::{self, Cores};
@@ -19,7 +19,7 @@ pub(super) struct SearchResult {
     pub(super) settings: Settings,
     pub(super) decisions: Vec<Decision>,
     pub(super) notes: Vec<String>,
-    /// What became of the measurements.
+    /// Record of the measurements.
     pub(super) repeater: Repeater,
 }
 
@@ -40,7 +40,7 @@ const MIN_ROUNDS: usize = 3;
 ///
 /// An error that another measurement cannot change.
 pub(super) fn run(
-    options: &Options,
+    options: &TuneOptions,
     spawner: &Spawner,
     cores: Cores,
 ) -> Result<SearchResult, Error> {
@@ -109,7 +109,7 @@ impl ValueRuns {
 }
 
 /// Returns the number of measurements that a setting takes.
-fn measurements(setting: &Setting, settings: &Settings, options: &Options) -> usize {
+fn measurements(setting: &Setting, settings: &Settings, options: &TuneOptions) -> usize {
     setting.candidates(settings).len() * setting.goals(&options.goals).len() * options.runs
 }
 
@@ -136,7 +136,7 @@ impl Search<'_> {
         &mut self,
         setting: &Setting,
         settings: &Settings,
-        options: &Options,
+        options: &TuneOptions,
         left: usize,
     ) -> Result<Result<Decision, String>, Error> {
         const LATE: &str = "the time limit was reached";
@@ -161,7 +161,7 @@ impl Search<'_> {
                 return Ok(Err(LATE.to_owned()));
             }
             for turn in 0..runs.len() {
-                // Each round begins with another value, so that disturbances affect all values alike.
+                // Each round starts with another value, so that disturbances affect all values alike.
                 let index = (round + turn) % runs.len();
                 let runs = &mut runs[index];
                 let what = format!(
@@ -239,8 +239,8 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    /// Returns the figure of a goal with these settings, and updates the time that a measurement takes beyond the one that
-    /// counts.
+    /// Returns the figure of a goal with these settings, and updates the average overhead of a
+    /// measurement.
     fn figure(
         &self,
         goal: Goal,

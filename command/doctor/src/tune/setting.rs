@@ -80,7 +80,7 @@ fn parameter(settings: &mut Settings, name: &str, value: &str) {
 }
 
 impl Setting {
-    /// Returns those of `requested` that the setting can affect.
+    /// Returns the goals in `requested` that the setting can affect.
     pub(super) fn goals(&self, requested: &[Goal]) -> Vec<Goal> {
         requested.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
     }

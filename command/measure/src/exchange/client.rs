@@ -53,7 +53,7 @@ pub fn many(
         sent.map_err(|error| Error::endpoint(format!("send to {server}"), error))
     };
     let mut meter = Meter::start(plan);
-    // Time at which each call was sent, by its cookie.
+    // Send time of each call, by its cookie.
     let mut sent = vec![clock::now(); plan.outstanding];
     let mut under_way = sent.len();
     let mut ends = Vec::with_capacity(plan.outstanding);

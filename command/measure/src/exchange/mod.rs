@@ -1,4 +1,4 @@
-//! An exchange: requests and replies between two endpoints on this machine, each in a process of its own.
+//! An exchange: requests and replies between two endpoints on this machine, each in its own process.
 //!
 //! The endpoints are used as in any application: through the public interface of the crate `apus`, with default
 //! parameters unless the plan has others, one endpoint and one thread on each side.

@@ -33,7 +33,7 @@ pub fn builder(path: Path) -> EndpointBuilder {
 
 /// Returns an endpoint builder for this path with other settings than the default.
 ///
-/// Calls have no timeout: the sockets beside which apus is measured have none.
+/// Calls have no timeout: the sockets that apus is compared with have none.
 pub fn configured(settings: &Settings, path: Path) -> EndpointBuilder {
     let builder = Endpoint::builder().settings(settings).call_timeout(Duration::MAX);
     let builder = builder.local(path == Path::Local);

@@ -89,7 +89,7 @@ pub fn pin(core: usize) -> Result<(), Error> {
 pub fn physical_first() -> Vec<usize> {
     let cores = allowed();
     let path = |core| format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-    // Without information, each core counts as a physical core of its own.
+    // Without information, each core counts as a separate physical core.
     let siblings =
         |core| fs::read_to_string(path(core)).unwrap_or_else(|_| format!("{core} alone"));
     let cores = round_robin(cores.into_iter().map(|core| (core, siblings(core))));

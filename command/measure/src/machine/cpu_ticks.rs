@@ -7,15 +7,15 @@ use std::fs;
 pub struct CpuTicks {
     /// All ticks.
     all: u64,
-    /// Ticks in which a program ran, packets were processed, or the hypervisor withheld the
+    /// Ticks when a program ran, packets were processed, or the hypervisor withheld the
     /// processor.
     busy: u64,
-    /// Ticks in which interrupts were served. This experiment's packets cause many of them, so they
+    /// Ticks when interrupts were served. This experiment's packets cause many of them, so they
     /// are charged to no program.
     interrupts: u64,
-    /// Ticks in which the hypervisor withheld the processor.
+    /// Ticks when the hypervisor withheld the processor.
     stolen: u64,
-    /// Ticks in which this process or an ended child ran.
+    /// Ticks when this process or an ended child ran.
     own: u64,
 }
 
@@ -65,7 +65,7 @@ impl CpuTicks {
         Some(ForeignTime { ticks: all, others, stolen: stolen as f64 / all as f64 })
     }
 
-    /// Returns the share of all time in which no program ran between two readings.
+    /// Returns the share of idle time between two readings.
     pub fn idle_until(self, later: Self) -> Option<f64> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         Some(1.0 - later.busy.checked_sub(self.busy)? as f64 / all as f64)

@@ -1,4 +1,4 @@
-//! The machine on which a result was measured: cores, sleep states, other programs' load, memory of a process.
+//! The machine of a measurement: cores, sleep states, other programs' load, memory of a process.
 
 mod background_load;
 mod cores;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 
-/// Keeps cores out of deep sleep states while it lives. A program that is woken then begins at
+/// Keeps cores out of deep sleep states while it lives. A woken program then starts at
 /// once, not after the tens of microseconds that a core, or the host of a virtual machine, needs to
 /// resume.
 ///

@@ -22,7 +22,7 @@ impl Agent {
         Self { crew }
     }
 
-    /// Waits until the agent is ready, and returns the address at which it listens.
+    /// Waits until the agent is ready, and returns its address.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Agent {
         self.result(Duration::ZERO)
     }
 
-    /// Waits for the result of an agent that ends by itself after about `duration`.
+    /// Waits for the result of an agent that ends on its own after about `duration`.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@
 //! asks an agent for its clock and reads its own clock before and after. The agent's reading
 //! belongs to some instant in between: half way is the best estimate, and half of the round trip
 //! bounds the error, however the delay is split between the two directions. Of several exchanges,
-//! the one with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10: the
+//! the exchange with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10: the
 //! clock filter of NTP).
 //!
 //! Clocks also drift, by some tens of microseconds per second if nothing disciplines them. The

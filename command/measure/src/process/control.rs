@@ -42,7 +42,7 @@ pub fn run_job(jobs: &[Job], task: &Task, control: &mut Control) -> Result<Value
 /// Output to the parent, shared by the work and the listener.
 type ToParent = Mutex<Box<dyn Write + Send>>;
 
-/// Handle through which an agent's work communicates with its parent.
+/// Connection of an agent's work to its parent.
 pub struct Control {
     to_parent: Arc<ToParent>,
     prepares: Receiver<Value>,
@@ -52,7 +52,7 @@ pub struct Control {
     reported: bool,
 }
 
-/// The order to begin: what the parent knows only when all agents are ready.
+/// The order to start, with details that exist only when all agents are ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begin<T> {
     /// Parameters that the job defines, for example where the others listen.
@@ -96,7 +96,7 @@ impl Control {
             .map_err(|error| Error::Peer(format!("an unexpected order to prepare: {error}")))
     }
 
-    /// Reports to the parent that the agent can begin.
+    /// Reports to the parent that the agent can start.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Control {
         send(&self.to_parent, &AgentMessage::Prepared)
     }
 
-    /// Waits for the order to begin. It arrives once, after [`Control::ready`].
+    /// Waits for the order to start. It arrives once, after [`Control::ready`].
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ fn run(task: &Task, control: &mut Control, runner: Runner) -> Result<AgentMessag
 /// Reads the parent's messages while the work runs.
 struct Listener {
     to_parent: Weak<ToParent>,
-    /// Orders to prepare and to begin; `None` once none can follow.
+    /// Orders to prepare and to start; `None` once none can follow.
     orders: Option<(Sender<Value>, Sender<Begin<Value>>)>,
     stop: Stop,
 }

@@ -1,4 +1,4 @@
-//! A crew: agents that begin together and report together.
+//! A crew: agents that start and report together.
 //!
 //! ```text
 //!   start ──▶ addresses ──▶ prepare ──▶ begin ──▶ results
@@ -31,10 +31,10 @@ use crate::error::Error;
 /// a hundred times what a busy machine needs; it only ends what would hang forever.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time within which the other agents must report what they have, once one has failed.
+/// Time within which the other agents must report their results once one has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Delay with which the end of an agent may be noticed after the failures that it causes in others.
+/// Delay of the notice of an agent's end after the failures that it causes in others.
 const DEATH_DELAY: Duration = Duration::from_millis(200);
 
 /// Clock readings per agent. Chosen by us: the fastest of this number of round trips is rarely
@@ -52,7 +52,7 @@ pub struct Crew {
 /// Results of a crew.
 #[derive(Debug)]
 pub struct Results<T> {
-    /// Result of each agent, in the order of the tasks; `None` if it has none, as one that was killed ([`Crew::kill`]).
+    /// Result of each agent, in the order of the tasks; `None` if it has none, like a killed agent ([`Crew::kill`]).
     pub each: Vec<Option<T>>,
     /// The first failure, if results are missing.
     pub failure: Option<Error>,
@@ -148,7 +148,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// The number of details differs from that of agents, or they cannot be written as JSON.
+    /// There are more or fewer details than agents, or they cannot be written as JSON.
     pub fn prepare<T: Serialize>(
         &mut self,
         details: &[T],
@@ -167,7 +167,7 @@ impl Crew {
         }
     }
 
-    /// Lets all agents begin `lead` from now, and returns that instant by this host's clock. Each
+    /// Starts all agents `lead` from now, and returns that instant by this host's clock. Each
     /// agent gets its own details. The lead must cover their transmission: 200 ms is ample within
     /// one building.
     ///
@@ -179,7 +179,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// The number of details differs from that of agents, or they cannot be written as JSON.
+    /// There are more or fewer details than agents, or they cannot be written as JSON.
     pub fn begin<T: Serialize>(&mut self, details: &[T], lead: Duration) -> Result<u64, Error> {
         assert_eq!(details.len(), self.members.len(), "details for each agent");
         if self.clocks.len() < self.members.len() {
@@ -252,7 +252,7 @@ impl Crew {
         self.members.iter_mut().try_for_each(|member| member.order(&ParentMessage::Stop))
     }
 
-    /// Waits for the results of agents that end by themselves after about `duration`, or that were
+    /// Waits for the results of agents that end on their own after about `duration`, or that were
     /// asked to stop.
     ///
     /// When one agent fails, or takes far longer, the others are asked to stop. What they still

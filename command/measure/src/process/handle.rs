@@ -1,4 +1,4 @@
-//! What runs an agent: a process, a thread, or a connection to a process elsewhere.
+//! A running agent: a process, a thread, or a connection to a process elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
@@ -28,7 +28,7 @@ pub struct RunningAgent {
     pub(super) from_agent: Box<dyn Read + Send>,
 }
 
-/// What has to be ended and waited for. The fields are empty once that is done.
+/// Resources to end and wait for. The fields are empty once that is done.
 pub(super) enum AgentHandle {
     /// A process, the thread that collects its standard error, and the advice about failures.
     Process(Child, Option<JoinHandle<String>>, Remedy),
@@ -132,7 +132,7 @@ impl AgentHandle {
         }
     }
 
-    /// Ends the agent unless it has ended by itself. Its input must be closed.
+    /// Ends the agent unless it has ended already. Its input must be closed.
     pub(super) fn end_now(&mut self) {
         match self {
             Self::Process(child, ..) => {

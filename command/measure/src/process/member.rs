@@ -53,7 +53,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Sends the task. What the agent sends goes to `events`, with the number `index`.
+    /// Sends the task. The agent's messages go to `events`, with the number `index`.
     pub(super) fn begin(
         agent: RunningAgent,
         task: Task,

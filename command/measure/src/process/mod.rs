@@ -1,4 +1,4 @@
-//! Agents: the sides of an experiment, each in a process of its own.
+//! Agents: the sides of an experiment, each in its own process.
 //!
 //! An *agent* is a process that the experiment starts, here or on another host; in tests it is a
 //! thread. The program starts itself again with a hidden argument ([`AGENT`]). Parent and agent
@@ -12,9 +12,9 @@
 //!     │ ── {"prepare": {…}} ───────────────▶ │ \
 //!     │ ◀── "prepared" ───────────────────── │ / where a start waits for connections, for example
 //!     │ ── {"clock": {"asked": T}} ────────▶ │ \
-//!     │ ◀── {"clock": {"asked": T, …}} ───── │ / several times, where a common start is wanted
+//!     │ ◀── {"clock": {"asked": T, …}} ───── │ / several times, for a common start
 //!     │ ── {"begin": {"at": T, …}} ────────▶ │ (agents that need to know all others first)
-//!     │ ── "stop" ─────────────────────────▶ │ (agents that do not end by themselves)
+//!     │ ── "stop" ─────────────────────────▶ │ (agents that do not end on their own)
 //!     │ ◀── {"done": {…}} ────────────────── │ or {"failed": "why"}
 //! ```
 //!

@@ -21,7 +21,7 @@ pub struct Task {
     pub name: String,
     /// Core that it runs on; `None` leaves the choice to the system.
     pub core: Option<usize>,
-    /// Address at which the other members of the crew reach it; `None` if none was given.
+    /// Address for the other members of the crew; `None` if none was given.
     #[serde(default)]
     pub bind: Option<IpAddr>,
     /// Kind of work, which the program's [`super::Runner`] knows.
@@ -52,7 +52,7 @@ pub(super) enum ParentMessage {
     /// The order to prepare, with what the parent knows only when all agents are ready. Sent at most once, before the
     /// order to begin.
     Prepare(Value),
-    /// The order to begin, with what the parent knows only when all agents are ready. Sent at most
+    /// The order to start, with details that exist only when all agents are ready. Sent at most
     /// once.
     Begin {
         /// Parameters that the job defines.

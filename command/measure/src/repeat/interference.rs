@@ -8,7 +8,7 @@ use crate::machine::{BackgroundLoad, ForeignTime};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interference(ForeignTime);
 
-/// Share of the machine's time from which on a measurement is disturbed. Chosen by us: as much as half of a core of
+/// Share of the machine's time that disturbs a measurement. Chosen by us: as much as half of a core of
 /// four, which no tail hides.
 const DISTURBED: f64 = 0.12;
 
@@ -17,7 +17,7 @@ const DISTURBED: f64 = 0.12;
 const LEAST_TICKS: u64 = 40;
 
 impl Interference {
-    /// Returns what has disturbed a measurement since `watch` began; `None` if nothing did, or if the system does not
+    /// Returns what has disturbed a measurement since `watch` started; `None` if it was undisturbed, or if the system does not
     /// tell. To be called when all child processes have ended.
     pub(super) fn since(watch: &BackgroundLoad) -> Option<Self> {
         let time = watch.foreign_time()?;

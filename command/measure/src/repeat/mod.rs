@@ -2,7 +2,7 @@
 //!
 //! A phase is one measurement with fresh processes, like one run of one transport. An attempt does not count if it
 //! fails, as when a host falls out, or if the machine was busy with something else meanwhile ([`Interference`]). The
-//! phase is then attempted again. What cannot be had is recorded ([`Phases`]), and the experiment goes on with the rest.
+//! phase is then attempted again. A phase without a result is recorded ([`Phases`]), and the experiment goes on with the rest.
 //!
 //! # Invariants
 //!
@@ -59,7 +59,7 @@ struct State {
 }
 
 impl Repeater {
-    /// Returns the repeater of an experiment of `phases` phases, and begins to watch the machine.
+    /// Returns the repeater of an experiment of `phases` phases, and starts to watch the machine.
     #[must_use]
     pub fn of(phases: usize, progress: Progress) -> Self {
         let state = State {

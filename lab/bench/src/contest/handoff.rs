@@ -26,7 +26,7 @@ pub static HANDOFF: Contest = Contest {
     more: "How often a message crosses from the thread that received it to the one that waits \
            for it: never when the receiver polls itself, exactly once when another thread \
            does. Needless wake-ups are counted too.",
-    example: "apus bench handoff --seconds 1",
+    example: "apus-lab bench handoff --seconds 1",
     defaults: || {
         let mut options = Options::new(64, 1);
         options.repetition.poll = PollMode::Block;

@@ -20,7 +20,7 @@ pub static RATE: Contest = Contest {
            sockets that send up to 64 packets in a call and do nothing else: the ceiling. With \
            --shards, endpoints with that many shards and threads on each side, both sides on all \
            cores, are compared by replies per second of processor time.",
-    example: "apus bench rate --size 100 --outstanding 64",
+    example: "apus-lab bench rate --size 100 --outstanding 64",
     defaults: || Options::new(100, 64),
     contenders,
     has_shards: true,

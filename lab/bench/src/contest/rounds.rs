@@ -38,7 +38,7 @@ struct Details {
 pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     let shards_fit = options.shards.is_empty() || contest.has_shards;
-    require(shards_fit, "shards", "only `apus bench rate` compares numbers of shards")?;
+    require(shards_fit, "shards", "only `apus-lab bench rate` compares numbers of shards")?;
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;

@@ -15,7 +15,7 @@ pub static RTT: Contest = Contest {
     more: "The time from a request to its reply, over apus, over a bare UDP socket (unconnected, \
            the cheapest way to talk to many peers, and connected) and over TCP. Packets have the \
            same size on the wire.",
-    example: "apus bench rtt --size 100 --seconds 1",
+    example: "apus-lab bench rtt --size 100 --seconds 1",
     defaults: || Options::new(100, 1),
     contenders,
     has_shards: false,

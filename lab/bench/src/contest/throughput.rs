@@ -14,7 +14,7 @@ pub static THROUGHPUT: Contest = Contest {
     about: "Large messages, a few outstanding at a time",
     more: "Payload carried in one direction, and the processor time that it takes both sides, \
            over apus, over UDP with segmentation offload and over TCP.",
-    example: "apus bench throughput --size 500000 --outstanding 8",
+    example: "apus-lab bench throughput --size 500000 --outstanding 8",
     defaults: || Options::new(500_000, 8),
     contenders,
     has_shards: false,

@@ -31,9 +31,9 @@ use apus_testbed::process::Spawner;
 #[command(
     mut_arg("seconds", |argument| argument.default_value("0.5")),
     after_help = "Examples:
-  apus bench local
-  apus bench local --size 1,100,4096,65536,1000000 --poll block
-  apus bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
+  apus-lab bench local
+  apus-lab bench local --size 1,100,4096,65536,1000000 --poll block
+  apus-lab bench local --workers 8 --clients 16 --only apus-local,unix,tcp --json"
 )]
 pub struct Options {
     /// Payload bytes of requests, with commas between them: 1 to 64000000 each

@@ -26,9 +26,9 @@ use apus_testbed::process::Spawner;
     mut_arg("seconds", |argument| argument.default_value("0.5")),
     mut_arg("poll", |argument| argument.default_value(PollMode::default().to_string())),
     after_help = "Examples:
-  apus bench overload
-  apus bench overload --cost 100 --loads 0.75,1,2,4 --json
-  apus bench overload --threads 2 --patience 10"
+  apus-lab bench overload
+  apus-lab bench overload --cost 100 --loads 0.75,1,2,4 --json
+  apus-lab bench overload --threads 2 --patience 10"
 )]
 pub struct Options {
     /// Payload bytes of a request and of its reply: 1 to 64000000

@@ -6,14 +6,14 @@ use clap::Args;
 use super::network::ClusterNetwork;
 use apus_command_line::failure::Failure;
 
-/// What do short messages suffer when the network is busy?
+/// Slowdown of short messages on a busy network
 ///
 /// Hosts exchange messages of a workload, each of them client and server: requests are due at random instants
-/// (Poisson) whether or not earlier ones are done, at the rate at which every link carries the given load,
-/// over apus and over TCP in several ways. Slowdown is the time from the instant at which a request was due to
+/// (Poisson) whether or not earlier requests are done, at a rate that gives every link the given load,
+/// over apus and over TCP in several ways. Slowdown is the time from the instant when a request was due to
 /// its complete reply, divided by the least time of that size on an idle path, over the fastest transport.
 /// The hosts are namespaces of this machine, each on a link of a switch that has eight
-/// priorities; or those of ssh, Slurm, MPI or Kubernetes (docs/launching.md). Each run has fresh processes,
+/// priorities; or hosts reached by ssh, Slurm, MPI or Kubernetes (docs/launching.md). Each run has fresh processes,
 /// fresh connections and a fresh network.
 #[derive(Debug, Args)]
 #[command(

@@ -22,7 +22,7 @@ pub(super) struct ContestArguments {
 struct Declared {
     #[command(flatten)]
     options: Options,
-    /// What carries the packets of apus; the other contenders are unchanged
+    /// Driver that carries the packets of apus; the other contenders are unchanged
     #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
     driver: Driver,
     #[command(flatten)]

@@ -4,7 +4,7 @@
 //!   contest     contenders that take turns: rtt, throughput, rate, handoff
 //!   cluster     hosts on links of a real rate, busy with the messages of a workload
 //!   sweep       the same, once for each value of some settings
-//!   rpc         typed services and tonic, by a program of its own
+//!   rpc         typed services and tonic, by a separate program
 //!     network     the options and the network of both
 //!     hosts       where their hosts are
 //! ```
@@ -25,10 +25,10 @@ use apus_command_line::failure::Failure;
 
 /// Measure apus beside UDP, TCP and Unix sockets
 ///
-/// The contenders of an experiment take turns in one run, each side in a process of its own. Every figure is a median
+/// The contenders of an experiment take turns in one run, each side in its own process. Every figure is a median
 /// over the runs; ratios are computed inside each run. `cluster` and `sweep` measure on links that are busy; `local`
 /// processes of one host; the others on this machine's loopback, where apus goes over UDP as between hosts. Client and
-/// server are each on a core of its own if there are enough.
+/// server each have their own core if there are enough.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

@@ -1,6 +1,6 @@
 //! `apus-lab bench rpc`: starts the program that measures typed services and tonic.
 //!
-//! It is a program of its own: the other sides (tonic with its transport, tarpc) would double the time to build this one.
+//! It is a separate program: the other sides (tonic with its transport, tarpc) would double the time to build this one.
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ const PROGRAM: &str = "apus-bench-rpc";
 
 /// Typed services and tonic over apus, beside tonic over HTTP/2 and tarpc
 ///
-/// Starts the program apus-bench-rpc with these options; it is beside this program, or in PATH. It is built by
+/// Starts the program apus-bench-rpc with these options; it is next to this program, or in PATH. It is built by
 /// `cargo build --release --workspace`, or by `cargo build --release -p apus-bench` alone.
 ///
 /// Rows: `call`, a bare call of an endpoint; `service`, a method of #[apus::service]; `tonic-apus` and `tonic-http2`, one generated

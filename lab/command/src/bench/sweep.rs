@@ -8,13 +8,13 @@ use clap::Args;
 use super::network::ClusterNetwork;
 use apus_command_line::failure::Failure;
 
-/// What do settings do to short messages? The cluster benchmark, once for each value
+/// Effect of settings on short messages: the cluster benchmark, once for each value
 ///
-/// Each setting that has several values is varied by itself, while the others are what the options say; one with
+/// Each setting that has several values is varied alone, while the others keep the values of the options; a setting with
 /// a single value has it all the time. Settings are all parameters of apus (unsched_bytes, max_overcommit,
 /// num_priorities, max_incoming, burst_bytes, max_nic_est_backlog_usecs, defer_min_bytes, grant_fifo_fraction,
 /// receive_batch, ...; a wrong name lists them) and these options: buffer, client_max, link, load, loss, mtu, nodes,
-/// processes, receivers, and poll_usecs, the microseconds for which threads spin before they sleep (0: they sleep at
+/// processes, receivers, and poll_usecs, the time in microseconds that threads spin before they sleep (0: they sleep at
 /// once). `--link auto` is decided once; the base of slowdowns is found
 /// once for each rate and MTU; transports other than apus are measured once if a parameter of apus is varied.
 /// `apus-lab sim run --param` does the same in the simulator.

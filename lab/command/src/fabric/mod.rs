@@ -12,7 +12,7 @@ use apus_command_line::failure::Failure;
 
 /// Build a network of several hosts on this machine, to try programs in
 ///
-/// Each host of a fabric is a network namespace with an address of its own. A switch connects the hosts; its ports have
+/// Each host of a fabric is a network namespace with its own address. A switch connects the hosts; its ports have
 /// the rate, the buffer and the eight strict priorities of a switch in a data centre. The upper three bits of the DSCP
 /// select the priority, and 7 goes first. Nothing outside the fabric is changed, and nothing of it remains when it
 /// ends, however it ends.

@@ -35,7 +35,7 @@ pub(crate) struct CheckArguments {
     /// Number of seeds that run at the same time, each on its own thread [default: number of cores]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZero<usize>>,
-    /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
+    /// Implementation on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
     /// the kernel profile on the others; `hostile` runs apus on all, and one host attacks the others; `sealed` runs apus on all
     /// and seals every packet, with a host on the path that repeats, changes, replays and forges; `divided` runs apus on all, and each
     /// host has an endpoint with shards, or several processes; `drawn` is `hostile`, `sealed`, `kernel` and `divided` for about a
@@ -56,7 +56,7 @@ pub(crate) struct CheckArguments {
     json: bool,
 }
 
-/// What every seed has.
+/// Conditions in every seed.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     peer_model: PeerModel,

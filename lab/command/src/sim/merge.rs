@@ -11,7 +11,7 @@ use apus_command_line::failure::Failure;
 
 /// Put the results of the shards of a sweep together
 ///
-/// The files are those that `apus-lab sim run --out` has written. The result is that of a single process, except for
+/// `apus-lab sim run --out` writes the files. The result is that of a single process, except for
 /// `packets_per_second`, which is measured where a point ran. The command fails, and names the file, if a file belongs to
 /// another sweep, a point is missing, or a point has two results.
 #[derive(Debug, Args)]

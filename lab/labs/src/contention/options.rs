@@ -24,9 +24,9 @@ use apus_testbed::process::Spawner;
 /// `threads` behind the name of threads; with `--as threads` all are of threads.
 #[derive(Clone, Debug, PartialEq, Args, Serialize)]
 #[command(after_help = "Examples:
-  apus lab contention
-  apus lab contention --workers 96 --as processes --runs 10 --html contention.html
-  apus lab contention --as threads --seconds 1 --json")]
+  apus-lab lab contention
+  apus-lab lab contention --workers 96 --as processes --runs 10 --html contention.html
+  apus-lab lab contention --as threads --seconds 1 --json")]
 pub struct Options {
     /// The largest number of workers, 1 to 1024: up to 8 each number is measured, and powers of two beyond; by
     /// default as many as there are cores

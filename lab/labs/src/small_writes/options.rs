@@ -28,9 +28,9 @@ use apus_testbed::error::{Doing, Error, require};
 #[command(
     mut_arg("seconds", |argument| argument.default_value("1.5")),
     after_help = "Examples:
-  apus lab small-writes
-  apus lab small-writes --html small-writes.html
-  apus lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
+  apus-lab lab small-writes
+  apus-lab lab small-writes --html small-writes.html
+  apus-lab lab small-writes --only 'tcp whole,tcp split,apus whole,apus split' --poll block --json"
 )]
 pub struct Options {
     /// Exchanges of each variant in each run, 10 to 10000000; fewer where they take longer than --seconds. Times are

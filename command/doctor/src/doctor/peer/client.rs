@@ -34,7 +34,7 @@ pub(super) enum ProbeResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProbeResponse {
     pub(super) observation: Observation,
-    /// Traffic class with which the response arrived.
+    /// Traffic class of the response on arrival.
     pub(super) class: u8,
     /// Nanoseconds from the request to the response.
     pub(super) time: u64,
@@ -156,7 +156,7 @@ impl ProbeClient {
     }
 }
 
-/// Returns a packet of `length` bytes that begins with the request.
+/// Returns a packet of `length` bytes that starts with the request.
 fn filled(request: &ProbeRequest, length: usize) -> Vec<u8> {
     let mut head = [0; MIN_LEN];
     request.emit(&mut head);

@@ -1,4 +1,4 @@
-//! Path checks: what happens to packets on the way to a peer.
+//! Path checks: treatment of packets on the path to a peer.
 //!
 //! The peer runs `apus doctor --listen`, which reports traffic class and length of each packet, how many arrived in one
 //! call, and how many of a burst arrived at all. A peer that runs an apus service reveals less: the traffic class on

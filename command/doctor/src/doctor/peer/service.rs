@@ -1,6 +1,6 @@
 //! Path checks with an apus service.
 //!
-//! Its responses reveal the traffic class on the way back, and whether long messages are delivered. Only a listener can
+//! Its responses reveal the traffic class on the return path, and whether long messages are delivered. Only a listener can
 //! report which classes arrive at the peer.
 
 use std::net::SocketAddr;
