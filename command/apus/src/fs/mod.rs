@@ -54,7 +54,7 @@ pub(crate) struct FsArguments {
 enum Command {
     Serve(serve::FsServeArguments),
     Mount(mount::MountArguments),
-    Umount(umount::MountArguments),
+    Umount(umount::UmountArguments),
     Status(status::StatusArguments),
 }
 

@@ -75,7 +75,7 @@ enum Command {
     /// Show the distribution of round trips, and what the slowest 1 % have in common
     ///
     /// The report shows percentiles by the length of messages. It then compares the slowest 1 %, each relative to the
-    /// median of its length, with all others: the stages that took longer, and events that were more
+    /// median of its length, with all others: the stages that took longer, and events that occurred more
     /// often (a RESEND, a thread that slept or stood still, a long message at the same time, ...).
     #[command(after_help = "Examples:
   apus trace rtt client.tt server.tt

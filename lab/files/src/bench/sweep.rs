@@ -12,7 +12,6 @@ use super::material::Material;
 use super::network::Network;
 use super::options::{Options, PEERS};
 use super::peers::{Apus, Given, Local, Peer, Site, Sshfs};
-use super::program;
 use super::stage::{Sample, Stage};
 use super::works::Work;
 use super::workspace::Workspace;

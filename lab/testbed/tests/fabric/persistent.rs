@@ -3,7 +3,6 @@
 use std::env;
 use std::thread;
 
-use apus_testbed::Error;
 use apus_testbed::fabric::persistent::{FabricName, Removal, down, find, names, up};
 use apus_testbed::fabric::{FabricError, Process, Spec};
 use serde_json::Value;
